@@ -1,0 +1,69 @@
+"""CheeseBench: do models do as well as the rodent? A pytest plugin; see README.md for the tour.
+
+The names below are the public face. They load on first use, because pytest imports plugins in every project.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from cheesebench.errors import CheeseBenchError
+    from cheesebench.hookspecs import hookimpl
+    from cheesebench.interfaces import (
+        ACTION_LETTERS,
+        ACTIONS,
+        FORWARD,
+        HEADINGS,
+        ROTATE_LEFT,
+        ROTATE_RIGHT,
+        STAY,
+        Agent,
+        AgentContext,
+        AgentSpec,
+        Scene,
+        Tile,
+        View,
+    )
+
+_HOME = {
+    **dict.fromkeys(
+        ("ACTIONS", "ACTION_LETTERS", "HEADINGS", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"),
+        "cheesebench.interfaces",
+    ),
+    **dict.fromkeys(("Agent", "AgentContext", "AgentSpec", "Scene", "Tile", "View"), "cheesebench.interfaces"),
+    "CheeseBenchError": "cheesebench.errors",
+    "hookimpl": "cheesebench.hookspecs",
+}
+
+__all__ = [
+    "ACTIONS",
+    "ACTION_LETTERS",
+    "FORWARD",
+    "HEADINGS",
+    "ROTATE_LEFT",
+    "ROTATE_RIGHT",
+    "STAY",
+    "Agent",
+    "AgentContext",
+    "AgentSpec",
+    "CheeseBenchError",
+    "Scene",
+    "Tile",
+    "View",
+    "__version__",
+    "hookimpl",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,47 @@
+"""Everything that CheeseBench raises for a person: one root, one class per cause.
+
+The message of every error is written for the person who can mend it: what was seen, and one remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class CheeseBenchError(Exception):
+    """Root of all errors that are the user's to mend; its text needs no traceback."""
+
+
+class ProtocolError(CheeseBenchError):
+    """A protocol file has errors; the text holds one ``file:line:col: error E...`` line for each."""
+
+
+class UnknownNameError(CheeseBenchError):
+    """A model, view, protocol, edition or design of that name is not registered."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(f"There is no {kind} '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+
+
+class OptionError(CheeseBenchError):
+    """Options contradict each other, or one has a value that makes no sense."""
+
+
+class RunLogError(CheeseBenchError):
+    """A run log cannot be created, opened or written, or belongs to another run."""
+
+
+class PluginError(CheeseBenchError):
+    """A plugin could not be loaded, or does not supply what its hook promises."""
+
+
+class StepAfterEndError(CheeseBenchError):
+    """An environment was stepped although its trial had ended (language page, clause 18)."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""

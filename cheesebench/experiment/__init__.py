@@ -1,0 +1,1 @@
+"""Designs, subjects, scheduler and run log: from environment classes to records."""

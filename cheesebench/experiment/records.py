@@ -1,0 +1,94 @@
+"""The records of a run: all that statistics and reports ever see of it.
+
+They are plain data, written to the run log and read back from it; ``FORMAT`` is their version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cheesebench.interfaces import Memory, Value
+
+#: Version of the run log and of these records.
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """One trial of one subject.
+
+    ``trial`` counts from 0 over the life, ``session`` from 1 over the life. ``actions`` has one letter per step
+    (``FLRS``; ``.`` is a frozen step that the runner waited through). A trial that could not be run has
+    ``missing`` set to its cause (``"infrastructure"`` or ``"budget"``), ``outcome`` None and ``success`` None.
+    """
+
+    model: str
+    protocol: str
+    view: str
+    subject: int
+    trial: int
+    block: str = ""
+    session: int = 0
+    outcome: str | None = None
+    success: bool | None = None
+    compared: bool = True
+    reward: float = 0.0
+    steps: int = 0
+    path_length: int = 0
+    bumps: int = 0
+    actions: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    measures: Mapping[str, Value] = field(default_factory=dict)
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceValue:
+    """The animals' number that a cell is compared with, as the protocol declares it.
+
+    ``value`` and ``interval`` (two-sided 95 %) are proportions; ``curve`` is the pass rate by session, from
+    session 1. Without an interval (and without ``n_animals``) the value is used as a point, *declared*.
+    """
+
+    value: float
+    interval: tuple[float, float] | None = None
+    n_animals: int | None = None
+    curve: tuple[float, ...] = ()
+    species: str = ""
+    source: str = ""
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellPlan:
+    """One cell of the run, known before it starts: a model on a protocol in a view.
+
+    ``trials`` is the number planned per subject (an upper bound where a block has ``until``), ``estimand`` is
+    ``"all"``, ``"last:K"`` or ``"block:NAME"``, ``chance`` the random agent's measured pass rate stated by the
+    protocol, ``claims`` False for designs that never make a PASS or FAIL claim (``smoke``).
+    """
+
+    model: str
+    protocol: str
+    view: str
+    title: str
+    dimension: str
+    species: str
+    sha256: str
+    design: str
+    subjects: int
+    trials: int
+    memory: Memory
+    estimand: str = "all"
+    margin: float = 0.10
+    reference: ReferenceValue | None = None
+    chance: float | None = None
+    goal_visible: bool = False
+    claims: bool = True
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Model, protocol and view: what tells cells of one run apart."""
+        return (self.model, self.protocol, self.view)

@@ -1,0 +1,62 @@
+"""Every extension point of CheeseBench. Plugins register under the entry point group ``cheesebench``.
+
+In a pytest session a ``conftest.py`` that defines one of these functions is picked up too; there the name is
+enough, elsewhere mark the function with ``cheesebench.hookimpl``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.interfaces import AgentSpec, Family, Reporter, View
+    from cheesebench.statistics import RunSummary
+
+PROJECT = "cheesebench"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def cheesebench_agents() -> Iterable[AgentSpec]:
+    """Called when a model is looked up; return the agents that ``--model`` can name."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_views() -> Iterable[View]:
+    """Called when a view is looked up; return the views that ``--view`` can name."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_protocols() -> Iterable[Path]:
+    """Called when protocols are looked up; return directories that hold ``*.protocol.yaml`` files."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_families() -> Iterable[Family]:
+    """Called when a protocol is compiled; return the families (kinds of arena) that you can compile."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_reporters() -> Iterable[Reporter]:
+    """Called when a report is written; return the formats that you can write."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
+    """Called when a trial has been written to the run log, in the process that runs the subject."""
+
+
+@hookspec
+def cheesebench_run_finished(summary: RunSummary) -> None:
+    """Called once when a run has ended and its verdicts are known."""

@@ -1,0 +1,217 @@
+"""What the parts of CheeseBench hand to each other: the typed protocols that plugins supply, and their inputs.
+
+Nothing here has behaviour. A plugin needs no base class: an object with these attributes will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.protocol import Specification
+    from cheesebench.statistics import RunSummary
+
+#: The four egocentric actions; their index is the action number everywhere.
+ACTIONS = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
+FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY = range(4)
+#: One letter per action, as in the run log and in ``tests:`` blocks.
+ACTION_LETTERS = "FLRS"
+#: The letter of a frozen step which the runner advanced by itself (the agent was not asked).
+WAITED_LETTER = "."
+#: Headings in clockwise order; a heading number is an index into this tuple, whatever the arena's turns are.
+HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+
+#: What ``Life.step`` says of the trial after the step.
+RUNNING, TERMINATED, TRUNCATED = range(3)
+
+TileKind = Literal["void", "wall", "floor", "door", "solid", "landmark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One square of a scene.
+
+    ``kind`` is what stands there; ``glyph`` (one character) is how it looks at this moment. A ``door`` tile is a
+    *closed* door; an open one is ``floor``.
+    """
+
+    kind: TileKind
+    glyph: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that can be seen at one moment, whoever looks: every view is a projection of this.
+
+    ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` holds what the
+    current state says (lines, possibly none).
+    """
+
+    tiles: tuple[tuple[Tile, ...], ...]
+    text: tuple[str, ...] = ()
+
+
+class View(Protocol):
+    """A projection of a scene into what the agent is given (hook ``cheesebench_views``)."""
+
+    name: str
+    """Short identifier as in ``--view ascii_2d``."""
+    characters: str
+    """Characters that the view may draw beyond the glyphs and text of the scene."""
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return the observation of an agent that stands at ``(column, row)`` and faces ``heading`` (0-7)."""
+        ...
+
+    def max_length(self, scene: Scene) -> int:
+        """Return an upper bound of ``len(render(scene, ...))`` over all poses."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What a new agent may know: nothing about the paradigm.
+
+    ``seed`` is a 63-bit number of its own for this subject; every random number of the agent comes from it.
+    """
+
+    seed: int
+    view: str
+
+
+class Agent(Protocol):
+    """One subject: one memory that lives through all its trials.
+
+    The runner calls ``begin_trial``, then ``act`` and, for every executed step, ``observe``.
+    """
+
+    def begin_trial(self, observation: str) -> None:
+        """A new trial starts; ``observation`` is its first one."""
+        ...
+
+    def act(self, observation: str) -> Sequence[int]:
+        """Return one or more actions (0-3); they are executed one by one until the trial ends."""
+        ...
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """One step was executed (steps that the runner waited through come as STAY)."""
+        ...
+
+
+Memory = Literal["none", "life"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """An agent that can be named with ``--model`` (hook ``cheesebench_agents``).
+
+    ``memory`` is ``"none"`` for an agent that keeps nothing from trial to trial; the trial is then the statistical
+    unit (the observed intraclass correlation is reported and may contradict it).
+    """
+
+    name: str
+    create: Callable[[AgentContext], Agent]
+    memory: Memory = "life"
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """A rule that fired: ``step`` of the trial, ``state`` it fired in, what it was, and ``file:line`` of the rule."""
+
+    step: int
+    state: str
+    event: str
+    source: str
+
+
+Value = float | int | str | bool | None | list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResult:
+    """What one trial came to (language page, clause 18).
+
+    ``session`` counts from 1 over the whole life, ``outcome`` is ``"timeout"`` when the limit cut the trial off,
+    ``success`` is None where the protocol declares no success. ``path_length`` and ``bumps`` are in steps.
+    """
+
+    block: str
+    session: int
+    outcome: str
+    success: bool | None
+    compared: bool
+    """Whether the reference's ``where`` holds (True without one): only these trials enter the pass rate."""
+    counters: Mapping[str, int]
+    measures: Mapping[str, Value]
+    variables: Mapping[str, Value]
+    path_length: int
+    bumps: int
+    events: Sequence[TaskEvent]
+
+
+class Life(Protocol):
+    """One subject's life in one paradigm: the schedule, trial after trial, from one seed."""
+
+    waiting: bool
+    """True while the state is frozen and listens to no action: the runner may advance it with STAY by itself."""
+
+    def begin_trial(self) -> str | None:
+        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        ...
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        """Execute one action (0-3); return observation, reward, and RUNNING, TERMINATED or TRUNCATED."""
+        ...
+
+    def result(self) -> TrialResult:
+        """Return what the trial that has just ended came to."""
+        ...
+
+
+class Paradigm(Protocol):
+    """A compiled protocol: an environment class in waiting."""
+
+    specification: Specification
+
+    def life(self, view: View, seed: int, subject: int) -> Life:
+        """Return the life of ``subject`` (from 0) under ``seed``."""
+        ...
+
+
+class Family(Protocol):
+    """A kind of arena that protocols can be compiled into (hook ``cheesebench_families``)."""
+
+    name: str
+    """The value of ``Specification.family`` that this family compiles."""
+
+    def compile(self, specification: Specification) -> Paradigm:
+        """Return the compiled paradigm; the specification has passed all checks."""
+        ...
+
+
+class Reporter(Protocol):
+    """Writes a finished (or interrupted) run for somebody (hook ``cheesebench_reporters``)."""
+
+    name: str
+    """As in ``cheesebench report RUN --format NAME``."""
+    suffix: str
+    """File name ending, with the dot."""
+
+    def render(self, summary: RunSummary) -> str:
+        """Return the report's text."""
+        ...
+
+
+class TrialObserver(Protocol):
+    """Signature of the observer hook ``cheesebench_trial_finished``."""
+
+    def __call__(self, plan: CellPlan, record: TrialRecord) -> None:
+        """A trial has been written to the run log."""
+        ...
+
+
+Agents = Iterable[AgentSpec]

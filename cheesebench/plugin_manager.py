@@ -1,0 +1,138 @@
+"""The plugin manager: built-ins, entry points, and whatever a pytest session adds; and look-ups by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pluggy
+
+from cheesebench import hookspecs
+from cheesebench.errors import PluginError, UnknownNameError
+
+if TYPE_CHECKING:
+    from pluggy import HookimplOpts
+
+    from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
+    from cheesebench.protocol import Specification
+
+#: Modules of this distribution, registered exactly as a vendor's are. Entry points are for strangers.
+BUILT_INS = (
+    "cheesebench.paradigms",
+    "cheesebench.plugins.agents",
+    "cheesebench.plugins.views",
+    "cheesebench.protocols",
+    "cheesebench.reports",
+)
+
+T = TypeVar("T")
+
+
+class PluginManager(pluggy.PluginManager):
+    """A pluggy manager that knows what was loaded from where, and why something was not."""
+
+    def __init__(self) -> None:
+        super().__init__(hookspecs.PROJECT)
+        self.add_hookspecs(hookspecs)
+        #: Entry points that failed to load: name -> the reason.
+        self.failures: dict[str, str] = {}
+        #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
+        self.reloadable: set[str] = set()
+        for module in BUILT_INS:
+            self.register(importlib.import_module(module), name=module)
+            self.reloadable.add(module)
+        for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT):
+            try:
+                self.register(entry_point.load(), name=entry_point.name)
+                self.reloadable.add(entry_point.name)
+            except Exception as error:
+                # A stranger's broken plugin must not take the run down: it is named, and the rest works.
+                self.failures[entry_point.name] = f"{type(error).__name__}: {error}"
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
+        """Take a function by its name alone, so that a conftest.py needs no marker."""
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None and name.startswith("cheesebench_") and callable(getattr(plugin, name)):
+            return {
+                "wrapper": False,
+                "hookwrapper": False,
+                "optionalhook": False,
+                "tryfirst": False,
+                "trylast": False,
+                "specname": None,
+            }
+        return options
+
+    def _supplied(self, hook: Callable[[], list[Iterable[T]]]) -> list[T]:
+        # pluggy calls the latest plugin first; reversed, so that a later plugin's entry wins in a dict.
+        return [item for supplied in reversed(hook()) for item in supplied]
+
+    @property
+    def agents(self) -> dict[str, AgentSpec]:
+        """Agents by name."""
+        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_agents)}
+
+    @property
+    def views(self) -> dict[str, View]:
+        """Views by name."""
+        return {view.name: view for view in self._supplied(self.hook.cheesebench_views)}
+
+    @property
+    def reporters(self) -> dict[str, Reporter]:
+        """Reporters by name."""
+        return {reporter.name: reporter for reporter in self._supplied(self.hook.cheesebench_reporters)}
+
+    @property
+    def families(self) -> dict[str, Family]:
+        """Families by name."""
+        return {family.name: family for family in self._supplied(self.hook.cheesebench_families)}
+
+    @property
+    def protocol_directories(self) -> list[Path]:
+        """Directories that hold protocols, built-ins first."""
+        return self._supplied(self.hook.cheesebench_protocols)
+
+    def agent(self, name: str) -> AgentSpec:
+        """Return the agent of that name; UnknownNameError lists what there is."""
+        return _look_up("model", name, self.agents)
+
+    def view(self, name: str) -> View:
+        """Return the view of that name; UnknownNameError lists what there is."""
+        return _look_up("view", name, self.views)
+
+    def reporter(self, name: str) -> Reporter:
+        """Return the reporter of that name; UnknownNameError lists what there is."""
+        return _look_up("report format", name, self.reporters)
+
+    def compile(self, specification: Specification) -> Paradigm:
+        """Compile a checked specification with the family that it names."""
+        families = self.families
+        if specification.family not in families:
+            raise PluginError(
+                f"{specification.path}: no plugin compiles protocols of the family '{specification.family}' "
+                f"(known: {', '.join(sorted(families))}). Install the plugin that does."
+            )
+        return families[specification.family].compile(specification)
+
+    def origin_of_agent(self, name: str) -> str:
+        """Return the name of the plugin that supplies the agent (the last one that does wins)."""
+        for implementation in self.hook.cheesebench_agents.get_hookimpls()[::-1]:
+            if any(spec.name == name for spec in implementation.function()):
+                return implementation.plugin_name
+        raise UnknownNameError("model", name, self.agents)
+
+
+def _look_up(kind: str, name: str, known: dict[str, T]) -> T:
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
+    return known[name]
+
+
+@lru_cache(maxsize=1)
+def installed_plugins() -> PluginManager:
+    """Return the process-wide manager of built-ins and entry points (sessions make their own)."""
+    return PluginManager()

@@ -1,0 +1,1 @@
+"""The shipped protocols: one ``*.protocol.yaml`` per paradigm and edition; data only."""
