@@ -1,0 +1,1 @@
+"""Reports: a run summary rendered for people."""
