@@ -1,0 +1,233 @@
+"""What the statistics come to: plain data for reports, with nothing left to compute.
+
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages. Every type can be turned into
+JSON with ``to_plain``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Literal
+
+from cheesebench.experiment.records import CellPlan
+
+
+class Verdict(StrEnum):
+    """The answer to: does this model do at least as well as the rodent, up to the margin?"""
+
+    PASS = "PASS"
+    """Non-inferior: the lower bound of (model - reference) is above -margin."""
+    FAIL = "FAIL"
+    """Inferior: the upper bound is below -margin."""
+    INCONCLUSIVE = "INCONCLUSIVE"
+    """The data do not say, or no claim is made."""
+    ERROR = "ERROR"
+    """Nothing could be measured (infrastructure or budget): says nothing about the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One point of the learning curve: pass rate in a session, with its two-sided 95 % interval.
+
+    ``session`` counts from 1; it is the number of a run of trials where ``CellResult.curve_unit`` says so.
+    """
+
+    session: int
+    rate: float
+    low: float
+    high: float
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Mean and standard deviation over ``n`` trials; ``sd`` is None for a single trial."""
+
+    name: str
+    mean: float
+    sd: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What a reader must know before believing a number; ``judge`` sets them."""
+
+    not_diagnostic: bool = False
+    """The random agent's rate is at or above reference - margin: passing says little."""
+    this_subject_only: bool = False
+    """One subject with a memory: the interval is about this subject, not about the model."""
+    duplicate_subjects: int = 0
+    """Subjects that are exact copies of another one, and are left out."""
+    memory_contradicted: bool = False
+    """The agent declares no memory, but its subjects differ by more than chance: the subject is the unit."""
+    goal_visible: bool = False
+    """The goal can be seen in the observation (from the plan)."""
+    reference_declared: bool = False
+    """The reference has no interval and is used as a point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """One cell judged: a model on a protocol in a view.
+
+    All counts are of the trials that enter the estimand, after exact copies of subjects have been left out.
+    """
+
+    plan: CellPlan
+    verdict: Verdict
+    reason: str
+    """One plain sentence (or two) for somebody who sees a verdict for the first time."""
+    n_text: str
+    """As in ``10 subjects x 20 trials (200/200 valid)``."""
+    subjects: int = 0
+    """Subjects seen, copies included."""
+    planned: int = 0
+    """Trials that were to enter the estimand: valid + missing."""
+    valid: int = 0
+    passed: int = 0
+    missing: int = 0
+    rate: float | None = None
+    """passed / valid; None without a valid trial."""
+    interval: tuple[float, float] | None = None
+    """Two-sided 95 %; with missing trials it holds whether they would have failed or passed."""
+    interval_method: str = ""
+    """How the interval was made, with its degrees of freedom."""
+    standard_error: float | None = None
+    """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
+    unit: Literal["subject", "trial"] = "subject"
+    icc: float | None = None
+    """Intraclass correlation observed between subjects (one-way ANOVA, clipped to 0-1); None with one subject."""
+    design_effect: float = 1.0
+    effective_n: float = 0.0
+    difference: float | None = None
+    """Model - reference."""
+    difference_low: float | None = None
+    """One-sided 5 % lower bound of the difference."""
+    difference_high: float | None = None
+    """One-sided 5 % upper bound of the difference."""
+    p_inferior: float | None = None
+    """One-sided p value of "worse than reference - margin": FAIL is p < .05."""
+    superior: bool = False
+    """PASS, and even the lower bound is above the reference."""
+    subjects_needed: int | None = None
+    """Subjects of as many trials that would settle an INCONCLUSIVE at the observed rate and ICC; None: no number."""
+    flags: Flags = field(default_factory=Flags)
+    curve: tuple[CurvePoint, ...] = ()
+    curve_unit: str = "session"
+    """``session``, or for example ``5 trials`` where the whole life is one session."""
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    """Taxonomy: success, wrong choice, timeout, unscored, infrastructure, budget (all present, zeros too)."""
+    raw_outcomes: Mapping[str, int] = field(default_factory=dict)
+    """The protocol's own outcome names, by falling count."""
+    measures: tuple[Measure, ...] = ()
+    """The protocol's own measures that are numbers."""
+    strategy: tuple[Measure, ...] = ()
+    """Measures of how the agent moves, the same for every protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Mean pass rate over ``protocols`` (fixed) protocols and its standard error, combined from the cells'."""
+
+    mean: float
+    standard_error: float
+    protocols: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSummary:
+    """One model in one view over all its protocols."""
+
+    model: str
+    view: str
+    overall: Average | None
+    """None where no cell has a rate."""
+    profile: Mapping[str, Average]
+    """By cognitive dimension, in the order of the plans."""
+    gate: Verdict
+    """Do *all* cells pass? An intersection-union test: no correction. FAIL needs a FAIL that survives Holm."""
+    gate_reason: str
+    failed: tuple[str, ...]
+    """Protocols whose FAIL survives Holm's correction over all cells with a verdict (family-wise 5 %)."""
+    holm: Mapping[str, float]
+    """Protocol -> Holm-adjusted one-sided p value of being inferior."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewChoice:
+    """One protocol of a best-of-views number."""
+
+    protocol: str
+    rates: Mapping[str, float]
+    """View -> pass rate."""
+    best: float
+    cross_fitted: float | None
+    """None where there are too few trials to halve."""
+    equal_views: float
+    """Expected maximum if every view had the pooled rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestOfViews:
+    """The paper's headline for one model, and the two numbers without which it must not be printed."""
+
+    model: str
+    best: float
+    """Mean over protocols of the best view's rate: biased upward."""
+    cross_fitted: float | None
+    """View chosen on one half of the subjects (or trials), scored on the other."""
+    equal_views: float
+    """What ``best`` would come to by chance if the views did not differ."""
+    protocols: tuple[ViewChoice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedComparison:
+    """Two runs with the same seeds: first - second over the paired subjects."""
+
+    answer: Literal["better", "worse", "indistinguishable"]
+    reason: str
+    pairs: int
+    difference: float | None
+    """Mean of the paired differences of subject means."""
+    interval: tuple[float, float] | None
+    """Two-sided 95 % t interval of the difference; None with fewer than two pairs."""
+    p_value: float | None
+    """Two-sided."""
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """A whole run, judged: what reporters are given."""
+
+    manifest: Mapping[str, object]
+    cells: tuple[CellResult, ...]
+    models: tuple[ModelSummary, ...] = ()
+    best_of_views: tuple[BestOfViews, ...] = ()
+    """One per model that ran in more than one view."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the summary as dictionaries, lists, strings and numbers (``json.dumps`` takes it)."""
+        plain = to_plain(self)
+        assert isinstance(plain, dict)
+        return plain
+
+
+def to_plain(value: object) -> object:
+    """Return a result as plain data: dataclasses and mappings become dictionaries, sequences lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
