@@ -1,7 +1,7 @@
 """What the statistics come to: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. Every type can be turned into
-JSON with ``to_plain``.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` turns every type
+into what JSON knows.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class CellResult:
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
     unit: Literal["subject", "trial"] = "subject"
     icc: float | None = None
-    """Intraclass correlation observed between subjects (one-way ANOVA, clipped to 0-1); None with one subject."""
+    """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
     design_effect: float = 1.0
     effective_n: float = 0.0
     difference: float | None = None
@@ -114,7 +114,7 @@ class CellResult:
     superior: bool = False
     """PASS, and even the lower bound is above the reference."""
     subjects_needed: int | None = None
-    """Subjects of as many trials that would settle an INCONCLUSIVE at the observed rate and ICC; None: no number."""
+    """Subjects (of as many trials) that would settle an INCONCLUSIVE at the observed rate and ICC, if any."""
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
@@ -131,7 +131,7 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Mean pass rate over ``protocols`` (fixed) protocols and its standard error, combined from the cells'."""
+    """Mean pass rate over ``protocols`` fixed protocols; the standard error combines the cells'."""
 
     mean: float
     standard_error: float
@@ -149,7 +149,7 @@ class ModelSummary:
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict
-    """Do *all* cells pass? An intersection-union test: no correction. FAIL needs a FAIL that survives Holm."""
+    """Do *all* cells pass? An intersection-union test, uncorrected; FAIL needs a FAIL that survives Holm."""
     gate_reason: str
     failed: tuple[str, ...]
     """Protocols whose FAIL survives Holm's correction over all cells with a verdict (family-wise 5 %)."""
