@@ -1,0 +1,94 @@
+"""Designs: how many subjects live through how much of a protocol's schedule, and what may be claimed then."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.records import CellPlan, ReferenceValue
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Memory
+    from cheesebench.protocol import Specification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How a cell is run.
+
+    ``trials`` cuts every life off after so many trials (None: the protocol's own schedule); ``claims`` is
+    False where too little is run for a PASS or a FAIL.
+    """
+
+    name: str
+    subjects: int
+    trials: int | None = None
+    claims: bool = True
+    summary: str = ""
+
+
+#: The designs that ``--design`` can name.
+DESIGNS = {
+    design.name: design
+    for design in (
+        Design(
+            name="smoke", subjects=2, trials=2, claims=False, summary="does it run at all? claims nothing"
+        ),
+        Design(name="paper", subjects=1, summary="one subject through the protocol's schedule"),
+        Design(name="cohort", subjects=10, summary="several subjects, each through the protocol's schedule"),
+    )
+}
+
+
+def find_design(name: str, subjects: int | None = None) -> Design:
+    """Return the design of that name, with its number of subjects replaced if ``subjects`` is given.
+
+    Raises UnknownNameError for another name and OptionError for fewer subjects than one.
+    """
+    if name not in DESIGNS:
+        raise UnknownNameError("design", name, DESIGNS)
+    design = DESIGNS[name]
+    if subjects is None:
+        return design
+    if subjects < 1:
+        raise OptionError(f"--subjects {subjects}: a run needs at least one subject. Give a number from 1.")
+    return dataclasses.replace(design, subjects=subjects)
+
+
+def plan_cell(
+    specification: Specification, model: str, view: str, design: Design, memory: Memory = "life"
+) -> CellPlan:
+    """Return the plan of one cell: ``model`` (an agent's name and its ``memory``) on a protocol in a view."""
+    trials = specification.planned_trials
+    reference = specification.reference
+    return CellPlan(
+        model=model,
+        protocol=specification.name,
+        view=view,
+        title=specification.title,
+        dimension=specification.dimension,
+        species=specification.species,
+        sha256=specification.sha256,
+        design=design.name,
+        subjects=design.subjects,
+        trials=trials if design.trials is None else min(trials, design.trials),
+        memory=memory,
+        estimand=specification.estimand,
+        margin=specification.margin,
+        reference=None
+        if reference is None
+        else ReferenceValue(
+            value=reference.value,
+            interval=reference.interval,
+            n_animals=reference.n_animals,
+            curve=tuple(reference.curve),
+            species=reference.species,
+            source=reference.source,
+            status=reference.status,
+        ),
+        chance=specification.chance,
+        goal_visible=specification.goal_visible,
+        claims=design.claims,
+    )

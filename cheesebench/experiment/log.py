@@ -1,0 +1,291 @@
+"""The run log: one SQLite file per run, written by several processes at once. The run log is the run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment import log_file, rows
+from cheesebench.experiment.manifest import check_run_id, describe_run
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interfaces import TaskEvent
+
+if TYPE_CHECKING:
+    from cheesebench.protocol import Specification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """Something that happened at a time (UTC, ISO 8601): ``kind`` is ``created``, ``error``, ..."""
+
+    time: str
+    kind: str
+    text: str
+    model: str | None = None
+    protocol: str | None = None
+    view: str | None = None
+    subject: int | None = None
+
+
+class RunLog:
+    """One run: its manifest, its cells, and every trial that was finished.
+
+    Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes may have the same log
+    open and write to it; an instance may be used from several threads. Every method raises RunLogError, with
+    a remedy, when the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    @classmethod
+    def create(
+        cls,
+        results: Path,
+        run_id: str,
+        cells: Iterable[tuple[CellPlan, Specification]],
+        *,
+        options: Mapping[str, Any],
+    ) -> Self:
+        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go to its manifest."""
+        cells = list(cells)
+        specifications = {plan.protocol: specification for plan, specification in cells}
+        manifest = describe_run(check_run_id(run_id), specifications.values(), options)
+        path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
+        with log_file.errors_explained(path):
+            connection = log_file.connect(path, "rwc")
+            connection.execute("PRAGMA journal_mode = WAL")
+        log = cls(path, connection)
+        with log._transaction():
+            for statement in filter(str.strip, log_file.SCHEMA.split(";")):
+                connection.execute(statement)
+            connection.executemany(
+                "INSERT INTO manifest VALUES (?, ?)",
+                [(key, rows.to_json(value)) for key, value in manifest.items()],
+            )
+            connection.executemany(
+                "INSERT INTO cells (model, protocol, view, plan) VALUES (?, ?, ?, ?)",
+                [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
+            )
+        log.note("created", f"{len(cells)} cells")
+        return log
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
+        return cls._open(path, log_file.connect)
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> Self:
+        """Open a run for reading; it may be running, and may lie in a directory that cannot be written."""
+        return cls._open(path, log_file.connect_read_only)
+
+    @classmethod
+    def _open(cls, path: Path, connect: Any) -> Self:
+        path = path.absolute()
+        if path.is_dir():
+            path = path / log_file.FILE_NAME
+        if not path.is_file():
+            raise RunLogError(f"There is no run log {path}. Give the directory of a run.")
+        with log_file.errors_explained(path):
+            connection = connect(path)
+            try:
+                log_file.check_format(connection, path)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    @property
+    def directory(self) -> Path:
+        """The run's own directory, for whatever else belongs to it."""
+        return self.path.parent
+
+    @property
+    def run_id(self) -> str:
+        """The run's id as its manifest has it."""
+        return str(self.manifest["run_id"])
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
+        return {key: json.loads(value) for key, value in self._select("SELECT key, value FROM manifest")}
+
+    def plans(self) -> list[CellPlan]:
+        """Return the cells in the order in which they were planned."""
+        return [
+            rows.plan_from_json(text) for (text,) in self._select("SELECT plan FROM cells ORDER BY position")
+        ]
+
+    def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
+        """Return the records (of one cell, of one subject of it) in the order of their keys."""
+        where, values = _selection(plan, subject)
+        order = "ORDER BY model, protocol, view, subject, trial"
+        found = self._select(f"{log_file.SELECT_TRIALS}{where} {order}", values)
+        return [rows.trial_from_row(row) for row in found]
+
+    def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
+        """Return the rules that fired in a trial, in order."""
+        found = self._select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
+        return tuple(TaskEvent(*row) for row in found)
+
+    def lives(self, plan: CellPlan) -> dict[int, int]:
+        """Return the subjects of a cell whose life is complete, and how many trials each had."""
+        where, values = _selection(plan, None)
+        return dict(self._select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
+
+    def journal(self, plan: CellPlan | None = None, kind: str | None = None) -> list[JournalEntry]:
+        """Return what happened (to one cell; of one kind), in order."""
+        where, values = _selection(plan, None)
+        if kind is not None:
+            where, values = (f"{where} AND" if where else " WHERE") + " kind = ?", (*values, kind)
+        columns = "time, kind, text, model, protocol, view, subject"
+        names = columns.split(", ")
+        found = self._select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
+        return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
+
+    def dump(self) -> Iterator[str]:
+        """Yield every trial with its events as canonical JSON lines: runs can be compared byte for byte."""
+        for record in self.trials():
+            yield rows.dump_line(record, self.events(record))
+
+    def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
+        """Write a finished trial in one transaction.
+
+        A trial that is missing so far is replaced. If it is there already it must be the same (a resumed life
+        is lived again from its first trial); RunLogError names the difference otherwise.
+        """
+        key = (*_life(record), record.trial)
+        with self._transaction():
+            where = f"WHERE {log_file.LIFE} AND trial = ?"
+            row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
+            recorded = None if row is None else rows.trial_from_row(row)
+            if recorded is not None and not recorded.missing:
+                known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
+                _check_same(recorded, record, known == rows.events_to_rows(events))
+                return
+            self._connection.execute(log_file.INSERT_TRIAL, rows.trial_to_row(record))
+            self._connection.executemany(
+                log_file.INSERT_EVENT,
+                [(*key, position, *row) for position, row in enumerate(rows.events_to_rows(events))],
+            )
+
+    def write_missing(
+        self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure"
+    ) -> None:
+        """Record a subject's planned but unfinished trials as missing, and ``cause`` in the journal."""
+        life = (*plan.key, subject)
+        with self._transaction():
+            done = self._connection.execute(
+                f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''", life
+            ).fetchone()[0]
+            self._connection.executemany(
+                log_file.INSERT_TRIAL,
+                [
+                    rows.trial_to_row(
+                        TrialRecord(
+                            model=plan.model,
+                            protocol=plan.protocol,
+                            view=plan.view,
+                            subject=subject,
+                            trial=trial,
+                            missing=missing,
+                        )
+                    )
+                    for trial in range(done, plan.trials)
+                ],
+            )
+            self._note("error", cause, plan, subject)
+
+    def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
+        """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
+        life = (*plan.key, subject)
+        with self._transaction():
+            self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?)", (*life, trials))
+            # An earlier attempt that failed could not know that the schedule would be cut short.
+            self._connection.execute(
+                f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials)
+            )
+
+    def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
+        """Write a line into the journal."""
+        with self._transaction():
+            self._note(kind, text, plan, subject)
+
+    def _note(self, kind: str, text: str, plan: CellPlan | None, subject: int | None) -> None:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        key = (None, None, None) if plan is None else plan.key
+        self._connection.execute(
+            log_file.INSERT_JOURNAL,
+            (time, kind, text, *key, subject),
+        )
+
+    def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock, log_file.errors_explained(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, log_file.errors_explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has already rolled back by itself after some errors (a full disk).
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the file; the log cannot be used after that."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _life(record: TrialRecord) -> tuple[str, str, str, int]:
+    return (record.model, record.protocol, record.view, record.subject)
+
+
+def _selection(plan: CellPlan | None, subject: int | None) -> tuple[str, tuple[Any, ...]]:
+    if plan is None:
+        return "", ()
+    if subject is None:
+        return " WHERE model = ? AND protocol = ? AND view = ?", plan.key
+    return f" WHERE {log_file.LIFE}", (*plan.key, subject)
+
+
+def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) -> None:
+    names = [name for name in rows.TRIAL_COLUMNS if getattr(recorded, name) != getattr(lived, name)]
+    if not names and same_events:
+        return
+    where = (
+        f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
+    )
+    if names:
+        seen = f"{names[0]} was {getattr(recorded, names[0])!r} and is now {getattr(lived, names[0])!r}"
+    else:
+        seen = "other rules fired than before"
+    raise RunLogError(
+        f"The run cannot be continued: {where} came out differently when lived again; {seen}. The agent or "
+        "the program has changed, or draws random numbers of its own. Start a new run."
+    )

@@ -1,0 +1,108 @@
+"""The manifest of a run: which program, which protocols and which options it was."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import secrets
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cheesebench
+from cheesebench.errors import OptionError
+from cheesebench.experiment.records import FORMAT
+
+if TYPE_CHECKING:
+    from cheesebench.protocol import Specification
+
+#: Distributions whose version can change a number.
+_LIBRARIES = ("gymnasium", "numpy", "scipy")
+#: Seconds after which git is not waited for any longer (a cold network drive, a huge repository).
+_GIT_PATIENCE = 10.0
+
+
+def new_run_id() -> str:
+    """Return a run id of now: date, time (local) and four random hexadecimal digits."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def check_run_id(run_id: str) -> str:
+    """Return ``run_id`` if it can name a directory anywhere; raise OptionError otherwise."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", run_id):
+        raise OptionError(
+            f"--cheese-run-id {run_id!r} cannot name a run. "
+            "Use letters, digits, '-', '_' and '.' (not first), 100 at most."
+        )
+    return run_id
+
+
+def describe_run(
+    run_id: str, specifications: Iterable[Specification], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the manifest (JSON values) of a run that starts now.
+
+    ``options`` are the command line options that matter for the result (seed, design, ...). Environment
+    variables are never part of it: keys live there.
+    """
+    return {
+        "format": FORMAT,
+        "run_id": run_id,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "git": git_state(Path.cwd()),
+        "options": dict(options),
+        "protocols": {
+            specification.name: {
+                "paradigm": specification.paradigm,
+                "edition": specification.edition,
+                "sha256": specification.sha256,
+                "text": specification.text,
+            }
+            for specification in specifications
+        },
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this package, of the libraries that compute, and the platform."""
+    found = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cheesebench": cheesebench.__version__,
+    }
+    for library in _LIBRARIES:
+        try:
+            found[library] = importlib.metadata.version(library)
+        except importlib.metadata.PackageNotFoundError:
+            found[library] = "not installed"
+    return found
+
+
+def git_state(directory: Path) -> dict[str, Any] | None:
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``, None where there is none."""
+    revision = _git(directory, "rev-parse", "HEAD")
+    changes = _git(directory, "status", "--porcelain")
+    if revision is None or changes is None:
+        return None
+    return {"revision": revision, "dirty": bool(changes)}
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        finished = subprocess.run(
+            ("git", "--no-optional-locks", *arguments),
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_GIT_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return finished.stdout.strip() if finished.returncode == 0 else None

@@ -1,0 +1,71 @@
+"""Records as rows of the run log and back: exact in both directions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.interfaces import TaskEvent
+
+#: Columns of the table ``trials``, in the order of the record's fields.
+TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
+EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
+_BOOLEANS = frozenset({"success", "compared"})
+_MAPPINGS = frozenset({"counters", "measures", "variables"})
+
+
+def to_json(value: Any) -> str:
+    """Return compact JSON that reads back as the same value."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
+    """Return the values of TRIAL_COLUMNS."""
+    return tuple(
+        to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name)
+        for name in TRIAL_COLUMNS
+    )
+
+
+def trial_from_row(row: Sequence[Any]) -> TrialRecord:
+    """Return the record that ``trial_to_row`` made the row from."""
+    values = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    for name in _MAPPINGS:
+        values[name] = json.loads(values[name])
+    for name in _BOOLEANS:
+        if values[name] is not None:
+            values[name] = bool(values[name])
+    return TrialRecord(**values)
+
+
+def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
+    """Return the values of EVENT_COLUMNS of every event."""
+    return [(event.step, event.state, event.event, event.source) for event in events]
+
+
+def plan_to_json(plan: CellPlan) -> str:
+    """Return the plan as a JSON object with its field names as keys."""
+    return to_json(dataclasses.asdict(plan))
+
+
+def plan_from_json(text: str) -> CellPlan:
+    """Return the plan that ``plan_to_json`` wrote."""
+    values = json.loads(text)
+    reference = values["reference"]
+    if reference is not None:
+        interval = reference["interval"]
+        reference["interval"] = None if interval is None else tuple(interval)
+        reference["curve"] = tuple(reference["curve"])
+        values["reference"] = ReferenceValue(**reference)
+    return CellPlan(**values)
+
+
+def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
+    """Return a trial and its events as one line of canonical JSON: the same trial, the same bytes."""
+    values = {name: getattr(record, name) for name in TRIAL_COLUMNS}
+    values |= {name: dict(values[name]) for name in _MAPPINGS}
+    values["events"] = events_to_rows(events)
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
