@@ -1,1 +1,149 @@
-"""Being written."""
+"""The front door: what pytest imports in every project of the environment, and therefore next to nothing.
+
+Without ``--model`` nothing happens here beyond the registration of options. With it,
+``cheesebench.pytest_session`` is loaded and does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+#: All options store under this prefix, so that two names of one option share one value.
+PREFIX = "cheesebench_"
+
+
+@dataclass(frozen=True)
+class _Option:
+    """One option. ``yields`` says that its short name belongs to whoever else defines it."""
+
+    name: str
+    help: str
+    yields: bool = True
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def destination(self) -> str:
+        return PREFIX + self.name.removeprefix("cheese-").replace("-", "_")
+
+
+def _repeats(metavar: str) -> dict[str, Any]:
+    return {"action": "append", "metavar": metavar}
+
+
+OPTIONS = (
+    _Option(
+        "model",
+        "Run this model through the paradigms; repeat it (or use commas) for several. "
+        "Without paths, the paper's protocols run and nothing else. Example: --model random",
+        keywords=_repeats("NAME"),
+    ),
+    _Option(
+        "view",
+        "Show the arena in this view; repeatable. Default: the design's own. Example: --view ascii_2d",
+        keywords=_repeats("NAME"),
+    ),
+    _Option(
+        "protocols",
+        "Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable. "
+        "Example: --protocols=my_protocols",
+        keywords=_repeats("WHAT"),
+    ),
+    _Option(
+        "edition",
+        "Edition of the protocols that are chosen by name or directory. Default: paper",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
+        "design",
+        "How many subjects and trials: smoke (wiring only, no verdict), paper or cohort. Default: paper",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
+        "subjects",
+        "Number of subjects per cell, instead of the design's.",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "seed",
+        "Seed of the run; the same seed gives the same records. Default: 0",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "resume",
+        "Continue this run: what it has finished is kept, only the rest is run.",
+        keywords={"metavar": "RUN-ID"},
+    ),
+    _Option(
+        "inconclusive",
+        "What an inconclusive verdict is for the exit status: skip (default) or fail.",
+        keywords={"choices": ("skip", "fail")},
+    ),
+    _Option(
+        "cheese-run-id",
+        "Name of the run, and of its directory. Default: date, time and a random suffix",
+        yields=False,
+        keywords={"metavar": "RUN-ID"},
+    ),
+    _Option(
+        "cheese-results",
+        "Directory of the runs. Default: results, under the root directory",
+        yields=False,
+        keywords={"metavar": "DIR"},
+    ),
+    _Option(
+        "cheese-processes",
+        "Processes that run subjects side by side. Default: one for each processor",
+        yields=False,
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "cheese-markdown",
+        "Also write the Markdown report to this file.",
+        yields=False,
+        keywords={"metavar": "PATH"},
+    ),
+    _Option(
+        "cheese-exit-zero",
+        "Exit with 0 although a model has failed a verdict; errors still count.",
+        yields=False,
+        keywords={"action": "store_true"},
+    ),
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
+    """Register our options after those of all other plugins and conftests, and give way to them."""
+    yield
+    group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
+    for option in OPTIONS:
+        names = [f"--{option.name}"]
+        if option.yields:
+            names = [*filter(partial(_is_free, parser), names), f"--cheesebench-{option.name}"]
+        group.addoption(*names, dest=option.destination, help=option.help, **option.keywords)
+
+
+def _is_free(parser: pytest.Parser, name: str) -> bool:
+    try:
+        _, unknown = parser.parse_known_and_unknown_args([f"{name}=probe"])
+    except pytest.UsageError:  # it exists, and takes no value, or none like this one
+        return False
+    return bool(unknown)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the session's own plugin when a model is given."""
+    given = [option for option in OPTIONS if config.getoption(option.destination, None) not in (None, False)]
+    if any(option.name == "model" for option in given):
+        from cheesebench.pytest_session import start
+
+        start(config)
+    elif given:
+        raise pytest.UsageError(
+            f"--{given[0].name} has no effect without a model: add --model NAME, for example --model random."
+        )
