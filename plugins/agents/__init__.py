@@ -1,0 +1,26 @@
+"""The built-in agents: the baselines, which need no server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cheesebench import AgentSpec, hookimpl
+from cheesebench.plugins.agents.bfs_oracle import BfsOracle
+from cheesebench.plugins.agents.random_agent import RandomAgent
+from cheesebench.plugins.agents.tabular_ql import TabularQL
+
+__all__ = ["BfsOracle", "RandomAgent", "TabularQL", "cheesebench_agents"]
+
+
+@hookimpl
+def cheesebench_agents() -> Iterable[AgentSpec]:
+    """Return the baselines."""
+    return (
+        AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
+        AgentSpec(
+            "tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"
+        ),
+        AgentSpec(
+            "bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"
+        ),
+    )

@@ -1,0 +1,172 @@
+"""An agent that reads the top-down map and walks to a visible ``G``: it measures how much a map gives away.
+
+It sees what a model sees, and remembers nothing from one trial to the next.
+"""
+
+from __future__ import annotations
+
+import random
+
+from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, AgentContext
+from cheesebench.plugins.agents.grid import WALLS, Grid, Sight, read, usual_ground
+
+GOAL = "G"
+
+
+class BfsOracle:
+    """Walks to the nearest ``G`` by breadth-first search over cell and heading; explores when it sees none.
+
+    Exploring means going to the nearest cell that was visited least. Anything but ``#`` and blanks can be
+    walked on until a FORWARD into it fails. On text that is no map it acts at random.
+    """
+
+    #: Pictures whose graph is kept; the graphs are pure functions of the pictures, not memories of a trial.
+    CACHED_GRIDS = 32
+
+    def __init__(self, context: AgentContext) -> None:
+        self._random = random.Random(context.seed)
+        self._grids: dict[tuple[str, int], Grid] = {}
+        self._forget_trial()
+
+    def _forget_trial(self) -> None:
+        self._pose: int | None = None
+        self._picture = self._rest = ""
+        self._stride = 0
+        #: Eighths per rotation: 1 until a rotation shows that the arena has four headings only.
+        self._turn = 1
+        self._visits: dict[int, int] = {}
+        self._level = 0
+        self._reached: set[int] = set()
+        #: Cells that proved solid, with the character they had; poses from which FORWARD failed.
+        self._solid: dict[int, str] = {}
+        self._barred: set[int] = set()
+        #: What FORWARD failed on since the last step that worked: void if it turns out that all was frozen.
+        self._doubtful: list[tuple[int, int | None]] = []
+        self._plan: list[int] = []
+        self._goals: list[int] = []
+        self._grid = Grid("", 1)
+
+    def begin_trial(self, observation: str) -> None:
+        """Forget everything and look."""
+        self._forget_trial()
+        self._look(observation)
+
+    def act(self, observation: str) -> tuple[int]:
+        """Return one action."""
+        if self._pose is None:
+            return (self._random.randrange(len(ACTIONS)),)
+        if not self._plan:
+            self._plan = self._next_plan(self._pose)
+        return (self._plan.pop(),)
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Compare what came of the action with what was expected."""
+        before, picture, rest = self._pose, self._picture, self._rest
+        expected = None if before is None else self._grid.step(before, action, self._turn)
+        self._look(observation)
+        if self._pose != expected:
+            self._plan.clear()
+        if before is None or self._pose is None:
+            return
+        if (picture, rest) == (self._picture, self._rest):
+            self._learn(action, before, self._pose)
+        else:
+            # Something happened, so the failures before it may have had to do with it (a frozen moment).
+            self._withdraw_doubtful()
+
+    def _look(self, observation: str) -> None:
+        sight = read(observation)
+        if sight is None:
+            self._pose = None
+            return
+        place = sight.cell
+        same_map = len(sight.map) == len(self._picture) and sight.stride == self._stride
+        beneath = self._picture[place] if same_map else usual_ground(sight.map)
+        picture = sight.map[:place] + beneath + sight.map[place + 1 :]
+        if picture != self._picture or not same_map:
+            self._new_picture(sight, picture)
+        self._rest = sight.rest
+        if self._pose is None or self._pose >> 3 != place:
+            self._visits[place] = self._visits.get(place, 0) + 1
+        self._pose = place << 3 | sight.heading
+        if place in self._goals:
+            self._goals.remove(place)
+            self._reached.add(place)
+
+    def _new_picture(self, sight: Sight, picture: str) -> None:
+        if (len(picture), sight.stride) != (len(self._picture), self._stride):
+            self._visits, self._solid, self._reached = {}, {}, set()
+        self._solid = {cell: glyph for cell, glyph in self._solid.items() if picture[cell] == glyph}
+        self._reached = {cell for cell in self._reached if picture[cell] == GOAL}
+        self._picture, self._stride = picture, sight.stride
+        self._barred.clear()
+        self._replan_from_scratch()
+
+    def _replan_from_scratch(self) -> None:
+        """The way the arena is understood has changed."""
+        text = self._picture
+        for cell in self._solid:
+            text = text[:cell] + WALLS[0] + text[cell + 1 :]
+        key = (text, self._stride)
+        if key not in self._grids:
+            if len(self._grids) >= self.CACHED_GRIDS:
+                self._grids.clear()
+            self._grids[key] = Grid(text, self._stride)
+        self._grid = self._grids[key]
+        self._goals = [cell for cell, glyph in enumerate(text) if glyph == GOAL and cell not in self._reached]
+        self._level = 0
+        self._plan.clear()
+
+    def _learn(self, action: int, before: int, after: int) -> None:
+        if action == FORWARD and after == before:
+            target = self._grid.in_front(before)
+            self._barred.add(before)
+            # A diagonal step can fail because of the corner it cuts, which says nothing about its target.
+            solid = target if not before & 1 and self._grid.free(target) else None
+            self._doubtful.append((before, solid))
+            if solid is not None:
+                self._solid[solid] = self._picture[solid]
+            self._replan_from_scratch()
+        elif action in (ROTATE_LEFT, ROTATE_RIGHT):
+            turned = (after - before if action == ROTATE_RIGHT else before - after) & 7
+            if after == before:
+                self._withdraw_doubtful()
+            elif turned in (1, 2) and after >> 3 == before >> 3:
+                self._turn = turned
+                self._doubtful.clear()
+        elif after != before:
+            self._doubtful.clear()
+
+    def _withdraw_doubtful(self) -> None:
+        """Nothing could move: the failures of FORWARD said nothing about the arena."""
+        if not self._doubtful:
+            return
+        for pose, solid in self._doubtful:
+            self._barred.discard(pose)
+            if solid is not None:
+                self._solid.pop(solid, None)
+        self._doubtful.clear()
+        self._replan_from_scratch()
+
+    def _next_plan(self, pose: int) -> list[int]:
+        """Return a non-empty list of actions, last one first."""
+        left_first = self._random.random() < 0.5
+        if self._goals:
+            plan, _ = self._grid.plan(
+                pose, self._goals.__contains__, self._turn, self._barred, left_first=left_first
+            )
+            if plan:
+                return plan
+            self._goals = []  # out of reach, until the picture changes
+        plan, seen = self._grid.plan(
+            pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
+        )
+        if plan is None and len(seen) > 1:
+            self._level = min(self._visits.get(cell, 0) for cell in seen[1:])
+            plan, _ = self._grid.plan(
+                pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
+            )
+        return plan or [self._random.randrange(len(ACTIONS))]
+
+    def _seldom_visited(self, cell: int) -> bool:
+        return self._visits.get(cell, 0) <= self._level

@@ -1,0 +1,32 @@
+"""The floor of every comparison: an agent that does not look."""
+
+from __future__ import annotations
+
+import random
+
+from cheesebench import ACTIONS, AgentContext
+
+_MOVES = tuple((action,) for action in range(len(ACTIONS)))
+
+
+class RandomAgent:
+    """Draws every action uniformly and independently from its own seed; keeps nothing."""
+
+    #: Actions drawn at a time: one call of the generator for each would dominate the run time.
+    BATCH = 4096
+
+    def __init__(self, context: AgentContext) -> None:
+        self._random = random.Random(context.seed)
+        self._drawn: list[tuple[int]] = []
+
+    def begin_trial(self, observation: str) -> None:
+        """Nothing to do."""
+
+    def act(self, observation: str) -> tuple[int]:
+        """Return the next random action."""
+        if not self._drawn:
+            self._drawn = self._random.choices(_MOVES, k=self.BATCH)
+        return self._drawn.pop()
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Nothing to learn."""
