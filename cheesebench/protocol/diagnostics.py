@@ -1,0 +1,86 @@
+"""What a protocol's author is told: one line per finding, with a position, a sentence and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from cheesebench.errors import ProtocolError
+
+Severity = Literal["error", "warning", "info"]
+
+#: First letter of a code by severity, as in ``E121``.
+_LETTER = {"error": "E", "warning": "W", "info": "I"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file; ``line`` and ``column`` count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def shifted(self, columns: int) -> Position:
+        """Return the place ``columns`` further to the right."""
+        return Position(self.file, self.line, self.column + columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding."""
+
+    position: Position
+    severity: Severity
+    code: int
+    sentence: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.position}: {self.severity} {_LETTER[self.severity]}{self.code}: {self.sentence}"
+        if self.remedy:
+            text = f"{text} {self.remedy}"
+        # What an author wrote may be quoted here; a terminal must not obey it.
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class Diagnostics:
+    """Collects the findings of one pass over one protocol."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+
+    def error(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add a finding that keeps the protocol from being compiled."""
+        self._add(Diagnostic(position, "error", code, sentence, remedy))
+
+    def warning(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add a finding that is probably a mistake."""
+        self._add(Diagnostic(position, "warning", code, sentence, remedy))
+
+    def info(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
+        """Add something worth knowing."""
+        self._add(Diagnostic(position, "info", code, sentence, remedy))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        if diagnostic not in self.found:
+            self.found.append(diagnostic)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """The findings that are errors."""
+        return [d for d in self.found if d.severity == "error"]
+
+    def raise_errors(self) -> None:
+        """Raise ProtocolError with all errors so far, if there are any."""
+        if self.errors:
+            raise ProtocolError("\n".join(str(d) for d in in_file_order(self.errors)))
+
+
+def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings sorted by position; those of one place stay in the order in which they were found."""
+    return sorted(diagnostics, key=lambda d: d.position)

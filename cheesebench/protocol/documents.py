@@ -1,0 +1,427 @@
+"""The shape of a protocol file, as typed models: keys, their values, and what each means.
+
+The JSON Schema for editors and the language reference are generated from here. Names and expressions are only
+text at this level; ``resolve`` gives them their meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+#: Version of the language that this loader reads.
+VERSION = 1
+#: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
+MAX_COUNT = 100_000
+#: Largest number of squares of an arena.
+MAX_SQUARES = 10_000
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Heading = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
+Scope = Literal["subject", "block", "session", "trial"]
+Scalar = int | float | str | bool
+
+
+def _check(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
+    def validate(value: Any) -> Any:
+        if not test(value):
+            raise PydanticCustomError("shape", "{expected}", {"expected": expected})
+        return value
+
+    return BeforeValidator(validate)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Name = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_NAME.pattern}$"),
+    _check(lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "a name (letters, digits, _; no digit first)"),
+]
+#: One character as it is drawn; a digit may be written without quotes.
+Glyph = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1),
+    BeforeValidator(lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int),
+    _check(
+        lambda v: (isinstance(v, str) and len(v) == 1 and v.isprintable() and v != " ")
+        or (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9),
+        "one visible character",
+    ),
+]
+#: A glyph, or the name (two characters or more) of a variable that holds one.
+GlyphOrName = Annotated[
+    str,
+    BeforeValidator(lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int),
+    _check(
+        lambda v: (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
+        or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or bool(_NAME.fullmatch(v)))),
+        "one visible character, or the name of a variable that holds one",
+    ),
+]
+#: An expression of the language (page section 1); numbers may stand as they are.
+Expression = Annotated[
+    int | float | bool | str, _check(lambda v: isinstance(v, int | float | str), "an expression or a number")
+]
+Probability = Annotated[float, Field(ge=0, le=1), _check(_is_number, "a number from 0 to 1")]
+Count = Annotated[
+    int,
+    Field(ge=1, le=MAX_COUNT),
+    _check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number from 1"),
+]
+Truth = Annotated[bool, _check(lambda v: isinstance(v, bool), "true or false")]
+Text = Annotated[
+    str,
+    BeforeValidator(lambda v: str(v) if _is_number(v) else v, json_schema_input_type=str | int | float),
+    _check(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
+]
+
+
+def _short(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Return a validator that reads a short form as ``{key: value}``."""
+    return lambda value: {key: value} if is_short(value) else value
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+
+
+class Model(BaseModel):
+    """Base of all models here: unknown keys are errors, nothing is converted in silence."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class LegendEntry(Model):
+    """What a map character stands for; exactly one of zone, zones, door and solid."""
+
+    zone: Name | None = Field(None, description="The cells belong to this zone.")
+    zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
+    door: Name | None = Field(None, description="Floor that a state may close.")
+    solid: Name | None = Field(None, description="Never entered, but pressed by FORWARD.")
+    glyph: Glyph | None = Field(None, description="How it is drawn (a door: while closed). Zones: invisible without.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> LegendEntry:
+        if sum(kind is not None for kind in (self.zone, self.zones, self.door, self.solid)) != 1:
+            raise PydanticCustomError("shape", "exactly one of 'zone', 'zones', 'door', 'solid'")
+        return self
+
+
+class PlacedLandmark(Model):
+    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the north-west."""
+
+    at: tuple[int, int] = Field(description="Column and row; outside the walkable floor, also outside the map.")
+    glyph: Glyph
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("at"), list):
+            return {**value, "at": tuple(value["at"])}
+        return value
+
+
+class Pool(Model):
+    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
+
+    radius: int = Field(ge=3, le=40)
+
+
+class Ring(Model):
+    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre; group hole."""
+
+    radius: int = Field(ge=4, le=40)
+    holes: int = Field(ge=2, le=40)
+
+
+class Radial(Model):
+    """A hub with arms. Zones hub, centre, arm1 ... (from north, clockwise), cup1 ...; groups arm, cup."""
+
+    arms: int = Field(ge=2, le=8)
+    length: int = Field(ge=1, le=40)
+    width: Literal[1, 3] = 1
+    hub: int | None = Field(None, ge=1, le=20, description="Half width of the hub; the smallest possible by default.")
+
+
+class Boxes(Model):
+    """Two compartments and a doorway. Zones west, east; door gate; group side."""
+
+    width: int = Field(5, ge=1, le=40)
+    height: int = Field(5, ge=1, le=40)
+    doorway: int = Field(1, ge=1, le=40, description="Height of the doorway in cells.")
+
+
+class Arena(Model):
+    """The place: a map with legend and groups, or one generator."""
+
+    map: str | None = None
+    legend: dict[
+        Glyph,
+        Annotated[
+            LegendEntry,
+            BeforeValidator(
+                _short("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones.")
+    pool: Pool | None = None
+    ring: Ring | None = None
+    radial: Radial | None = None
+    boxes: Boxes | None = None
+    landmarks: dict[Name, Glyph | PlacedLandmark] | list[PlacedLandmark] = Field(default_factory=dict)
+    headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _landmark_forms(cls, value: Any) -> Any:
+        """Give every landmark one form before the union is tried, so that its errors are not doubled."""
+        if isinstance(value, dict) and isinstance(value.get("landmarks"), dict):
+            for name, landmark in value["landmarks"].items():
+                if not isinstance(landmark, dict) and not (len(str(landmark)) == 1 and str(landmark).isprintable()):
+                    raise PydanticCustomError("landmark", "landmark '{name}': one visible character, or at and glyph", {"name": name})
+        return value
+
+
+class Variable(Model):
+    """A mutable value: a number, a name or (from a list) a set."""
+
+    init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` is no place, no name.")
+    per: Scope = Field("trial", description="When it takes its initial value again.")
+
+
+class Draw(Model):
+    """A small table; when its scope begins, one row is drawn and its columns become variables."""
+
+    per: Scope = "trial"
+    order: Literal["random", "shuffle", "cycle", "by_subject"] = "random"
+    of: dict[Name, Annotated[list[Scalar], Field(min_length=1)]] = Field(min_length=1)
+    pick: Count | None = Field(None, description="A subset of this many rows: columns become sets.")
+    copies: Count = Field(1, description="How often a row stands in one permuted block (order: shuffle).")
+    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
+    keep_if: Expression | None = Field(None, description="True keeps the previous row.")
+
+
+class Start(Model):
+    """Where a trial begins."""
+
+    at: Name = Field(description="A zone, a group or a variable that holds one.")
+    face: Name = Field("N", description="A heading, `random`, or a variable that holds a heading.")
+    carry: Truth = Field(False, description="Trial k+1 begins where k ended; the first of a session uses `at`.")
+
+
+class Effects(Model):
+    """What happens: executed in the order set, add, count, reward, place."""
+
+    set: dict[Name, Expression] = Field(default_factory=dict, description="All right-hand sides read old values.")
+    add: dict[Name, Expression] = Field(default_factory=dict, description="Adds a member to a set.")
+    count: Names = Field(default_factory=list, description="Counters of the trial that go up by one.")
+    reward: Expression | None = None
+    place: Name | None = Field(None, description="Teleports to a zone; the heading is reset to `start.face`.")
+
+
+class Rule(Effects):
+    """One trigger, guards, effects, and at most one exit."""
+
+    enter: Name | None = Field(None, description="A zone, a group, or a variable holding one, was entered.")
+    press: Name | None = Field(None, description="FORWARD was blocked by this solid.")
+    after: Expression | None = Field(None, description="At least this many steps in the state.")
+    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT"] | None = None
+    if_: Expression | None = Field(None, alias="if")
+    p: Expression | None = Field(None, description="Probability, drawn only when trigger and `if` hold.")
+    go: Name | None = Field(None, description="The state to go to.")
+    end: Name | None = Field(None, description="The outcome that ends the trial.")
+
+
+class State(Effects):
+    """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
+
+    say: Text | list[Text] | None = Field(None, description="Line (or lines) of text under the picture.")
+    show: dict[Name, GlyphOrName] = Field(default_factory=dict, description="Zones, groups or solids and their glyphs.")
+    close: Names = Field(default_factory=list, description="Doors that are closed.")
+    freeze: Truth = Field(False, description="Nothing moves.")
+    each: Effects | None = Field(None, description="Effects on every step spent here.")
+    rules: list[Rule] = Field(default_factory=list)
+
+
+class Entry(Model):
+    """A guarded choice of the initial state."""
+
+    if_: Expression | None = Field(None, alias="if")
+    go: Name
+
+
+class Finish(Model):
+    """An end condition, tested after anything fired."""
+
+    if_: Expression | None = Field(None, alias="if")
+    end: Name
+
+
+_Entry = Annotated[
+    Entry, BeforeValidator(_short("go", lambda v: isinstance(v, str)), json_schema_input_type=str | Entry)
+]
+
+
+class Trial(Model):
+    """What a trial is made of."""
+
+    limit: Annotated[
+        int | str,
+        _check(
+            lambda v: (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT)
+            or (isinstance(v, str) and bool(_NAME.fullmatch(v))),
+            f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
+        ),
+    ] = Field(description="Steps after which a trial is cut off.")
+    start: Annotated[list[_Entry], BeforeValidator(_listed, json_schema_input_type=str | list[str | Entry])]
+    states: dict[Name, State] = Field(min_length=1)
+    each: Effects | None = None
+    watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
+    finish: list[Finish] = Field(default_factory=list)
+
+
+class Until(Model):
+    """Ends a block's repetition once `count` of the last `of` outcomes were `outcome`."""
+
+    outcome: Names
+    count: Count
+    of: Count
+
+
+class Block(Model):
+    """Sessions x trials, `repeat` times."""
+
+    sessions: Count = 1
+    trials: Count = 1
+    repeat: Count = 1
+    set: dict[Name, Scalar | list[Scalar]] = Field(default_factory=dict, description="Values of variables in this block.")
+    until: Until | None = None
+
+
+class LastTrials(Model):
+    """The pass rate is taken over the last trials of each subject."""
+
+    last: Count
+
+
+class OfBlock(Model):
+    """The pass rate is taken over one block."""
+
+    block: Name
+
+
+class Reference(Model):
+    """A number measured on animals, with its provenance."""
+
+    measure: Name
+    value: Annotated[float, _check(_is_number, "a number")]
+    interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
+    n_animals: Count | None = None
+    curve: list[Annotated[float, _check(_is_number, "a number")]] = Field(default_factory=list, description="By session, from 1.")
+    at: Scalar | None = Field(None, description="When the value was measured (free text or session).")
+    where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
+    species: Text | None = None
+    source: Text | None = None
+    status: Text = Field(description="How the number was obtained, or 'as in Table 5; not re-derived'.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pair(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("interval"), list):
+            return {**value, "interval": tuple(value["interval"])}
+        return value
+
+
+class Chance(Model):
+    """The measured pass rate of the uniformly random agent."""
+
+    value: Probability
+    trials: Count = Field(description="Trials it was measured over.")
+    how: Text
+
+
+class Check(Model):
+    """What must not be readable from the observation at entry to a state."""
+
+    at: Name
+    hidden: Name
+    chance: Probability
+
+
+class Expect(Model):
+    """What a test trial must come to."""
+
+    outcome: Name | None = None
+    success: Truth | None = None
+    reward: Annotated[float, _check(_is_number, "a number")] | None = None
+    steps: Count | None = None
+    counters: dict[Name, int] = Field(default_factory=dict)
+    measures: dict[Name, Scalar] = Field(default_factory=dict)
+    variables: dict[Name, Scalar | list[Scalar]] = Field(default_factory=dict)
+
+
+class Test(Model):
+    """A trial played by the author's `test` command and by CI."""
+
+    __test__ = False  # not for pytest to collect
+
+    seed: int = 0
+    subject: int = Field(0, ge=0)
+    trial: Count = Field(1, description="Which trial of the life is played; the earlier ones are waited out.")
+    actions: list[str] | str | None = Field(None, description="F, L, R, S or full names; one string of letters will do.")
+    visit: Names | None = Field(None, description="Zones walked to, solids pressed, one after the other.")
+    expect: Expect
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Test:
+        if (self.actions is None) == (self.visit is None):
+            raise PydanticCustomError("shape", "either 'actions' or 'visit'")
+        return self
+
+
+class ProtocolDocument(Model):
+    """A protocol: one paradigm in one edition."""
+
+    version: Literal[1] = Field(description="Version of the language.")
+    paradigm: Name
+    edition: Name = "paper"
+    extends: Name | None = Field(None, description="Id of the one parent; mappings merge, the rest replaces, null deletes.")
+    title: Text | None = None
+    cite: dict[Name, Text] = Field(default_factory=dict)
+    dimension: Text = Field("unclassified", description="Cognitive dimension.")
+    species: Text | None = None
+    arena: Arena
+    vars: dict[
+        Name,
+        Annotated[
+            Variable,
+            BeforeValidator(
+                _short("init", lambda v: not isinstance(v, dict)),
+                json_schema_input_type=Scalar | list[Scalar] | Variable,
+            ),
+        ],
+    ] = Field(default_factory=dict)
+    draw: dict[Name, Draw] = Field(default_factory=dict)
+    start: Start
+    trial: Trial
+    schedule: dict[Name, Block] = Field(min_length=1)
+    success: Expression | None = None
+    estimand: Literal["all"] | LastTrials | OfBlock = "all"
+    measures: dict[Name, Expression] = Field(default_factory=dict)
+    reference: list[Reference] = Field(default_factory=list)
+    chance: Chance | None = None
+    margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")
+    checks: list[Check] = Field(default_factory=list)
+    tests: list[Test] = Field(default_factory=list)
+    notes: Text | list[Text] | None = None

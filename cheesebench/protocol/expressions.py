@@ -1,0 +1,268 @@
+"""The expressions of the language: a small parser, and types that are resolved before anything runs.
+
+Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* /``,
+unary ``-``, and names, numbers, ``name(name)``, parentheses. Never ``eval``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+#: Functions of one argument (language page, section 1).
+FUNCTIONS = ("where", "size", "time")
+#: Words that cannot be names of an author's things.
+KEYWORDS = ("and", "or", "not", "in", "none")
+#: Longest expression, in characters, and deepest nesting.
+MAX_LENGTH = 1000
+MAX_DEPTH = 50
+
+Kind = Literal["number", "truth", "name", "set"]
+#: What a name can be the name of. ``any`` belongs to ``none``.
+Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Type of an expression; for names and sets also what they may name."""
+
+    kind: Kind
+    domains: frozenset[Domain] = frozenset()
+
+    def overlaps(self, other: Type) -> bool:
+        """Whether names of both types can be equal."""
+        return bool(self.domains & other.domains) or "any" in self.domains | other.domains
+
+
+NUMBER = Type("number")
+TRUTH = Type("truth")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal number."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A name that stands for itself: a zone, symbol, state, outcome, block, or ``none`` (value None)."""
+
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """A group (or zone) used as a fixed set of names."""
+
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable, draw column or counter, read from memory."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """One of the built-in names: it last block session trial subject steps state."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of one argument: a group for where, a zone or group for time, a set for size."""
+
+    function: str
+    argument: Expression
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``not`` or ``-``."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Any operator with two sides."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name as parsed, before it is resolved; ``offset`` is its column in the text."""
+
+    name: str
+    offset: int
+
+
+Expression = Number | Constant | Members | Variable | BuiltIn | Call | Unary | Binary | Word
+
+
+class ExpressionError(Exception):
+    """An expression cannot be parsed or typed; ``offset`` is the column in its text, from 0."""
+
+    def __init__(self, offset: int, sentence: str, remedy: str, code: int = 130) -> None:
+        super().__init__(sentence)
+        self.offset, self.sentence, self.remedy, self.code = offset, sentence, remedy, code
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?(?![A-Za-z_0-9.]))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<symbol>==|!=|<=|>=|[<>+\-*/()]))"
+)
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
+_REMEDIES = {
+    "=": "Write '==' to compare.",
+    "&": "Write 'and'.",
+    "|": "Write 'or'.",
+    "!": "Write 'not ( ... )' or '!='.",
+    ",": "Functions take one argument.",
+    "'": "Names stand without quotes.",
+    '"': "Names stand without quotes.",
+    "%": "There is no remainder.",
+    "[": "There are no brackets; use a set or a group.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    offset: int
+    kind: str
+
+
+def _tokens(text: str) -> list[_Token]:
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(0, f"The expression is longer than {MAX_LENGTH} characters.", "Use a variable or a measure.")
+    tokens: list[_Token] = []
+    place = 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if not match:
+            offset = place + len(text[place:]) - len(text[place:].lstrip())
+            odd = text[offset]
+            raise ExpressionError(offset, f"'{odd}' has no meaning in an expression.", _REMEDIES.get(odd, "Remove it."))
+        kind = match.lastgroup or "symbol"
+        tokens.append(_Token(match[kind], match.start(kind), kind))
+        place = match.end()
+    return tokens
+
+
+def parse(text: str) -> Expression:
+    """Parse an expression into a tree whose names are unresolved Words; raises ExpressionError."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Recursive descent, one method per level of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = _tokens(text)
+        self.end = len(text)
+        self.at = 0
+        self.depth = 0
+
+    def whole(self) -> Expression:
+        if not self.tokens:
+            raise ExpressionError(0, "The expression is empty.", "Write a condition or a number.")
+        tree = self.disjunction()
+        if token := self.peek():
+            remedy = "Write 'not (a in b)'." if token.text == "not" else "Join conditions with 'and' or 'or'."
+            if token.text in _COMPARISONS:
+                remedy = "Compare two values at a time and join them with 'and'."
+            raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
+        return tree
+
+    def peek(self) -> _Token | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def take(self, *texts: str) -> _Token | None:
+        token = self.peek()
+        if token and token.text in texts:
+            self.at += 1
+            return token
+        return None
+
+    def chain(self, inner: Callable[[], Expression], *operators: str) -> Expression:
+        left = inner()
+        while token := self.take(*operators):
+            left = Binary(token.text, left, inner())
+        return left
+
+    def disjunction(self) -> Expression:
+        return self.chain(self.conjunction, "or")
+
+    def conjunction(self) -> Expression:
+        return self.chain(self.negation, "and")
+
+    def negation(self) -> Expression:
+        if self.take("not"):
+            return Unary("not", self.nested(self.negation))
+        return self.comparison()
+
+    def comparison(self) -> Expression:
+        left = self.sum()
+        if token := self.take(*_COMPARISONS):
+            return Binary(token.text, left, self.sum())
+        return left
+
+    def sum(self) -> Expression:
+        return self.chain(self.product, "+", "-")
+
+    def product(self) -> Expression:
+        return self.chain(self.sign, "*", "/")
+
+    def sign(self) -> Expression:
+        if self.take("-"):
+            return Unary("-", self.nested(self.sign))
+        return self.atom()
+
+    def nested(self, inner: Callable[[], Expression]) -> Expression:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise ExpressionError(0, f"The expression is nested more than {MAX_DEPTH} deep.", "Use a variable.")
+        tree = inner()
+        self.depth -= 1
+        return tree
+
+    def atom(self) -> Expression:
+        token = self.peek()
+        if token is None:
+            raise ExpressionError(self.end, "The expression ends too early.", "Complete or remove the last operator.")
+        self.at += 1
+        if token.kind == "number":
+            return Number(float(token.text) if not token.text.isdigit() else int(token.text))
+        if token.text == "(":
+            tree = self.nested(self.disjunction)
+            if not self.take(")"):
+                place = self.peek()
+                raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", "Close the parenthesis.")
+            return tree
+        if token.kind == "name" and token.text not in ("and", "or", "not", "in"):
+            return self.call(token) if self.take("(") else Word(token.text, token.offset)
+        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "A name or a number is.")
+
+    def call(self, function: _Token) -> Expression:
+        argument = self.peek()
+        if argument is None or argument.kind != "name":
+            place = argument.offset if argument else self.end
+            raise ExpressionError(place, f"{function.text}() takes one name.", "Name a zone, a group or a set.")
+        self.at += 1
+        if not self.take(")"):
+            place = self.tokens[self.at].offset if self.peek() else self.end
+            raise ExpressionError(place, f"{function.text}() takes one name.", "Close the parenthesis after it.")
+        return Call(function.text, Word(argument.text, argument.offset), function.offset)

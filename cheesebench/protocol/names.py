@@ -1,0 +1,294 @@
+"""What the names of a protocol mean, and the types of its expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cheesebench.errors import did_you_mean
+from cheesebench.protocol import expressions as ex
+from cheesebench.protocol.arena import Arena
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.expressions import NUMBER, TRUTH, Domain, ExpressionError, Type
+from cheesebench.protocol.source import Node
+
+_PLACE = frozenset[Domain]({"place"})
+#: The built-in names and their types (language page, section 1).
+BUILT_INS: Mapping[str, Type] = {
+    "it": Type("name", _PLACE),
+    "last": Type("name", frozenset({"outcome"})),
+    "block": Type("name", frozenset({"block"})),
+    "session": NUMBER,
+    "trial": NUMBER,
+    "subject": NUMBER,
+    "steps": NUMBER,
+    "state": Type("name", frozenset({"state"})),
+}
+RESERVED = (*BUILT_INS, *ex.FUNCTIONS, *ex.KEYWORDS)
+_WORD_FOR: Mapping[Domain, str] = {
+    "place": "a zone",
+    "symbol": "a symbol of a draw or variable",
+    "state": "a state",
+    "outcome": "an outcome",
+    "block": "a block",
+    "any": "none",
+}
+
+
+@dataclass
+class Names:
+    """Everything that can be named in one protocol; ``used`` collects what was."""
+
+    arena: Arena
+    variables: dict[str, Type] = field(default_factory=dict)
+    states: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    used: set[str] = field(default_factory=set)
+
+    @property
+    def floor_places(self) -> list[str]:
+        """Names of zones and doors."""
+        return list(self.arena.zones)
+
+    @property
+    def places(self) -> list[str]:
+        """Names of zones, doors, solids and groups."""
+        return [*self.arena.zones, *self.arena.solids, *self.arena.groups]
+
+    def domains(self, name: str) -> frozenset[Domain]:
+        """Return all that a constant of this name can be."""
+        sources: tuple[tuple[Domain, Iterable[str]], ...] = (
+            ("place", self.places),
+            ("symbol", self.symbols),
+            ("state", self.states),
+            ("outcome", self.outcomes),
+            ("block", self.blocks),
+        )
+        return frozenset(domain for domain, names in sources if name in names)
+
+    def everything(self) -> list[str]:
+        """Return all names that an expression may contain."""
+        return [
+            *self.variables, *BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes, *self.blocks,
+        ]  # fmt: skip
+
+    def expression(
+        self,
+        value: object,
+        node: Node,
+        diagnostics: Diagnostics,
+        *,
+        want: Type | None = None,
+        it: bool = False,
+        lenient: bool = False,
+    ) -> ex.Expression | None:
+        """Parse, resolve and type one expression; problems are reported at their column, None is returned.
+
+        ``want`` is the type it must have, ``it`` whether the name ``it`` has a meaning here, ``lenient`` whether
+        comparing ``last`` with an outcome that nothing emits is a warning only (``success``).
+        """
+        if isinstance(value, bool):
+            return ex.Number(int(value))
+        if isinstance(value, int | float):
+            tree, kind = ex.Number(value), NUMBER
+            if want is not None and want.kind not in ("number", "truth"):
+                diagnostics.error(133, node.position, f"{value} is a number, but {describe(want)} is needed.", "Name one.")
+            return tree
+        try:
+            typed = _Typer(self, node, diagnostics, it, lenient)
+            resolved, kind = typed.resolve(ex.parse(str(value)), want)
+            if want is not None and not _fits(kind, want):
+                raise ExpressionError(0, f"'{value}' is {describe(kind)}, but {describe(want)} is needed.", _remedy(want), 133)
+            return resolved
+        except ExpressionError as error:
+            place = node.position.shifted(node.quoted + error.offset)
+            diagnostics.error(error.code, place, error.sentence, error.remedy)
+            return None
+
+
+def describe(kind: Type) -> str:
+    """Say in words what an expression of this type is."""
+    if kind.kind == "number":
+        return "a number"
+    if kind.kind == "truth":
+        return "a condition"
+    words = " or ".join(_WORD_FOR[domain] for domain in sorted(kind.domains)) or "a name"
+    return words if kind.kind == "name" else f"a set ({words})"
+
+
+def _remedy(want: Type) -> str:
+    return "Write a comparison such as 'last == correct'." if want.kind == "truth" else "Check the names."
+
+
+def _fits(kind: Type, want: Type) -> bool:
+    if want.kind in ("number", "truth"):
+        return kind.kind in ("number", "truth")  # a number other than 0 holds, a condition counts 1 or 0
+    if want.kind == "set" and kind.kind == "name":
+        return "any" in kind.domains  # `none` empties a set
+    return kind.kind == want.kind and kind.overlaps(want)
+
+
+@dataclass
+class _Typer:
+    names: Names
+    node: Node
+    diagnostics: Diagnostics
+    it: bool
+    lenient: bool
+
+    def resolve(self, tree: ex.Expression, want: Type | None = None) -> tuple[ex.Expression, Type]:
+        match tree:
+            case ex.Number():
+                return tree, NUMBER
+            case ex.Word(name, offset):
+                return self.word(name, offset, want)
+            case ex.Call(function, ex.Word() as argument, offset):
+                return self.call(function, argument, offset)
+            case ex.Unary("not", operand):
+                return ex.Unary("not", self.condition(operand)), TRUTH
+            case ex.Unary(operator, operand):
+                return ex.Unary(operator, self.number(operand)), NUMBER
+            case ex.Binary("and" | "or" as operator, left, right):
+                return ex.Binary(operator, self.condition(left), self.condition(right)), TRUTH
+            case ex.Binary("==" | "!=" as operator, left, right):
+                return ex.Binary(operator, *self.comparable(left, right)), TRUTH
+            case ex.Binary("in", left, right):
+                return self.membership(left, right), TRUTH
+            case ex.Binary(operator, left, right):
+                kind = NUMBER if operator in "+-*/" else TRUTH
+                return ex.Binary(operator, self.number(left), self.number(right)), kind
+        raise TypeError(tree)  # pragma: no cover - the parser makes no other trees
+
+    def word(self, name: str, offset: int, want: Type | None = None) -> tuple[ex.Expression, Type]:
+        if name == "none":
+            return ex.Constant(None), Type("name", frozenset({"any"}))
+        constant = self.names.domains(name)
+        wanted = want.domains if want is not None and want.kind == "name" else frozenset[Domain]()
+        if name in self.names.variables:
+            kind = self.names.variables[name]
+            # A state or block may have the name of a variable; what it is compared with decides.
+            if not (wanted & constant) or kind.overlaps(Type("name", wanted)):
+                self.names.used.add(name)
+                return ex.Variable(name), kind
+        elif name in BUILT_INS:
+            if name == "it" and not self.it:
+                raise ExpressionError(offset, "'it' has no meaning here.", "Use it in a rule with 'enter' or 'press'.", 132)
+            return ex.BuiltIn(name), BUILT_INS[name]
+        if constant:
+            self.names.used.add(name)
+            return ex.Constant(name), Type("name", constant)
+        hint = did_you_mean(name, self.names.everything()).strip() or "Declare it, or check its spelling."
+        raise ExpressionError(offset, f"The name '{name}' is not known.", hint, 131)
+
+    def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
+        name, names = argument.name, self.names
+        if function not in ex.FUNCTIONS:
+            hint = did_you_mean(function, ex.FUNCTIONS).strip() or f"There are {', '.join(ex.FUNCTIONS)}."
+            raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
+        if function == "where":
+            if name not in names.arena.groups:
+                hint = did_you_mean(name, names.arena.groups).strip() or "Declare it under 'arena: groups'."
+                raise ExpressionError(argument.offset, f"where() takes a group; '{name}' is none.", hint, 134)
+            names.used.add(name)
+            return ex.Call(function, ex.Constant(name)), Type("name", _PLACE)
+        resolved, kind = self.word(name, argument.offset)
+        if function == "size":
+            if name in names.arena.groups:
+                return ex.Number(len(names.arena.groups[name])), NUMBER
+            if kind.kind != "set":
+                raise ExpressionError(argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134)
+        elif not _walkable(resolved, kind, names.arena):
+            remedy = "Name a zone of the floor."
+            raise ExpressionError(argument.offset, f"time() takes a zone; '{name}' is {describe(kind)}.", remedy, 134)
+        return ex.Call(function, resolved), NUMBER
+
+    def condition(self, tree: ex.Expression) -> ex.Expression:
+        resolved, kind = self.resolve(tree)
+        if kind.kind not in ("truth", "number"):
+            remedy = "Compare it with something."
+            raise ExpressionError(_offset(tree), f"A condition is needed, not {describe(kind)}.", remedy, 133)
+        return resolved
+
+    def number(self, tree: ex.Expression) -> ex.Expression:
+        resolved, kind = self.resolve(tree)
+        if kind.kind not in ("number", "truth"):
+            raise ExpressionError(_offset(tree), f"A number is needed, not {describe(kind)}.", "Use '==' for names.", 133)
+        return resolved
+
+    def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
+        if self.lenient:
+            self._forgive(left, right)
+        # The side with one meaning only decides what the other side's name stands for.
+        hint = self._meaning(left) or self._meaning(right)
+        (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
+        plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
+        if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
+            sentence = f"{describe(a_type).capitalize()} is compared with {describe(b_type)}: they are never equal."
+            raise ExpressionError(_offset(left), sentence, self._offer(a_type, b_type), 133)
+        return a, b
+
+    def _offer(self, a_type: Type, b_type: Type) -> str:
+        if "outcome" in a_type.domains | b_type.domains:
+            return f"Outcomes are {', '.join(self.names.outcomes)}."
+        return "Check both names."
+
+    def _meaning(self, tree: ex.Expression) -> Type | None:
+        if isinstance(tree, ex.Word):
+            if tree.name in BUILT_INS:
+                return BUILT_INS[tree.name]
+            if tree.name in self.names.variables and not self.names.domains(tree.name):
+                return self.names.variables[tree.name]
+        if isinstance(tree, ex.Call) and tree.function == "where":
+            return Type("name", _PLACE)
+        return None
+
+    def _forgive(self, left: ex.Expression, right: ex.Expression) -> None:
+        """Let ``last`` be compared with an outcome that nothing emits, but say so."""
+        for one, other in ((left, right), (right, left)):
+            if (
+                isinstance(one, ex.Word)
+                and isinstance(other, ex.Word)
+                and one.name == "last"
+                and other.name not in (*self.names.outcomes, "none")
+            ):
+                place = self.node.position.shifted(self.node.quoted + other.offset)
+                hint = did_you_mean(other.name, self.names.outcomes).strip()
+                offered = hint or f"Outcomes are {', '.join(self.names.outcomes)}."
+                self.diagnostics.warning(309, place, f"No trial ends with the outcome '{other.name}'.", offered)
+                self.names.outcomes += (other.name,)
+
+    def membership(self, left: ex.Expression, right: ex.Expression) -> ex.Expression:
+        if isinstance(right, ex.Word) and right.name in self.names.arena.groups:
+            self.names.used.add(right.name)
+            collection: ex.Expression = ex.Members(frozenset(self.names.arena.groups[right.name]))
+            kind = Type("set", _PLACE)
+        else:
+            collection, kind = self.resolve(right)
+            if kind.kind != "set":
+                sentence = f"'in' needs a set or a group on its right, not {describe(kind)}."
+                raise ExpressionError(_offset(right), sentence, "Declare a set: 'seen: []'.", 133)
+        member, member_type = self.resolve(left, Type("name", kind.domains))
+        if member_type.kind == "name" and kind.domains and not member_type.overlaps(kind):
+            sentence = f"{describe(member_type).capitalize()} is never in {describe(kind)}."
+            raise ExpressionError(_offset(left), sentence, "Check both names.", 133)
+        return ex.Binary("in", member, collection)
+
+
+def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
+    if isinstance(resolved, ex.Constant):
+        return bool(arena.cells_of(resolved.value or ""))
+    return isinstance(resolved, ex.Variable) and kind.kind in ("name", "set") and bool(kind.domains & {"place", "any"})
+
+
+def _offset(tree: ex.Expression) -> int:
+    """Return the column of the first name in a parsed tree, or 0."""
+    match tree:
+        case ex.Word(offset=offset) | ex.Call(offset=offset):
+            return offset
+        case ex.Unary(operand=operand):
+            return _offset(operand)
+        case ex.Binary(left=left):
+            return _offset(left)
+    return 0

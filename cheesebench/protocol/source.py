@@ -1,0 +1,253 @@
+"""YAML text -> a tree of nodes that know where they stand; and the safety limits of the language.
+
+PyYAML scans and composes; this module only forbids what the language forbids (tags, anchors, aliases, duplicate
+keys, several documents, deep nesting, large files) and reads scalars as YAML 1.2's core schema does, so that
+``on``, ``no`` and ``1:30`` stay text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from yaml.composer import Composer
+from yaml.resolver import BaseResolver
+
+from cheesebench.protocol.diagnostics import Diagnostics, Position
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node as YamlNode
+    from yaml.parser import Parser as _Parser
+else:
+    # The C parser is ten times as fast where PyYAML was built with it; the Python one is the same otherwise.
+    _Parser = getattr(yaml, "CParser", None)
+
+#: Largest protocol file that is read, in bytes.
+MAX_BYTES = 256 * 1024
+#: Deepest nesting of mappings and lists.
+MAX_DEPTH = 40
+#: Most digits of a number; more is a slip, and converting it could take long.
+MAX_DIGITS = 15
+
+# What YAML does not count as printable.
+_NOT_TEXT = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_CONSTANTS = {
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of the file: a scalar, a mapping (in file order) or a list, and where it begins.
+
+    ``quoted`` is 1 for a quoted scalar: the text then begins one column further right.
+    """
+
+    value: Scalar | Mapping[str, Node] | Sequence[Node]
+    position: Position
+    keys: Mapping[str, Position] = field(default_factory=dict)
+    quoted: int = 0
+
+    def plain(self) -> Any:
+        """Return the value as plain Python data."""
+        if isinstance(self.value, Mapping):
+            return {key: child.plain() for key, child in self.value.items()}
+        if isinstance(self.value, list | tuple):
+            return [child.plain() for child in self.value]
+        return self.value
+
+    def child(self, key: str | int) -> Node | None:
+        """Return the value under a key or index, or None."""
+        if isinstance(self.value, Mapping):
+            return self.value.get(str(key))
+        if isinstance(self.value, list | tuple) and isinstance(key, int) and key < len(self.value):
+            found: Node = self.value[key]
+            return found
+        return None
+
+    def find(self, path: Sequence[str | int]) -> Node:
+        """Return the deepest node on the path; steps that lead nowhere are skipped."""
+        node = self
+        for step in path:
+            node = node.child(step) or node
+        return node
+
+    def key_position(self, key: str) -> Position:
+        """Return where the key stands, or where this node begins."""
+        return self.keys.get(key, self.position)
+
+
+class _Refused(Exception):
+    def __init__(self, code: int, mark: yaml.Mark | None, sentence: str, remedy: str) -> None:
+        self.code, self.mark, self.sentence, self.remedy = code, mark, sentence, remedy
+
+
+class _StrictComposer(Composer):
+    """PyYAML's composer that refuses what the language forbids, at the place where it stands."""
+
+    depth = 0
+
+    def compose_node(self, parent: YamlNode | None, index: Any) -> YamlNode | None:
+        event = self.peek_event()  # type: ignore[attr-defined]
+        if isinstance(event, yaml.AliasEvent):
+            raise _Refused(107, event.start_mark, f"The alias '*{event.anchor}' is not allowed.", "Repeat the value.")
+        if event.anchor is not None:
+            raise _Refused(107, event.start_mark, f"The anchor '&{event.anchor}' is not allowed.", "Remove it.")
+        if event.tag is not None and event.tag != "!":
+            raise _Refused(106, event.start_mark, f"The tag '{event.tag}' is not allowed.", "Remove it.")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _Refused(
+                108, event.start_mark, f"Values are nested more than {MAX_DEPTH} deep.", "Flatten the file."
+            )
+        node: YamlNode | None = super().compose_node(parent, index)  # type: ignore[arg-type]
+        self.depth -= 1
+        return node
+
+
+def _loader_class() -> type[Any]:
+    if _Parser is not None and not TYPE_CHECKING:
+
+        class Fast(_StrictComposer, _Parser, BaseResolver):
+            def __init__(self, text: str) -> None:
+                _Parser.__init__(self, text)
+                Composer.__init__(self)
+                BaseResolver.__init__(self)
+
+        return Fast
+
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class Portable(Reader, Scanner, Parser, _StrictComposer, BaseResolver):
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+            BaseResolver.__init__(self)
+
+    return Portable
+
+
+_Loader = _loader_class()
+
+
+def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
+    """Read a protocol file; on any problem add a diagnostic and return None."""
+    start = Position(str(path), 1, 1)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        diagnostics.error(101, start, f"The file cannot be read: {error.strerror}.", "Check the path and its permissions.")
+        return None
+    if len(data) > MAX_BYTES:
+        diagnostics.error(103, start, f"The file is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two.")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        place = Position(str(path), line, column)
+        diagnostics.error(102, place, f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).", "Save it as UTF-8 text.")
+        return None
+    return read_text(text, str(path), diagnostics)
+
+
+def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
+    """Read YAML text whose top level is a mapping; on any problem add a diagnostic and return None."""
+    start = Position(file, 1, 1)
+    if len(text) > MAX_BYTES:
+        diagnostics.error(103, start, f"The text is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two.")
+        return None
+    if odd := _NOT_TEXT.search(text):
+        line = text.count("\n", 0, odd.start()) + 1
+        place = Position(file, line, odd.start() - (text.rfind("\n", 0, odd.start()) + 1) + 1)
+        diagnostics.error(102, place, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it.")
+        return None
+    try:
+        document = _Loader(text).get_single_node()
+    except _Refused as refused:
+        place = _position(refused.mark, file) if refused.mark else start
+        diagnostics.error(refused.code, place, refused.sentence, refused.remedy)
+        return None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        place = _position(mark, file) if mark else start
+        if "but found another document" in str(error):
+            diagnostics.error(109, place, "The file holds more than one YAML document.", "Keep one protocol per file.")
+        else:
+            diagnostics.error(104, place, f"This is not valid YAML: {problem}.", "Check quotes, colons and indentation.")
+        return None
+    if document is None or not isinstance(document, yaml.MappingNode):
+        place = start if document is None else _position(document.start_mark, file)
+        diagnostics.error(110, place, "A protocol is a mapping with keys such as 'version' and 'paradigm'.", "Begin with 'version: 1'.")
+        return None
+    return _convert(document, file, diagnostics)
+
+
+def _position(mark: yaml.Mark, file: str) -> Position:
+    return Position(file, mark.line + 1, mark.column + 1)
+
+
+def _convert(node: YamlNode, file: str, diagnostics: Diagnostics) -> Node:
+    position = _position(node.start_mark, file)
+    if isinstance(node, yaml.MappingNode):
+        children: dict[str, Node] = {}
+        keys: dict[str, Position] = {}
+        for key_node, value_node in node.value:
+            place = _position(key_node.start_mark, file)
+            if not isinstance(key_node, yaml.ScalarNode):
+                diagnostics.error(105, place, "A key must be a plain word.", "Write 'key: value'.")
+                continue
+            key = key_node.value
+            if key in children:
+                diagnostics.error(
+                    105, place, f"The key '{key}' stands here twice (first in line {keys[key].line}).", "Keep one."
+                )
+                continue
+            keys[key] = place
+            children[key] = _convert(value_node, file, diagnostics)
+        return Node(children, position, keys)
+    if isinstance(node, yaml.SequenceNode):
+        return Node([_convert(child, file, diagnostics) for child in node.value], position)
+    assert isinstance(node, yaml.ScalarNode)
+    if node.style is not None:
+        return Node(node.value, position, quoted=1)
+    return Node(_scalar(node.value, position, diagnostics), position)
+
+
+def _scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    for pattern, convert in ((_INTEGER, lambda t: int(t, 0 if t[:2] in ("0o", "0x") else 10)), (_FLOAT, float)):
+        if pattern.fullmatch(text):
+            value: float = convert(text) if len(text) <= 40 else 1e99
+            if abs(value) >= 10**MAX_DIGITS:
+                diagnostics.error(111, position, f"The number {text[:20]} is out of range.", "Use a smaller number.")
+                return 0
+            return value
+    return text
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield the node and everything below it, in file order."""
+    yield node
+    children = node.value.values() if isinstance(node.value, Mapping) else node.value
+    if isinstance(node.value, Mapping | list | tuple):
+        for child in children:  # type: ignore[union-attr]
+            yield from walk(child)  # type: ignore[arg-type]
