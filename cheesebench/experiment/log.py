@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, rows
-from cheesebench.experiment.manifest import check_run_id, describe_run
+from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
 
@@ -74,12 +74,28 @@ class RunLog:
                 "INSERT INTO manifest VALUES (?, ?)",
                 [(key, rows.to_json(value)) for key, value in manifest.items()],
             )
-            connection.executemany(
-                "INSERT INTO cells (model, protocol, view, plan) VALUES (?, ?, ?, ?)",
-                [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
-            )
+            log._insert_cells(cells)
         log.note("created", f"{len(cells)} cells")
         return log
+
+    def add_cells(self, cells: Iterable[tuple[CellPlan, Specification]]) -> None:
+        """Add cells that the run was created without; those that it has already stay as they are."""
+        cells = list(cells)
+        specifications = {plan.protocol: specification for plan, specification in cells}
+        with self._transaction():
+            known = self.manifest["protocols"]
+            protocols = describe_protocols(specifications.values()) | known
+            if protocols != known:
+                self._connection.execute(
+                    "UPDATE manifest SET value = ? WHERE key = 'protocols'", (rows.to_json(protocols),)
+                )
+            self._insert_cells(cells)
+
+    def _insert_cells(self, cells: Iterable[tuple[CellPlan, Specification]]) -> None:
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO cells (model, protocol, view, plan) VALUES (?, ?, ?, ?)",
+            [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
+        )
 
     @classmethod
     def open(cls, path: Path) -> Self:

@@ -55,15 +55,20 @@ def describe_run(
         "versions": versions(),
         "git": git_state(Path.cwd()),
         "options": dict(options),
-        "protocols": {
-            specification.name: {
-                "paradigm": specification.paradigm,
-                "edition": specification.edition,
-                "sha256": specification.sha256,
-                "text": specification.text,
-            }
-            for specification in specifications
-        },
+        "protocols": describe_protocols(specifications),
+    }
+
+
+def describe_protocols(specifications: Iterable[Specification]) -> dict[str, dict[str, Any]]:
+    """Return what the manifest keeps of each protocol, by name."""
+    return {
+        specification.name: {
+            "paradigm": specification.paradigm,
+            "edition": specification.edition,
+            "sha256": specification.sha256,
+            "text": specification.text,
+        }
+        for specification in specifications
     }
 
 
