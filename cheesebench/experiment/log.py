@@ -58,7 +58,7 @@ class RunLog:
         *,
         options: Mapping[str, Any],
     ) -> Self:
-        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go to its manifest."""
+        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it."""
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
         manifest = describe_run(check_run_id(run_id), specifications.values(), options)

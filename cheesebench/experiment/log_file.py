@@ -98,7 +98,7 @@ def make_directory(results: Path, run_id: str) -> Path:
     except FileExistsError:
         if not results.is_dir():
             raise RunLogError(
-                f"{results} is not a directory, no run can be written there. Choose another place for results."
+                f"{results} is not a directory, no run can be written there. Choose another place."
             ) from None
         raise RunLogError(
             f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, "

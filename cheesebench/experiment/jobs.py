@@ -1,0 +1,104 @@
+"""One subject as a job: what a worker is told, what it does, and what it tells back."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.subjects import live
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Paradigm
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import Specification
+
+#: Length of a message in a pipe, before the message.
+HEADER = struct.Struct(">I")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One subject of one cell. ``wants_records``: somebody observes, records are sent as well as written."""
+
+    plan: CellPlan
+    specification: Specification
+    seed: int
+    subject: int
+    log: Path
+    wants_records: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker says: so many trials are done, with the latest record if it is wanted; finally ``ended``.
+
+    ``error`` is why the run log could not be written; it concerns the whole cell.
+    """
+
+    trials: int = 0
+    record: TrialRecord | None = None
+    ended: bool = False
+    error: str = ""
+
+
+class Stopped(BaseException):
+    """Raised by ``finished`` to stop a life that nobody waits for any longer."""
+
+
+def pack(message: Any) -> bytes:
+    """Return the bytes that carry a message through a pipe."""
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(content)) + content
+
+
+class Workplace:
+    """Where jobs are done: compiled paradigms are kept from job to job. To be used by one thread."""
+
+    def __init__(self, plugins: PluginManager) -> None:
+        self._plugins = plugins
+        self._paradigms: dict[str, Paradigm] = {}
+
+    def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> None:
+        """Live a subject's life into the run log; ``finished`` is called for every trial once it is written.
+
+        Whatever goes wrong in the agent, the view or the environment makes the rest of the life missing, with
+        the cause in the journal. Raises RunLogError when the log cannot be written or contradicts the life.
+        """
+        plan, subject = job.plan, job.subject
+        trials = 0
+        with RunLog.open(job.log) as log:
+            try:
+                agent, view = self._plugins.agent(plan.model), self._plugins.view(plan.view)
+                for record, events in live(self._paradigm(job), view, agent, plan, job.seed, subject):
+                    log.write_trial(record, events)
+                    trials += 1
+                    finished(record)
+            except RunLogError:
+                raise
+            except (Exception, SystemExit) as error:
+                log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
+                log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}")
+            else:
+                log.write_life(plan, subject, trials)
+
+    def _paradigm(self, job: Job) -> Paradigm:
+        name = job.plan.protocol
+        if name not in self._paradigms:
+            self._paradigms[name] = self._plugins.compile(job.specification)
+        return self._paradigms[name]
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{kind}: {text}{where}" if text else f"{kind}{where}"

@@ -1,0 +1,92 @@
+"""Replay: a recorded trial once more, from its actions, to be looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.subjects import read_result
+from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY, WAITED_LETTER
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import TrialRecord
+    from cheesebench.interfaces import Life, Paradigm, View
+
+_ACTION_OF = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {WAITED_LETTER: STAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture of the film: the letter of the action that led to it ("" for the first), and its reward."""
+
+    action: str
+    observation: str
+    reward: float
+
+
+def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> list[Frame]:
+    """Return the film of a recorded trial; ``paradigm`` is compiled from the protocol that the run used.
+
+    Raises RunLogError when the trial is missing or does not come out as recorded.
+    """
+    plan = next(plan for plan in log.plans() if plan.key == (record.model, record.protocol, record.view))
+    seed = log.manifest["options"]["seed"]
+    records = log.trials(plan, record.subject)[: record.trial + 1]
+    return replay(paradigm.life(view, seed, record.subject), records)
+
+
+def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
+    """Live ``records`` (a subject's trials from its first one) again and return the film of the last of them.
+
+    Trials depend on the trials before them, therefore all of them are lived, and each must come out exactly as
+    recorded: RunLogError names the first that does not.
+    """
+    frames: list[Frame] = []
+    for record in records:
+        frames = _replay_trial(life, record)
+    return frames
+
+
+def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:
+    if record.missing:
+        raise RunLogError(f"{_name(record)} was not run ({record.missing}), so there is nothing to replay.")
+    observation = life.begin_trial()
+    if observation is None:
+        raise RunLogError(f"{_name(record)} cannot be replayed: the schedule is over before it. {_REMEDY}")
+    frames = [Frame("", observation, 0.0)]
+    total, status = 0.0, RUNNING
+    for letter in record.actions:
+        if status != RUNNING:
+            raise RunLogError(
+                f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}"
+            )
+        observation, reward, status = life.step(_ACTION_OF[letter])
+        total += reward
+        frames.append(Frame(letter, observation, reward))
+    if status == RUNNING:
+        raise RunLogError(
+            f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}"
+        )
+    lived = dataclasses.replace(record, reward=total, **read_result(life.result()))
+    if lived != record:
+        names = [field.name for field in dataclasses.fields(record)]
+        name = next(name for name in names if getattr(lived, name) != getattr(record, name))
+        raise RunLogError(
+            f"{_name(record)} does not come out as recorded: {name} was {getattr(record, name)!r} "
+            f"and is now {getattr(lived, name)!r}. {_REMEDY}"
+        )
+    return frames
+
+
+_REMEDY = "Use the protocol and the version of CheeseBench that the run's manifest names."
+
+
+def _name(record: TrialRecord) -> str:
+    return (
+        f"Trial {record.trial} of subject {record.subject} "
+        f"({record.model} on {record.protocol}, {record.view})"
+    )

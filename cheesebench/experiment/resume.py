@@ -1,0 +1,63 @@
+"""Continuing a run: only what was begun with the same protocols, agents, design and seed can be continued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import RunLogError
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.protocol import Specification
+
+
+def check_resumable(
+    log: RunLog,
+    cells: Mapping[CellPlan, Specification] | Iterable[tuple[CellPlan, Specification]],
+    seed: int,
+) -> None:
+    """Raise RunLogError, naming all that differs, unless ``cells`` under ``seed`` belong to the run of ``log``.
+
+    Fewer cells than the run has may be continued; the others are left as they are.
+    """
+    plans = [plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)]
+    recorded = {plan.key: plan for plan in log.plans()}
+    manifest = log.manifest
+    differences: list[str] = []
+    then = manifest["options"].get("seed")
+    if then != seed:
+        differences.append(f"the seed was {then} and is now {seed}")
+    for plan in plans:
+        differences += _differences(recorded, plan)
+    if differences:
+        # One protocol in three views says the same thing three times.
+        listed = "; ".join(dict.fromkeys(differences))
+        raise RunLogError(
+            f"Run '{manifest['run_id']}' cannot be continued: {listed}. "
+            "Give the options and protocols that it was started with, or start a new run."
+        )
+
+
+def _differences(recorded: Mapping[tuple[str, str, str], CellPlan], plan: CellPlan) -> list[str]:
+    then = recorded.get(plan.key)
+    if then is None:
+        for position, kind in enumerate(("model", "protocol", "view")):
+            known = list(dict.fromkeys(key[position] for key in recorded))
+            if plan.key[position] not in known:
+                return [f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"]
+        return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
+    if then.sha256 != plan.sha256:
+        return [
+            f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"
+        ]
+    return [
+        f"the {what} of {plan.protocol} was {before} and is now {now}"
+        for what, before, now in (
+            ("design", then.design, plan.design),
+            ("number of subjects", then.subjects, plan.subjects),
+            ("number of trials", then.trials, plan.trials),
+        )
+        if before != now
+    ]

@@ -1,0 +1,258 @@
+"""The scheduler: all subjects of all cells of a run, several at a time, into the run log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.jobs import Job, Report
+from cheesebench.experiment.workers import Worker, WorkerDied, WorkerProcess, WorkerThread, loads_elsewhere
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import Specification
+
+#: Seconds that ``close`` waits for the background thread.
+CLOSE_PATIENCE = 10.0
+
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short)."""
+
+    done: int
+    planned: int
+
+
+@dataclass(slots=True)
+class _Line:
+    """A queue of subjects, and the workers that serve it."""
+
+    limit: int
+    queue: asyncio.Queue[tuple[_Cell, int]] = field(default_factory=asyncio.Queue)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Cell:
+    plan: CellPlan
+    specification: Specification
+    started: bool = False
+    #: Subjects whose life is not over yet.
+    open: set[int] = field(default_factory=set)
+    trials: dict[int, int] = field(default_factory=dict)
+    over: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+
+class RunSession:
+    """Runs the cells of a run in the background, from ``start`` until ``close``.
+
+    ``cells`` are the plans of a log with their specifications, ``seed`` is the run's seed, ``processes`` the
+    number of worker processes (default: one for each processor; 0: everything in threads of this process).
+    Subjects are taken up in the order in which their cells were started. A cell whose agent, view or family comes
+    from a plugin that a new process cannot load by itself (a conftest.py) is run in threads.
+
+    Everything that the log holds already counts: complete lives are skipped, others are lived again from their
+    first trial and compared with what was recorded. Observers (``cheesebench_trial_finished``) are called in this
+    process, one at a time, in the background thread.
+    """
+
+    def __init__(
+        self,
+        log: RunLog,
+        plugins: PluginManager,
+        cells: Mapping[CellPlan, Specification] | Iterable[tuple[CellPlan, Specification]],
+        *,
+        seed: int,
+        processes: int | None = None,
+    ) -> None:
+        pairs = cells.items() if isinstance(cells, Mapping) else cells
+        self._cells: dict[_Key, _Cell] = {plan.key: _Cell(plan, text) for plan, text in pairs}
+        self._log = log
+        self._plugins = plugins
+        self._seed = seed
+        processes = _processors() if processes is None else processes
+        self._elsewhere = _Line(limit=processes)
+        self._here = _Line(limit=max(processes, 1))
+        self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = asyncio.Event()
+        self._closed = False
+
+    def start(self, plans: Iterable[CellPlan] | None = None) -> None:
+        """Queue cells (all of them by default); a cell that was queued before is left alone."""
+        loop = self._running_loop()
+        keys = list(self._cells) if plans is None else [plan.key for plan in plans]
+        for key in keys:
+            loop.call_soon_threadsafe(self._begin, self._cells[key])
+
+    def wait(self, plan: CellPlan, timeout: float) -> bool:
+        """Wait ``timeout`` seconds at most for a cell (starting it if need be); return whether it is finished.
+
+        Trials that could not be run are in the log as missing. Raises RunLogError when the log could not be
+        written, or contradicts what was lived again.
+        """
+        cell = self._cells[plan.key]
+        if not cell.over.is_set():
+            self.start([plan])
+        over = cell.over.wait(timeout)
+        if cell.error is not None:
+            raise cell.error
+        return over
+
+    def progress(self, plan: CellPlan) -> Progress:
+        """Return how far a cell is."""
+        cell = self._cells[plan.key]
+        trials = dict(cell.trials)
+        planned = sum(
+            plan.trials if subject in cell.open or subject not in trials else trials[subject]
+            for subject in range(plan.subjects)
+        )
+        return Progress(done=sum(trials.values()), planned=planned)
+
+    def close(self) -> None:
+        """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._loop is None or self._thread is None:
+            return
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join(CLOSE_PATIENCE)
+        over = sum(cell.over.is_set() for cell in self._cells.values())
+        # A full disk was reported where it was met; it must not hide why the session ends.
+        with contextlib.suppress(RunLogError):
+            self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._closed:
+            raise RuntimeError("the session is closed")
+        if self._loop is None:
+            ready = threading.Event()
+            self._thread = threading.Thread(
+                target=lambda: asyncio.run(self._main(ready)), name="cheesebench-session", daemon=True
+            )
+            self._thread.start()
+            ready.wait()
+        assert self._loop is not None
+        return self._loop
+
+    # Everything below runs in the background thread.
+
+    async def _main(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        ready.set()
+        await self._closing.wait()
+        tasks = self._elsewhere.tasks + self._here.tasks
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, cell: _Cell) -> None:
+        if cell.started or self._closing.is_set():
+            return
+        cell.started = True
+        plan = cell.plan
+        try:
+            cell.trials = self._log.lives(plan)
+            cell.open = set(range(plan.subjects)) - set(cell.trials)
+            self._log.note("started", f"{len(cell.open)} of {plan.subjects} subjects to run", plan)
+        except RunLogError as error:
+            self._fail(cell, error)
+            return
+        if not cell.open:
+            cell.over.set()
+            return
+        elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
+        line = self._elsewhere if elsewhere else self._here
+        for subject in sorted(cell.open):
+            line.queue.put_nowait((cell, subject))
+        while len(line.tasks) < min(line.limit, line.queue.qsize()):
+            worker = WorkerProcess(self._log.directory) if elsewhere else WorkerThread(self._plugins)
+            line.tasks.append(asyncio.create_task(self._serve(line, worker)))
+
+    async def _serve(self, line: _Line, worker: Worker) -> None:
+        try:
+            while True:
+                cell, subject = await line.queue.get()
+                if cell.error is None:
+                    await self._run(worker, cell, subject)
+        finally:
+            await worker.stop()
+
+    async def _run(self, worker: Worker, cell: _Cell, subject: int) -> None:
+        job = Job(
+            plan=cell.plan,
+            specification=cell.specification,
+            seed=self._seed,
+            subject=subject,
+            log=self._log.path,
+            wants_records=self._observed,
+        )
+        try:
+            try:
+                await worker.do(job, lambda report: self._hear(cell, subject, report))
+            except WorkerDied as death:
+                self._log.write_missing(cell.plan, subject, str(death))
+        except Exception as error:
+            # A bug must end in the test that waits for this cell, not in a thread that nobody looks at.
+            self._fail(cell, error)
+        cell.open.discard(subject)
+        if not cell.open and not cell.over.is_set():
+            self._finish(cell)
+
+    def _hear(self, cell: _Cell, subject: int, report: Report) -> None:
+        cell.trials[subject] = report.trials
+        if report.record is not None and self._observed:
+            try:
+                self._plugins.hook.cheesebench_trial_finished(plan=cell.plan, record=report.record)
+            except Exception as error:
+                # An observer looks on; the run does not depend on it.
+                self._observed = False
+                text = (
+                    f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
+                )
+                self._log.note("error", text, cell.plan, subject)
+        if report.error:
+            raise RunLogError(report.error)
+
+    def _finish(self, cell: _Cell) -> None:
+        try:
+            self._log.note("finished", f"{sum(cell.trials.values())} trials", cell.plan)
+        except RunLogError as error:
+            self._fail(cell, error)
+        cell.over.set()
+
+    def _fail(self, cell: _Cell, error: Exception) -> None:
+        cell.error = error
+        with contextlib.suppress(RunLogError):
+            self._log.note("error", str(error), cell.plan)
+        cell.over.set()
+
+
+def _processors() -> int:
+    """Return how many processors this process may use (a container may have fewer than the machine)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

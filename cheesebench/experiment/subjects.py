@@ -1,0 +1,117 @@
+"""How one subject lives: an agent with one memory and one seed, trial after trial."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import PluginError
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interfaces import (
+    ACTION_LETTERS,
+    RUNNING,
+    STAY,
+    WAITED_LETTER,
+    Agent,
+    AgentContext,
+    AgentSpec,
+    Life,
+    TaskEvent,
+    TrialResult,
+)
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Paradigm, View
+
+#: A dict and not the string itself: ``-1`` must not count as an action, and numpy's integers may.
+_LETTER_OF = dict(enumerate(ACTION_LETTERS))
+
+
+def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
+    """Return the 63-bit seed of the agent that is this subject: the same in every process and every order."""
+    origin = f"{plan.sha256}|{seed}|{subject}|{plan.model}|{plan.view}"
+    return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
+
+
+def live(
+    paradigm: Paradigm, view: View, agent: AgentSpec, plan: CellPlan, seed: int, subject: int
+) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
+    """Live the life of ``subject`` under the run's ``seed``, yielding every finished trial with its events.
+
+    The life is over with the schedule, or after ``plan.trials`` trials. Whatever the agent raises is passed on;
+    PluginError is raised when it returns something that is no action.
+    """
+    life = paradigm.life(view, seed, subject)
+    instance = agent.create(AgentContext(seed=agent_seed(plan, seed, subject), view=plan.view))
+    for trial in range(plan.trials):
+        observation = life.begin_trial()
+        if observation is None:
+            return
+        instance.begin_trial(observation)
+        actions, reward = _run_trial(life, instance, plan.model, observation)
+        result = life.result()
+        record = TrialRecord(
+            model=plan.model,
+            protocol=plan.protocol,
+            view=plan.view,
+            subject=subject,
+            trial=trial,
+            reward=reward,
+            steps=len(actions),
+            actions=actions,
+            **read_result(result),
+        )
+        yield record, result.events
+
+
+def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[str, float]:
+    """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
+    step, act, observe = life.step, agent.act, agent.observe
+    letters: list[str] = []
+    note = letters.append
+    total = 0.0
+    status = RUNNING
+    while status == RUNNING:
+        if life.waiting:
+            observation, reward, status = step(STAY)
+            total += reward
+            note(WAITED_LETTER)
+            observe(STAY, reward, observation, status != RUNNING)
+            continue
+        actions = act(observation)
+        if isinstance(actions, int):
+            raise PluginError(f"The agent '{name}' returned {actions!r}, not a list of actions such as [0].")
+        action = None
+        for action in actions:
+            try:
+                note(_LETTER_OF[action])
+            except (KeyError, TypeError):
+                raise PluginError(
+                    f"The agent '{name}' returned the action {action!r}. "
+                    "Actions are 0 (FORWARD), 1 (ROTATE_LEFT), 2 (ROTATE_RIGHT) and 3 (STAY)."
+                ) from None
+            observation, reward, status = step(action)
+            total += reward
+            observe(action, reward, observation, status != RUNNING)
+            if status != RUNNING:
+                break
+        if action is None:
+            raise PluginError(f"The agent '{name}' returned no action. To wait is an action too: 3 (STAY).")
+    return "".join(letters), total
+
+
+def read_result(result: TrialResult) -> dict[str, Any]:
+    """Return those fields of a record that the environment says (the others are what was done to it)."""
+    return {
+        "block": result.block,
+        "session": result.session,
+        "outcome": result.outcome,
+        "success": result.success,
+        "compared": result.compared,
+        "path_length": result.path_length,
+        "bumps": result.bumps,
+        "counters": dict(result.counters),
+        "measures": dict(result.measures),
+        "variables": dict(result.variables),
+    }
