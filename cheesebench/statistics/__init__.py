@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from cheesebench.statistics.judgement import judge
+from cheesebench.statistics.paired import compare_paired
+from cheesebench.statistics.run import summarise_run
 from cheesebench.statistics.summary import (
+    TAXONOMY,
     Average,
     BestOfViews,
     CellResult,
@@ -16,8 +20,10 @@ from cheesebench.statistics.summary import (
     ViewChoice,
     to_plain,
 )
+from cheesebench.statistics.views import best_of_views
 
 __all__ = [
+    "TAXONOMY",
     "Average",
     "BestOfViews",
     "CellResult",
@@ -29,5 +35,9 @@ __all__ = [
     "RunSummary",
     "Verdict",
     "ViewChoice",
+    "best_of_views",
+    "compare_paired",
+    "judge",
+    "summarise_run",
     "to_plain",
 ]

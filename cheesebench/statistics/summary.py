@@ -1,7 +1,7 @@
 """What the statistics come to: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` turns every type
-into what JSON knows.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` turns every
+type into what JSON knows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,13 @@ from enum import Enum, StrEnum
 from typing import Literal
 
 from cheesebench.experiment.records import CellPlan
+
+#: What is independent of one another: subjects, or trials where the agent keeps nothing from one to the next.
+Unit = Literal["subject", "trial"]
+
+#: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
+#: ``not run``: subjects of the plan that left no record at all.
+TAXONOMY = ("success", "wrong choice", "timeout", "unscored", "infrastructure", "budget", "not run")
 
 
 class Verdict(StrEnum):
@@ -98,7 +105,7 @@ class CellResult:
     """How the interval was made, with its degrees of freedom."""
     standard_error: float | None = None
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
-    unit: Literal["subject", "trial"] = "subject"
+    unit: Unit = "subject"
     icc: float | None = None
     """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
     design_effect: float = 1.0
@@ -120,7 +127,7 @@ class CellResult:
     curve_unit: str = "session"
     """``session``, or for example ``5 trials`` where the whole life is one session."""
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    """Taxonomy: success, wrong choice, timeout, unscored, infrastructure, budget (all present, zeros too)."""
+    """Taxonomy (``TAXONOMY``, zeros too); the counts add up to ``planned``."""
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()

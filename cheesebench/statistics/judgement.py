@@ -1,0 +1,174 @@
+"""One cell, from its records to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.statistics import wording
+from cheesebench.statistics.comparison import (
+    ALPHA,
+    TAIL,
+    Counts,
+    Scenarios,
+    has_interval,
+    p_inferior,
+    subjects_to_settle,
+)
+from cheesebench.statistics.intervals import (
+    CONTRADICTING_ICC,
+    CONTRADICTING_P,
+    clustering,
+    degrees_of_freedom,
+    quantile,
+    shrinkage,
+)
+from cheesebench.statistics.measures import (
+    learning_curve,
+    own_measures,
+    raw_outcomes,
+    strategy_measures,
+    taxonomy,
+)
+from cheesebench.statistics.sample import Sample, draw_sample
+from cheesebench.statistics.summary import CellResult, Flags, Unit, Verdict
+
+
+def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
+    """Judge one cell against its reference; trials of other cells are ignored, their order does not matter.
+
+    Raises:
+        ValueError: If the plan's estimand is malformed.
+    """
+    sample = draw_sample(plan, [r for r in trials if (r.model, r.protocol, r.view) == plan.key])
+    described = _describe(plan, sample)
+    counts = _scenarios(sample)
+    if counts is None:
+        return _without_rate(described)
+    estimated = _estimate(described, sample, counts)
+    if plan.reference is None or not plan.claims:
+        text = wording.no_claim(estimated)
+        return replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
+    return _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
+
+
+def _describe(plan: CellPlan, sample: Sample) -> CellResult:
+    """Return all that can be said without a pass rate."""
+    records = sample.records
+    run = [record for record in records if not record.missing]
+    not_run = sample.absent * sample.absent_trials
+    return CellResult(
+        plan=plan,
+        verdict=Verdict.ERROR,
+        reason="",
+        n_text=wording.sample_size(sample),
+        subjects=sample.seen,
+        planned=len(records) + not_run,
+        valid=len(run),
+        missing=len(records) - len(run) + not_run,
+        flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
+        outcomes=taxonomy(records, not_run),
+        raw_outcomes=raw_outcomes(records),
+        measures=own_measures(run),
+        strategy=strategy_measures(run),
+    )
+
+
+def _scenarios(sample: Sample) -> tuple[Counts, ...] | None:
+    """Return counts of the valid trials, then with missing ones failed, and passed; None without any."""
+    rows: list[tuple[int, int, int]] = []
+    for life in sample.entering.values():
+        scored = [bool(r.success) for r in life if not r.missing and r.success is not None]
+        rows.append((sum(scored), len(scored), sum(bool(r.missing) for r in life)))
+    rows.extend((0, 0, sample.absent_trials) for _ in range(sample.absent))
+    valid = [(passed, scored) for passed, scored, _ in rows if scored]
+    if not valid:
+        return None
+    counts = [Counts(*map(tuple, zip(*valid, strict=True)))]
+    if any(missing for _, _, missing in rows):
+        rows = [row for row in rows if row[1] + row[2]]
+        everything = tuple(scored + missing for _, scored, missing in rows)
+        counts.append(Counts(tuple(passed for passed, _, _ in rows), everything))
+        counts.append(Counts(tuple(passed + missing for passed, _, missing in rows), everything))
+    return tuple(counts)
+
+
+def _without_rate(described: CellResult) -> CellResult:
+    if described.valid:
+        return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.NO_SUCCESS_DECLARED)
+    return replace(described, verdict=Verdict.ERROR, reason=wording.nothing_measured(described))
+
+
+def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -> CellResult:
+    """Add rate, interval and curve."""
+    valid, memory = counts[0], described.plan.memory
+    subjects = len(valid.trials)
+    _, icc, p_value = clustering(valid.passed, valid.trials)
+    contradicted = memory == "none" and float(icc) >= CONTRADICTING_ICC and float(p_value) < CONTRADICTING_P
+    unit: Unit = "trial" if memory == "none" and not contradicted else "subject"
+    degrees = degrees_of_freedom(subjects, unit)
+    effect, n = 1.0, float(sum(valid.trials))
+    if degrees is not None:
+        effect, n = map(float, shrinkage(valid.rate, icc, valid.trials))
+    low, high = Scenarios(tuple(counts), unit).limits(TAIL)
+    curve_unit, curve = learning_curve(sample.lives, unit)
+    return replace(
+        described,
+        valid=sum(valid.trials),
+        passed=sum(valid.passed),
+        rate=valid.rate,
+        interval=(low, high),
+        interval_method=wording.interval_method(unit, degrees),
+        standard_error=(high - low) / 2 / quantile(TAIL, degrees),
+        unit=unit,
+        icc=float(icc) if subjects > 1 else None,
+        design_effect=effect,
+        effective_n=n,
+        curve=curve,
+        curve_unit=curve_unit,
+        flags=replace(
+            described.flags,
+            this_subject_only=unit == "subject" and subjects == 1,
+            memory_contradicted=contradicted,
+        ),
+    )
+
+
+def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenarios) -> CellResult:
+    """Add the comparison with the reference and the verdict."""
+    plan, valid = estimated.plan, scenarios.valid
+    low, high = scenarios.difference_limits(reference, ALPHA)
+    verdict = Verdict.INCONCLUSIVE
+    if low > -plan.margin:
+        verdict = Verdict.PASS
+    elif high < -plan.margin:
+        verdict = Verdict.FAIL
+    needed = None
+    # More subjects are no use where all of them do exactly the same.
+    only_copies = estimated.flags.duplicate_subjects > 0 and len(valid.trials) == 1
+    if verdict is Verdict.INCONCLUSIVE and not only_copies:
+        needed = subjects_to_settle(valid, estimated.icc, scenarios.unit, reference, plan.margin)
+    judged = replace(
+        estimated,
+        verdict=verdict,
+        difference=valid.rate - reference.value,
+        difference_low=low,
+        difference_high=high,
+        p_inferior=p_inferior(lambda tail: scenarios.difference_limits(reference, tail)[1], plan.margin),
+        superior=low > 0,
+        subjects_needed=needed,
+        flags=replace(
+            estimated.flags,
+            not_diagnostic=plan.chance is not None and plan.chance >= reference.value - plan.margin,
+            reference_declared=not has_interval(reference),
+        ),
+    )
+    settled = _settled_without_missing(scenarios, reference, plan.margin)
+    return replace(judged, reason=wording.verdict(judged, settled))
+
+
+def _settled_without_missing(scenarios: Scenarios, reference: ReferenceValue, margin: float) -> bool:
+    """Tell whether the valid trials by themselves would have given PASS or FAIL."""
+    low, high = Scenarios((scenarios.valid,), scenarios.unit).difference_limits(reference, ALPHA)
+    return low > -margin or high < -margin

@@ -1,0 +1,102 @@
+"""A whole run: every cell judged, and what each model comes to over its protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.statistics.comparison import ALPHA
+from cheesebench.statistics.judgement import judge
+from cheesebench.statistics.summary import Average, CellResult, ModelSummary, RunSummary, Verdict
+from cheesebench.statistics.views import best_of_views
+from cheesebench.statistics.wording import plural
+
+
+def summarise_run(
+    manifest: Mapping[str, object], plans: Sequence[CellPlan], trials: Iterable[TrialRecord]
+) -> RunSummary:
+    """Judge every planned cell and summarise every model; the order of ``trials`` does not matter."""
+    by_cell: dict[tuple[str, str, str], list[TrialRecord]] = {plan.key: [] for plan in plans}
+    for record in trials:
+        by_cell.get((record.model, record.protocol, record.view), []).append(record)
+    cells = tuple(judge(plan, by_cell[plan.key]) for plan in plans)
+    return RunSummary(
+        manifest=manifest,
+        cells=cells,
+        models=tuple(summarise_model(group) for group in _by_model_and_view(cells)),
+        best_of_views=best_of_views(cells, by_cell),
+    )
+
+
+def _by_model_and_view(cells: Iterable[CellResult]) -> list[list[CellResult]]:
+    groups: dict[tuple[str, str], list[CellResult]] = {}
+    for cell in cells:
+        groups.setdefault((cell.plan.model, cell.plan.view), []).append(cell)
+    return list(groups.values())
+
+
+def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
+    """Summarise the cells of one model in one view (at least one)."""
+    dimensions = dict.fromkeys(cell.plan.dimension for cell in cells)
+    profile = {name: average([c for c in cells if c.plan.dimension == name]) for name in dimensions}
+    holm = adjusted_p_values(cells)
+    failed = tuple(name for name, p in holm.items() if p < ALPHA)
+    gate, reason = _gate(cells, failed)
+    return ModelSummary(
+        model=cells[0].plan.model,
+        view=cells[0].plan.view,
+        overall=average(cells),
+        profile={name: mean for name, mean in profile.items() if mean is not None},
+        gate=gate,
+        gate_reason=reason,
+        failed=failed,
+        holm=holm,
+    )
+
+
+def average(cells: Sequence[CellResult]) -> Average | None:
+    """Return the unweighted mean of the cells' rates; None where no cell has one.
+
+    The protocols are fixed and their subjects independent, so the squared standard errors add.
+    """
+    known = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
+    if not known:
+        return None
+    count = len(known)
+    return Average(
+        mean=sum(rate for rate, _ in known) / count,
+        standard_error=sum(error**2 for _, error in known) ** 0.5 / count,
+        protocols=count,
+    )
+
+
+def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
+    """Return protocol -> Holm-adjusted p value of being inferior, over all cells that were compared."""
+    compared = {c.plan.protocol: c.p_inferior for c in cells if c.p_inferior is not None}
+    if not compared:
+        return {}
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = multipletests(list(compared.values()), method="holm")[1]
+    return dict(zip(compared, map(float, adjusted), strict=True))
+
+
+def _gate(cells: Sequence[CellResult], failed: Sequence[str]) -> tuple[Verdict, str]:
+    count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
+    total = plural(len(cells), "protocol")
+    if count[Verdict.PASS] == len(cells):
+        return Verdict.PASS, f"All of {total} passed, and that needs no correction."
+    tally = f"{count[Verdict.PASS]} of {total} passed"
+    if failed:
+        return (
+            Verdict.FAIL,
+            f"{tally}; {', '.join(failed)} failed, also after Holm's correction for testing them together.",
+        )
+    if count[Verdict.ERROR]:
+        return Verdict.ERROR, f"{tally}; {count[Verdict.ERROR]} could not be measured."
+    if count[Verdict.FAIL]:
+        return (
+            Verdict.INCONCLUSIVE,
+            f"{tally}; {count[Verdict.FAIL]} failed, but no longer once corrected for testing them together.",
+        )
+    return Verdict.INCONCLUSIVE, f"{tally}, none failed: the others need more data, or make no claim."

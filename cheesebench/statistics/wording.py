@@ -1,0 +1,123 @@
+"""The sentences that go with a verdict, written for somebody who sees one for the first time."""
+
+from __future__ import annotations
+
+from cheesebench.statistics.sample import Sample
+from cheesebench.statistics.summary import CellResult, Unit, Verdict
+
+NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
+
+
+def sample_size(sample: Sample) -> str:
+    """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
+    lengths = sorted({len(life) for life in sample.entering.values()}) or [sample.absent_trials]
+    per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
+    everybody = sample.seen + sample.absent
+    who = plural(everybody, "subject")
+    if sample.copies:
+        who = f"{who} ({everybody - sample.copies} distinct)"
+    records = sample.records
+    valid = sum(not record.missing for record in records)
+    planned = len(records) + sample.absent * sample.absent_trials
+    return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid)"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 subject``, ``2 subjects``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def percent(proportion: float) -> str:
+    """Return ``82 %``, with one decimal where it matters."""
+    return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
+
+
+def points(difference: float) -> str:
+    """Return a difference of proportions in percentage points, signed: ``-4.2``."""
+    return f"{100 * difference:+.1f}".replace("+0.0", "0.0").replace("-0.0", "0.0")
+
+
+def interval_method(unit: Unit, degrees: int | None) -> str:
+    """Return how the interval was made."""
+    if degrees is not None:
+        return f"Wilson on the effective n, t quantile with {degrees} df"
+    return "Wilson over trials, normal quantile" + ("" if unit == "trial" else " (this subject only)")
+
+
+def nothing_measured(cell: CellResult) -> str:
+    """Return the reason of an ERROR."""
+    if not cell.planned:
+        return "No trial was run, which says nothing about the model."
+    causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
+    return (
+        f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
+        "This says nothing about the model."
+    )
+
+
+def no_claim(cell: CellResult) -> str:
+    """Return why a cell with a rate gets no verdict."""
+    if not cell.plan.claims:
+        return f"Design '{cell.plan.design}' only checks that all is connected; it never claims PASS or FAIL."
+    return "The protocol gives no reference value, so there is nothing to compare with."
+
+
+def verdict(cell: CellResult, settled_without_missing: bool) -> str:
+    """Return the reason of a verdict that came from a comparison, with what must be known to believe it."""
+    assert cell.rate is not None
+    assert cell.plan.reference is not None
+    animal = cell.plan.species or "rodent"
+    rates = (
+        f"{percent(cell.rate)} of trials succeed, against {percent(cell.plan.reference.value)} for {animal}"
+    )
+    sentences = [f"{rates}: {_comparison(cell, settled_without_missing)}", *_caveats(cell)]
+    return " ".join(sentences)
+
+
+def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
+    assert cell.difference_low is not None
+    assert cell.difference_high is not None
+    low, high, margin = points(cell.difference_low), points(cell.difference_high), points(-cell.plan.margin)
+    if cell.verdict is Verdict.PASS:
+        ending = "and even above the animals." if cell.superior else "so it does as well, up to the margin."
+        return (
+            f"even the lower bound of the difference, {low} points, is above the margin of {margin}, {ending}"
+        )
+    if cell.verdict is Verdict.FAIL:
+        return f"even the upper bound of the difference, {high} points, is below the margin of {margin}."
+    undecided = (
+        f"the difference lies between {low} and {high} points, on both sides of the margin of {margin}."
+    )
+    if cell.missing and settled_without_missing:
+        return (
+            f"{undecided} This depends on {plural(cell.missing, 'missing trial')}: "
+            "run again with --resume to complete them."
+        )
+    return f"{undecided} {_remedy(cell)}"
+
+
+def _remedy(cell: CellResult) -> str:
+    if cell.subjects_needed is not None:
+        return f"About {plural(cell.subjects_needed, 'subject')} would settle it at this rate."
+    if cell.flags.duplicate_subjects:
+        return "More subjects would only be more copies."
+    return "No number of subjects would settle it at this rate."
+
+
+def _caveats(cell: CellResult) -> list[str]:
+    flags, found = cell.flags, []
+    if flags.this_subject_only:
+        found.append("There is one subject: this is about that subject, not about the model.")
+    if flags.duplicate_subjects:
+        found.append(
+            f"{plural(flags.duplicate_subjects, 'subject')} did exactly what another one did and "
+            f"{'is' if flags.duplicate_subjects == 1 else 'are'} not counted."
+        )
+    if flags.memory_contradicted:
+        found.append("The agent declares no memory, but its subjects differ, so subjects are the unit.")
+    if flags.not_diagnostic:
+        assert cell.plan.chance is not None
+        found.append(f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)}.")
+    if cell.missing and cell.verdict is not Verdict.INCONCLUSIVE:
+        found.append(f"{plural(cell.missing, 'missing trial')} could not change this.")
+    return found
