@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from cheesebench.experiment.replay import Frame
+from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, WAITED_LETTER
 
 #: Frames that are kept at the beginning and at the end of a long trial.
 FIRST, LAST = 3, 5
 #: Blanks between two frames that stand side by side.
 GAP = 3
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One moment: what was done (nothing, for the first observation), what it brought, what was seen then."""
-
-    step: int
-    action: str
-    reward: float
-    observation: str
+_WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {"": "start", WAITED_LETTER: "(frozen)"}
 
 
 def printable(text: str) -> str:
@@ -29,44 +23,44 @@ def printable(text: str) -> str:
     )
 
 
-def film(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:
+def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:
     """Return the frames side by side, in as many rows as lines of ``width`` characters need.
 
-    Of a long trial only the ``first`` and ``last`` frames are shown, and how many are left out between them.
+    Each is headed by its step, the action that led to it and the reward of that step (unless 0). Of a long
+    trial only the ``first`` and ``last`` frames are shown, and how many are left out between them.
     """
+    pictures = [_picture(step, frame) for step, frame in enumerate(frames)]
     cut = len(frames) - first - last
     if cut <= 0:
-        return _strips(frames, width)
+        return _rows(pictures, width)
     left_out = f"... {cut} frames ..."
-    return "\n\n".join((_strips(frames[:first], width), left_out, _strips(frames[-last:], width)))
+    return "\n\n".join((_rows(pictures[:first], width), left_out, _rows(pictures[-last:], width)))
 
 
-def _strips(frames: Sequence[Frame], width: int) -> str:
-    rows: list[str] = []
-    strip: list[list[str]] = []
-    for picture in map(_picture, frames):
-        if strip and sum(len(other[0]) + GAP for other in strip) + len(picture[0]) > width:
-            rows.append(_beside(strip))
-            strip = []
-        strip.append(picture)
-    rows.append(_beside(strip))
-    return "\n\n".join(rows)
-
-
-def _picture(frame: Frame) -> list[str]:
+def _picture(step: int, frame: Frame) -> list[str]:
     """Return the lines of one frame, all of the same length."""
-    head = f"{frame.step} {frame.action}" if frame.action else f"{frame.step} start"
+    head = f"{step} {_WORDS.get(frame.action, frame.action)}"
     if frame.reward:
         head += f" {frame.reward:+g}"
-    lines = [printable(head), *printable(frame.observation).split("\n")]
+    lines = printable(f"{head}\n{frame.observation}").split("\n")
     width = max(map(len, lines))
     return [line.ljust(width) for line in lines]
 
 
-def _beside(strip: Sequence[Sequence[str]]) -> str:
-    height = max((len(picture) for picture in strip), default=0)
-    lines = []
-    for number in range(height):
-        cells = [picture[number] if number < len(picture) else " " * len(picture[0]) for picture in strip]
-        lines.append((" " * GAP).join(cells).rstrip())
-    return "\n".join(lines)
+def _rows(pictures: Sequence[Sequence[str]], width: int) -> str:
+    rows: list[list[Sequence[str]]] = []
+    room = 0
+    for picture in pictures:
+        needed = len(picture[0]) + GAP
+        if not rows or room < needed:
+            rows.append([])
+            room = width + GAP
+        rows[-1].append(picture)
+        room -= needed
+    return "\n\n".join(map(_beside, rows))
+
+
+def _beside(pictures: Sequence[Sequence[str]]) -> str:
+    height = max(map(len, pictures))
+    padded = [[*picture, *[" " * len(picture[0])] * (height - len(picture))] for picture in pictures]
+    return "\n".join((" " * GAP).join(line).rstrip() for line in zip(*padded, strict=True))

@@ -1,0 +1,45 @@
+"""A pytest session that runs models; loaded when ``--model`` is given, never before."""
+
+from __future__ import annotations
+
+import pluggy
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_session.collection import Collection
+from cheesebench.pytest_session.reporting import Reporting
+from cheesebench.pytest_session.run import Run
+from cheesebench.pytest_session.running import Running
+
+
+class _Adopter:
+    """Hands what pytest loads (conftests above all) on to our plugin manager, if it has one of our hooks."""
+
+    def __init__(self, plugins: PluginManager) -> None:
+        self._plugins = plugins
+
+    def pytest_plugin_registered(
+        self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager
+    ) -> None:
+        hooks = vars(self._plugins.hook)
+        if any(callable(getattr(plugin, name, None)) for name in hooks if name.startswith("cheesebench_")):
+            try:
+                self._plugins.register(plugin, name=plugin_name)
+            except pluggy.PluginValidationError as error:
+                raise pytest.UsageError(str(error)) from error
+
+
+def start(config: pytest.Config) -> None:
+    """Check the options and register the plugins that do the work; UsageError for a user's mistake."""
+    plugins = PluginManager()
+    config.pluginmanager.register(_Adopter(plugins), "cheesebench-adopter")
+    try:
+        run = Run(config, plugins)
+        collection = Collection(run)
+    except CheeseBenchError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.addinivalue_line("markers", "cheesebench: a model on a protocol, judged against the rodent.")
+    config.pluginmanager.register(collection, "cheesebench-collection")
+    config.pluginmanager.register(Running(run), "cheesebench-running")
+    config.pluginmanager.register(Reporting(run), "cheesebench-reporting")

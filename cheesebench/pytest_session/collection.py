@@ -1,0 +1,85 @@
+"""Which items there are: the chosen protocols, or those found under the paths of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cheesebench.protocol import SUFFIX
+from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
+from cheesebench.pytest_session.run import Run
+from cheesebench.pytest_session.selection import Broken, Selected, default_protocols, named_protocols
+
+
+class Collection:
+    """The hooks of collection; raises a CheeseBenchError if what is to be collected does not exist."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        config, settings = run.config, run.settings
+        self._has_paths = config.args_source is pytest.Config.ArgsSource.ARGS
+        self._selected: list[Selected] = []
+        if settings.protocols:
+            edition = config.getoption("cheesebench_edition")
+            directory = config.invocation_params.dir
+            self._selected = named_protocols(run.catalogue, directory, settings.protocols, edition)
+        elif not self._has_paths:
+            self._selected = default_protocols(run.catalogue, settings.edition)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Put the chosen protocols in the place of ``testpaths`` or the working directory."""
+        if not isinstance(collector, pytest.Session):
+            return None
+        if self._has_paths and not self._selected:
+            return None
+        nodes: list[pytest.Item | pytest.Collector] = list(self._items(collector))
+        if self._has_paths:
+            nodes.extend(collector.collect())
+        return pytest.CollectReport(collector.nodeid, "passed", None, nodes)
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> ProtocolFile | None:
+        """Collect ``*.protocol.yaml`` files."""
+        if not file_path.name.endswith(SUFFIX):
+            return None
+        file: ProtocolFile = ProtocolFile.from_parent(parent, path=file_path)
+        file.run = self._run
+        return file
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep one item for each cell; two files that claim the same name are an error of the second."""
+        first: dict[tuple[str, str, str], CellItem] = {}
+        kept: list[pytest.Item] = []
+        for item in items:
+            if isinstance(item, CellItem):
+                other = first.setdefault(item.plan.key, item)
+                if other is not item and _same_file(other, item):
+                    continue
+                if other is not item:
+                    item.obstacle = (
+                        f"{item.specification.path}: the protocol {item.plan.protocol} is run from "
+                        f"{other.specification.path} already. Change 'paradigm' or 'edition' in one of them."
+                    )
+            kept.append(item)
+        items[:] = kept
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say which files are used in place of others."""
+        return self._run.catalogue.shadowed
+
+    def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
+        for selected in self._selected:
+            if isinstance(selected, Broken):
+                name = selected.path.name.removesuffix(SUFFIX)
+                yield BrokenProtocol.from_parent(
+                    session, name=name, nodeid=name, path=selected.path, text=selected.text
+                )
+            else:
+                yield from cell_items(session, self._run, selected)
+
+
+def _same_file(one: CellItem, other: CellItem) -> bool:
+    return Path(one.specification.path).resolve() == Path(other.specification.path).resolve()

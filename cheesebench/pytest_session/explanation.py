@@ -1,0 +1,84 @@
+"""Why a test failed or could not be run, in words, numbers and one failed trial as a film."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.replay import film
+from cheesebench.film import film_strip, printable
+from cheesebench.protocol import Specification
+from cheesebench.pytest_session.run import Run
+from cheesebench.statistics import CellResult
+from cheesebench.statistics.wording import percent, plural, points
+
+
+def explain(
+    run: Run, specification: Specification, result: CellResult, records: Sequence[TrialRecord]
+) -> str:
+    """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
+    width = max(map(len, (name for name, _ in _numbers(result))))
+    table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
+    parts = [f"{result.verdict}: {result.reason}", table]
+    failed = next((record for record in records if record.success is False and record.compared), None)
+    if failed is not None:
+        parts.append(_film(run, specification, failed))
+    return printable("\n\n".join(parts))
+
+
+def missing_trials(run: Run, result: CellResult, records: Sequence[TrialRecord]) -> str:
+    """Return how many trials could not be run, why, and how to go on."""
+    assert run.log is not None
+    missing = sum(bool(record.missing) for record in records)
+    causes = [entry.text.rstrip() for entry in run.log.journal(result.plan, "error")]
+    parts = [
+        f"{plural(missing, 'trial')} of {len(records)} could not be run, which says nothing about the model.",
+        *causes[-1:],
+        f"Mend the cause, then run the rest with --resume {run.log.run_id}.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _numbers(result: CellResult) -> list[tuple[str, str]]:
+    plan, reference = result.plan, result.plan.reference
+    rows = [
+        ("model", plan.model),
+        ("protocol", f"{plan.title} ({plan.protocol}, {plan.sha256[:8]})"),
+        ("view", plan.view),
+        ("n", result.n_text),
+    ]
+    if result.rate is not None and result.interval is not None:
+        low, high = result.interval
+        rows.append(("rate", f"{percent(result.rate)}, 95 % interval {percent(low)} to {percent(high)}"))
+    if reference is not None:
+        origin = ", ".join(filter(None, (reference.species, reference.source, reference.status)))
+        rows.append(("reference", f"{percent(reference.value)} ({origin})"))
+    rows.append(("margin", f"{points(plan.margin).lstrip('+')} points"))
+    if (
+        result.difference is not None
+        and result.difference_low is not None
+        and result.difference_high is not None
+    ):
+        low, high = result.difference_low, result.difference_high
+        rows.append(
+            (
+                "difference",
+                f"{points(result.difference)} points, one-sided 5 % bounds {points(low)} and {points(high)}",
+            )
+        )
+    return rows
+
+
+def _film(run: Run, specification: Specification, record: TrialRecord) -> str:
+    assert run.log is not None
+    heading = (
+        f"A failed trial: subject {record.subject}, trial {record.trial + 1}, "
+        f"{record.outcome} after {plural(record.steps, 'step')}."
+    )
+    try:
+        frames = film(run.log, run.plugins.compile(specification), run.plugins.view(record.view), record)
+    except CheeseBenchError as error:
+        return f"{heading}\n{error}"
+    return f"{heading}\n\n{film_strip(frames, shutil.get_terminal_size().columns)}"

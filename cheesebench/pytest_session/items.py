@@ -1,0 +1,122 @@
+"""What pytest runs and reports: one item for each model, protocol and view."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.designs import plan_cell
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.film import printable
+from cheesebench.junit import case_properties
+from cheesebench.protocol import Specification
+from cheesebench.pytest_session.explanation import explain, missing_trials
+from cheesebench.pytest_session.progress import progress_line
+from cheesebench.pytest_session.run import Run
+from cheesebench.statistics import CellResult, Verdict, judge
+
+
+class NotMeasuredError(CheeseBenchError):
+    """A cell could not be measured: an error, which says nothing about the model."""
+
+
+class VerdictError(CheeseBenchError):
+    """A verdict that is a failure of the test; its text is the explanation."""
+
+
+class CellItem(pytest.Item):
+    """One cell: its trials are waited for in ``setup``, where failing is an error, and judged in the call."""
+
+    def __init__(self, *, run: Run, specification: Specification, plan: CellPlan, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.run = run
+        self.specification = specification
+        self.plan = plan
+        self.result: CellResult | None = None
+        #: Why it cannot be run, if that is known beforehand.
+        self.obstacle = ""
+        self._records: list[TrialRecord] = []
+        self.add_marker("cheesebench")
+        self.extra_keyword_matches.update((plan.dimension, plan.model))
+
+    def setup(self) -> None:
+        """Wait for the trials; NotMeasuredError if any could not be run."""
+        if self.obstacle:
+            raise NotMeasuredError(self.obstacle)
+        with progress_line(self.config, self.nodeid) as line:
+            self._records = self.run.wait(self.plan, line)
+        self.result = judge(self.plan, self._records)
+        self.user_properties.extend(case_properties(self.result))
+        if self.result.verdict is Verdict.ERROR or any(record.missing for record in self._records):
+            raise NotMeasuredError(printable(missing_trials(self.run, self.result, self._records)))
+
+    def runtest(self) -> None:
+        """Turn the verdict into an outcome."""
+        assert self.result is not None
+        verdict = self.result.verdict
+        makes_claims = self.plan.claims and self.plan.reference is not None
+        fails = verdict is Verdict.INCONCLUSIVE and makes_claims and self.run.settings.inconclusive_fails
+        if verdict is Verdict.FAIL or fails:
+            raise VerdictError(explain(self.run, self.specification, self.result, self._records))
+        if verdict is Verdict.INCONCLUSIVE:
+            pytest.skip(printable(self.result.reason))
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        """Return the protocol file as the place of the test."""
+        return Path(self.specification.path), 0, self.name
+
+
+class BrokenProtocol(pytest.Item):
+    """A protocol of a selected directory that cannot be loaded: an error beside the others that run."""
+
+    def __init__(self, *, text: str, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._text = text
+
+    def setup(self) -> None:
+        """Raise the diagnostics."""
+        raise NotMeasuredError(self._text)
+
+    def runtest(self) -> None:
+        """Never reached."""
+
+    def reportinfo(self) -> tuple[os.PathLike[str], None, str]:
+        """Return the protocol file as the place of the test."""
+        return self.path, None, self.name
+
+
+class ProtocolFile(pytest.File):
+    """A ``*.protocol.yaml`` file among the paths of the command line."""
+
+    run: Run
+
+    def collect(self) -> Iterator[CellItem]:
+        """Return one item for each model and view."""
+        yield from cell_items(self, self.run, self.run.catalogue.load(self.path), f"{self.nodeid}::")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return nothing but the diagnostics."""
+        if isinstance(excinfo.value, CheeseBenchError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+def cell_items(
+    parent: pytest.Collector, run: Run, specification: Specification, prefix: str = ""
+) -> Iterator[CellItem]:
+    """Yield a protocol's items, named ``protocol[view]``, or ``protocol[view-model]`` with several models."""
+    settings = run.settings
+    for model in settings.models:
+        for view in settings.views:
+            within = view if len(settings.models) == 1 else f"{view}-{model}"
+            name = f"{specification.name}[{within}]"
+            plan = plan_cell(specification, model, view, settings.design, run.plugins.agent(model).memory)
+            # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
+            yield CellItem.from_parent(
+                parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
+            )

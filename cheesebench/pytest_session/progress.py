@@ -1,0 +1,53 @@
+"""One line of live progress on a terminal; silence everywhere else, where it would fill a log file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from cheesebench.experiment.session import Progress
+
+# Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
+_SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
+#: Columns that pytest may have used behind the node id (letters of earlier tests of the same file).
+_RESERVE = 12
+
+
+@contextmanager
+def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Progress], None]]:
+    """Yield what draws a cell's progress behind the node id that pytest has written; wiped at the end."""
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
+        yield lambda progress: None
+        return
+    begun = time.monotonic()
+    room = shutil.get_terminal_size().columns - len(nodeid) - _RESERVE
+
+    def write(text: str) -> None:
+        capture = config.pluginmanager.getplugin("capturemanager")
+        if capture is None:
+            _write(text)
+        else:
+            with capture.global_and_fixture_disabled():
+                _write(text)
+
+    def draw(progress: Progress) -> None:
+        text = f" {progress.done}/{progress.planned} trials, {time.monotonic() - begun:.0f} s"
+        if len(text) <= room:
+            write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
+
+    try:
+        yield draw
+    finally:
+        write(_CLEAR)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

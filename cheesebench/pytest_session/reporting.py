@@ -1,0 +1,166 @@
+"""What a session says: the outcome of each item, the verdict table, the report files, the exit status."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.junit import suite_properties
+from cheesebench.pytest_session.items import BrokenProtocol, CellItem
+from cheesebench.pytest_session.run import Run
+from cheesebench.statistics import RunSummary, Verdict, summarise_run
+
+#: Category in pytest's counts, letter, and word with its colour.
+_Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
+#: Options with a value that a command to resume must not repeat.
+_NOT_REPEATED = ("--resume", "--cheesebench-resume", "--cheese-run-id")
+
+
+class Reporting:
+    """The hooks of reporting."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        #: Failures and errors that are no verdict FAIL.
+        self._other_failures = 0
+        self._lines: list[str] = []
+
+    def pytest_report_header(self) -> str:
+        """Say what is run."""
+        settings = self._run.settings
+        return (
+            f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
+            f"design {settings.design.name}; seed {settings.seed}"
+        )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Mark the report with its verdict, and leave tracebacks out of what is no programming error."""
+        report = yield
+        if not isinstance(item, (CellItem, BrokenProtocol)):
+            return report
+        if call.excinfo is not None and isinstance(call.excinfo.value, CheeseBenchError):
+            report.longrepr = _without_traceback(call.excinfo)
+        if isinstance(item, CellItem) and call.when == "call" and item.result is not None:
+            # A plain attribute: pytest-xdist carries it from the worker to the controller.
+            report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
+            if report.skipped:
+                path, _, _ = item.location
+                report.longrepr = (path, 1, f"INCONCLUSIVE: {item.result.reason}")
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> _Status | None:
+        """Give verdicts their words, and an inconclusive one a category of its own."""
+        verdict = getattr(report, "cheesebench_verdict", None)
+        if verdict is None or report.when != "call":
+            return None
+        if report.skipped:
+            return "inconclusive", "?", (verdict, {"yellow": True})
+        return report.outcome, "F" if report.failed else ".", verdict
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count what ``--cheese-exit-zero`` must not forgive."""
+        if report.failed and getattr(report, "cheesebench_verdict", None) != Verdict.FAIL:
+            self._other_failures += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Count what ``--cheese-exit-zero`` must not forgive."""
+        self._other_failures += report.failed
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int | pytest.ExitCode) -> None:
+        """Judge the whole run once, from its log, and write the reports."""
+        run = self._run
+        run.stop()
+        if run.is_worker or run.log is None:
+            return
+        try:
+            self._report(session.config)
+        except (CheeseBenchError, OSError) as error:
+            self._lines.append(f"No report could be written: {error}")
+        forgiven = run.settings.exit_zero and not self._other_failures
+        if forgiven and exitstatus == pytest.ExitCode.TESTS_FAILED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def _report(self, config: pytest.Config) -> None:
+        run = self._run
+        log = run.log
+        assert log is not None
+        plans = log.plans()
+        if not plans:
+            return
+        summary = summarise_run(log.manifest, plans, log.trials())
+        self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
+        unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
+        if unfinished:
+            self._lines.append(
+                f"{unfinished} of {len(plans)} cells are unfinished; nothing that was finished is lost. "
+                f"To continue:\n  {_resume_command(config, log.run_id)}"
+            )
+        shown = _short(log.directory, config)
+        self._lines.append(
+            f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}"
+        )
+        _add_suite_properties(config, summary)
+        _write_markdown(run, log.directory, summary)
+        run.plugins.hook.cheesebench_run_finished(summary=summary)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Show the verdicts, where the run is, and how to go on."""
+        if self._lines:
+            terminalreporter.section("cheesebench")
+            terminalreporter.write_line("\n\n".join(self._lines))
+
+
+def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    shown = excinfo.getrepr(style="value", chain=False)
+    if shown.reprcrash is not None:
+        # What pytest repeats in its short summary, and JUnit has as the message: the first sentence.
+        shown.reprcrash.message = str(excinfo.value).split("\n", 1)[0]
+    return shown
+
+
+def _write_markdown(run: Run, directory: Path, summary: RunSummary) -> None:
+    text = run.plugins.reporter("markdown").render(summary)
+    (directory / "report.md").write_text(text, encoding="utf-8")
+    if run.settings.markdown is not None:
+        run.settings.markdown.write_text(text, encoding="utf-8")
+    if step_summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with open(step_summary, "a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:
+    from _pytest.junitxml import xml_key
+
+    xml = config.stash.get(xml_key, None)
+    if xml is not None:
+        for name, value in suite_properties(summary):
+            xml.add_global_property(name, value)
+
+
+def _resume_command(config: pytest.Config, run_id: str) -> str:
+    """Return the command of this session, continuing the run."""
+    kept: list[str] = []
+    arguments = iter(config.invocation_params.args)
+    for argument in map(os.fspath, arguments):
+        if argument in _NOT_REPEATED:
+            next(arguments, None)
+        elif argument.split("=")[0] not in _NOT_REPEATED:
+            kept.append(argument)
+    return shlex.join(["pytest", *kept, "--resume", run_id])
+
+
+def _short(path: Path, config: pytest.Config) -> Path:
+    """Return the path as somebody in the directory of the command would write it."""
+    directory = config.invocation_params.dir
+    return path.relative_to(directory) if path.is_relative_to(directory) else path

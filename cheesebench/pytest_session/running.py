@@ -1,0 +1,59 @@
+"""When the run begins and ends, alone and under pytest-xdist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.pytest_session.items import CellItem
+from cheesebench.pytest_session.run import WORKER_INPUT, Run
+
+
+class Running:
+    """The hooks around the tests. The loop itself stays pytest's (or pytest-xdist's)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Create the run before pytest-xdist starts its workers."""
+        if self._run.is_controller:
+            try:
+                self._run.open([])
+            except CheeseBenchError as error:
+                raise pytest.UsageError(str(error)) from error
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker where the run is."""
+        workers = node.workerinput["workercount"]
+        node.workerinput[WORKER_INPUT] = self._run.hand_over(workers)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Begin to run every selected cell; the items then wait for theirs."""
+        if self._run.is_controller or session.config.option.collectonly:
+            return
+        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+            return
+        items = [item for item in session.items if isinstance(item, CellItem) and not item.obstacle]
+        if not items:
+            return
+        cells = [(item.plan, item.specification) for item in items]
+        try:
+            self._run.open(cells)
+            self._run.start(cells)
+        except CheeseBenchError as error:
+            if not self._run.is_worker:
+                raise pytest.UsageError(str(error)) from error
+            # A worker that dies would be an internal error; its items can say what is wrong.
+            for item in items:
+                item.obstacle = str(error)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Close the log."""
+        self._run.close()

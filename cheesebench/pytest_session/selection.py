@@ -1,0 +1,73 @@
+"""Which protocols a session runs when its paths do not say: the chosen ones, or the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cheesebench.errors import OptionError, ProtocolError, UnknownNameError
+from cheesebench.protocol import SUFFIX, Catalogue, Specification
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A protocol file that cannot be loaded, and the diagnostics."""
+
+    path: Path
+    text: str
+
+
+Selected = Specification | Broken
+
+
+def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
+    """Return the built-in protocols of an edition; a later directory's file of the same name goes first."""
+    built_in = Catalogue(catalogue.directories[:1]).files
+    found = _load(catalogue, [path for stem, path in catalogue.files.items() if stem in built_in])
+    chosen = _of_edition(found, edition)
+    if not any(isinstance(one, Specification) for one in chosen):
+        known = {one.edition for one in found if isinstance(one, Specification)}
+        raise UnknownNameError("edition", edition, known)
+    return chosen
+
+
+def named_protocols(
+    catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None
+) -> list[Selected]:
+    """Return what ``--protocols`` means: directories and files (relative to ``directory``), and names.
+
+    ``edition`` None takes every edition that a directory holds, and the default one of a name.
+    """
+    return [one for name in names for one in _named(catalogue, directory, name, edition)]
+
+
+def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
+    path = directory / name
+    if path.is_dir():
+        found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
+        if not found:
+            raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
+        return found if edition is None else _of_edition(found, edition)
+    if path.is_file() or name.endswith(SUFFIX):
+        return [_load_one(catalogue, path)]
+    try:
+        return [catalogue.find(name, edition)]
+    except ProtocolError as error:
+        return [Broken(catalogue.files.get(name, path), str(error))]
+
+
+def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
+    return [_load_one(catalogue, path) for path in paths]
+
+
+def _load_one(catalogue: Catalogue, path: Path) -> Selected:
+    try:
+        return catalogue.load(path)
+    except ProtocolError as error:
+        return Broken(path, str(error))
+
+
+def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
+    """Keep the broken ones: nobody can tell what edition they were to be."""
+    return [one for one in found if isinstance(one, Broken) or one.edition == edition]

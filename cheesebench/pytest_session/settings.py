@@ -1,0 +1,147 @@
+"""What the command line asks for, checked: everything wrong with it is told before anything is run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.designs import Design, find_design
+from cheesebench.experiment.manifest import check_run_id
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_plugin import PREFIX
+
+#: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
+DEFAULTS: Mapping[str, Any] = {
+    "view": ["ascii_2d"],
+    "edition": "paper",
+    "design": "paper",
+    "subjects": None,
+    "seed": 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of a session that runs models."""
+
+    models: tuple[str, ...]
+    views: tuple[str, ...]
+    protocols: tuple[str, ...]
+    """Names, files or directories, as given; empty for the default selection."""
+    edition: str
+    design: Design
+    seed: int
+    resume: str | None
+    run_id: str | None
+    results: Path
+    processes: int | None
+    markdown: Path | None
+    inconclusive_fails: bool
+    exit_zero: bool
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """The options that matter for the result, as the manifest keeps them (names as in DEFAULTS)."""
+        return {
+            "model": list(self.models),
+            "view": list(self.views),
+            "edition": self.edition,
+            "design": self.design.name,
+            "subjects": self.design.subjects,
+            "seed": self.seed,
+        }
+
+
+def results_directory(config: pytest.Config) -> Path:
+    """Return the directory that holds the runs."""
+    given = config.getoption(PREFIX + "results")
+    return config.invocation_params.dir / given if given else config.rootpath / "results"
+
+
+def read_settings(
+    config: pytest.Config, plugins: PluginManager, recorded: Mapping[str, Any] | None = None
+) -> Settings:
+    """Return the settings, or raise a CheeseBenchError for what cannot be meant.
+
+    ``recorded`` are the options in the manifest of the run that is resumed: they hold where nothing is given,
+    and must not be contradicted.
+    """
+
+    def option(name: str) -> Any:
+        return config.getoption(PREFIX + name)
+
+    def of_the_run(name: str, given: Any) -> Any:
+        if recorded is None or name not in recorded:
+            return DEFAULTS.get(name) if given is None else given
+        if given is not None and given != recorded[name]:
+            raise OptionError(
+                f"--resume {option('resume')}: that run was made with --{name} {_shown(recorded[name])}, "
+                f"not {_shown(given)}. Leave --{name} out, or start a new run without --resume."
+            )
+        return recorded[name]
+
+    models = of_the_run("model", _names(option("model")))
+    views = of_the_run("view", _names(option("view")))
+    for model in models:
+        plugins.agent(model)
+    for view in views:
+        plugins.view(view)
+    design = find_design(of_the_run("design", option("design")), of_the_run("subjects", option("subjects")))
+    _at_least("seed", option("seed"), 0)
+    _at_least("cheese-processes", option("processes"), 1)
+    if option("resume") is not None and option("run_id") is not None:
+        raise OptionError(
+            "--resume and --cheese-run-id contradict each other: a resumed run keeps its name. Leave one out."
+        )
+    for run_id in (option("run_id"), option("resume")):
+        if run_id is not None:
+            check_run_id(run_id)
+    return Settings(
+        models=tuple(models),
+        views=tuple(views),
+        protocols=tuple(option("protocols") or ()),
+        edition=of_the_run("edition", option("edition")),
+        design=design,
+        seed=of_the_run("seed", option("seed")),
+        resume=option("resume"),
+        run_id=option("run_id"),
+        results=results_directory(config),
+        processes=option("processes"),
+        markdown=_markdown(config),
+        inconclusive_fails=option("inconclusive") == "fail",
+        exit_zero=option("exit_zero"),
+    )
+
+
+def _names(given: list[str] | None) -> list[str] | None:
+    """Split at commas and drop repetitions, in the order given."""
+    if given is None:
+        return None
+    return list(dict.fromkeys(name.strip() for part in given for name in part.split(",") if name.strip()))
+
+
+def _at_least(name: str, value: int | None, least: int) -> None:
+    if value is not None and value < least:
+        raise OptionError(f"--{name} {value}: the smallest number that makes sense is {least}.")
+
+
+def _markdown(config: pytest.Config) -> Path | None:
+    given: str | None = config.getoption(PREFIX + "markdown")
+    if given is None:
+        return None
+    path = config.invocation_params.dir / given
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OptionError(
+            f"--cheese-markdown {given} cannot be written. Name a file in a directory that exists."
+        )
+    return path
+
+
+def _shown(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
