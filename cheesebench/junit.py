@@ -1,0 +1,91 @@
+"""What a JUnit file says beside passed and failed: properties of a case and of the suite, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import CellResult, RunSummary
+
+Properties = list[tuple[str, str]]
+
+PREFIX = "cheesebench."
+
+
+def case_properties(result: CellResult) -> Properties:
+    """Return the properties of one judged cell; what is unknown is left out. Rates are proportions."""
+    plan, flags, reference = result.plan, result.flags, result.plan.reference
+    interval, animals = result.interval, reference.interval if reference is not None else None
+    return _properties(
+        [
+            ("model", plan.model),
+            ("protocol", plan.protocol),
+            ("protocol_sha256", plan.sha256),
+            ("view", plan.view),
+            ("design", plan.design),
+            ("verdict", result.verdict.value),
+            ("reason", result.reason),
+            ("n", result.n_text),
+            ("subjects", result.subjects),
+            ("trials_per_subject", plan.trials),
+            ("planned", result.planned),
+            ("valid", result.valid),
+            ("passed", result.passed),
+            ("missing", result.missing),
+            ("unit", result.unit),
+            ("rate", result.rate),
+            ("interval_low", interval and interval[0]),
+            ("interval_high", interval and interval[1]),
+            ("interval_method", result.interval_method),
+            ("reference", reference and reference.value),
+            ("reference_low", animals and animals[0]),
+            ("reference_high", animals and animals[1]),
+            ("reference_declared", flags.reference_declared if reference is not None else None),
+            ("margin", plan.margin),
+            ("difference", result.difference),
+            ("difference_low", result.difference_low),
+            ("difference_high", result.difference_high),
+            ("p_inferior", result.p_inferior),
+            ("icc", result.icc),
+            ("random", plan.chance),
+            ("subjects_needed", result.subjects_needed),
+            ("not_diagnostic", flags.not_diagnostic),
+            ("goal_visible", flags.goal_visible),
+            ("this_subject_only", flags.this_subject_only),
+            ("duplicate_subjects", flags.duplicate_subjects),
+            ("memory_contradicted", flags.memory_contradicted),
+        ]
+    )
+
+
+def suite_properties(summary: RunSummary) -> Properties:
+    """Return the properties of the whole run: which run it was, and what each model in each view came to."""
+    manifest = summary.manifest
+    pairs: list[tuple[str, object]] = [(name, manifest.get(name)) for name in ("run_id", "created", "format")]
+    for section in ("options", "versions", "git"):
+        values = manifest.get(section)
+        if isinstance(values, Mapping):
+            pairs.extend((f"{section}.{name}", value) for name, value in values.items())
+    for model in summary.models:
+        where = f"{model.model}[{model.view}]"
+        pairs.append((f"{where}.gate", model.gate.value))
+        pairs.append((f"{where}.gate_reason", model.gate_reason))
+        if model.overall is not None:
+            pairs.append((f"{where}.mean_rate", model.overall.mean))
+            pairs.append((f"{where}.mean_rate_standard_error", model.overall.standard_error))
+    return _properties(pairs)
+
+
+def _properties(pairs: Iterable[tuple[str, object]]) -> Properties:
+    return [(PREFIX + name, _text(value)) for name, value in pairs if value is not None and value != ""]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return str(value)

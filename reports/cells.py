@@ -1,0 +1,121 @@
+"""The words and numbers of one cell, as every report prints them (not yet escaped)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
+from cheesebench.statistics.wording import percent, points
+
+MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
+NOTHING = "–"
+
+HOW_TO_READ = (
+    "PASS: the model does at least as well as the rodent, up to the margin; FAIL: it does worse than that; "
+    "INCONCLUSIVE: the trials do not say; ERROR: nothing was measured.",
+    "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
+    "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
+)
+
+
+def marked(verdict: Verdict) -> str:
+    """Return ``✔ PASS`` and the like."""
+    return f"{MARKS[verdict]} {verdict.value}"
+
+
+def rate(cell: CellResult) -> str:
+    """Return the pass rate, ``–`` without one."""
+    return NOTHING if cell.rate is None else percent(cell.rate)
+
+
+def interval(cell: CellResult) -> str:
+    """Return the 95 % interval of the rate, ``38–55 %``."""
+    return NOTHING if cell.interval is None else _range(cell.interval)
+
+
+def floor(cell: CellResult) -> str:
+    """Return the random agent's rate as the protocol states it."""
+    return NOTHING if cell.plan.chance is None else percent(cell.plan.chance)
+
+
+def reference(cell: CellResult) -> str:
+    """Return the animals' rate with its interval, or that it is declared."""
+    animals = cell.plan.reference
+    if animals is None:
+        return NOTHING
+    if animals.interval is not None:
+        return f"{percent(animals.value)} ({_range(animals.interval)})"
+    if animals.n_animals:
+        return f"{percent(animals.value)} (n = {animals.n_animals})"
+    return f"{percent(animals.value)} (declared)"
+
+
+def difference(cell: CellResult) -> str:
+    """Return model - reference in percentage points, with its bounds."""
+    if cell.difference is None or cell.difference_low is None or cell.difference_high is None:
+        return NOTHING
+    return f"{points(cell.difference)} ({points(cell.difference_low)} to {points(cell.difference_high)})"
+
+
+def margin(cell: CellResult) -> str:
+    """Return the margin in percentage points."""
+    return points(-cell.plan.margin)
+
+
+def remarks(cell: CellResult) -> list[str]:
+    """Return what a reader must know before believing the number."""
+    flags = cell.flags
+    found = [
+        ("better than the rodent", cell.superior),
+        ("not diagnostic", flags.not_diagnostic),
+        ("goal visible", flags.goal_visible),
+        ("this subject only", flags.this_subject_only),
+        (f"{flags.duplicate_subjects} identical left out", bool(flags.duplicate_subjects)),
+        ("memory contradicted", flags.memory_contradicted),
+        (f"{cell.missing} missing", bool(cell.missing)),
+        ("no claim", not cell.plan.claims),
+    ]
+    return [text for text, holds in found if holds]
+
+
+#: What each remark means; printed once below a table that uses it.
+MEANINGS = {
+    "not diagnostic": "moving at random comes within the margin of the rodent, so passing says little",
+    "goal visible": "the goal can be read from the observation",
+    "this subject only": "one subject, so the interval is about that subject and not about the model",
+    "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit",
+    "no claim": "the design checks the wiring only",
+}
+
+
+def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
+    """Return the cells of one model in one view, in the order of the run."""
+    return [cell for cell in summary.cells if (cell.plan.model, cell.plan.view) == (model.model, model.view)]
+
+
+def counts(cells: Iterable[CellResult]) -> str:
+    """Return ``2 PASS · 6 FAIL · 1 INCONCLUSIVE``, without the verdicts that nobody has."""
+    verdicts = [cell.verdict for cell in cells]
+    return " · ".join(f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts)
+
+
+def rodent_mean(cells: Iterable[CellResult]) -> float | None:
+    """Return the mean reference of the cells that have one."""
+    values = [cell.plan.reference.value for cell in cells if cell.plan.reference is not None]
+    return sum(values) / len(values) if values else None
+
+
+def chance_mean(cells: Iterable[CellResult]) -> float | None:
+    """Return the mean random rate of the cells that state one."""
+    values = [cell.plan.chance for cell in cells if cell.plan.chance is not None]
+    return sum(values) / len(values) if values else None
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """Return a mapping of the manifest, or an empty one if there is none in its place."""
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
+
+
+def _range(limits: tuple[float, float]) -> str:
+    low, high = (percent(limit).removesuffix(" %") for limit in limits)
+    return f"{low}–{high} %"

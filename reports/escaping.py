@@ -1,0 +1,40 @@
+"""Names, titles and reasons come from protocols, agents and models: to a report they are hostile text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: Longer texts are cut: nobody reads them in a report, and a table would not survive them.
+LONGEST = 1000
+
+_MARKUP = re.compile(r"[\\`*\[\]|~$]")
+#: An underscore inside a word is left alone: it marks nothing, and names are full of them.
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_IN_CODE = str.maketrans("`<>", "'‹›")
+#: Unicode categories: control, format (direction marks), surrogate, unassigned, private, separators of lines.
+_UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
+
+
+def clean(text: object, longest: int = LONGEST) -> str:
+    """Return one printable line: blanks for line breaks, � for control and direction characters."""
+    line = " ".join(str(text).split())
+    if len(line) > longest:
+        line = line[: longest - 1] + "…"
+    return "".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line)
+
+
+def escape(text: object) -> str:
+    """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or inside a line.
+
+    It is not for the beginning of a line, where ``#`` or ``-`` would still mean something.
+    """
+    line = _MARKUP.sub(r"\\\g<0>", clean(text))
+    line = _UNDERSCORE.sub(r"\_", line)
+    return re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
+
+
+def fenced(text: object, width: int) -> str:
+    """Return ``clean(text)`` for a code block: no backtick or angle bracket, ``width`` characters."""
+    return clean(text, width).translate(_IN_CODE).ljust(width)

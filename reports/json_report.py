@@ -1,0 +1,23 @@
+"""The whole summary as JSON: the same run gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import RunSummary
+
+
+def render(summary: RunSummary) -> str:
+    """Return ``summary.to_dict()`` with sorted keys; pure ASCII, and null for what is not a finite number."""
+    return json.dumps(_finite(summary.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

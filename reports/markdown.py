@@ -1,0 +1,229 @@
+"""The report for people, in GitHub's Markdown (also for ``$GITHUB_STEP_SUMMARY``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.reports import cells as words
+from cheesebench.reports.escaping import clean, escape
+from cheesebench.reports.pictures import learning_curves, profile
+from cheesebench.reports.provenance import provenance
+from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.comparison import ALPHA
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import BestOfViews, CellResult, Measure, ModelSummary, RunSummary
+
+#: Longest text in a table: a longer one would push its column out of sight.
+CELL = 160
+
+
+def render(summary: RunSummary) -> str:
+    """Return the whole report."""
+    blocks = ["# CheeseBench: as good as the rodent?", *_overview(summary)]
+    blocks.append("> " + "  \n> ".join(escape(line) for line in words.HOW_TO_READ))
+    for model in summary.models:
+        blocks.extend(_model(model, words.cells_of(summary, model)))
+    for best in summary.best_of_views:
+        blocks.extend(_best_of_views(best))
+    blocks.extend(provenance(summary, table))
+    return "\n\n".join(blocks) + "\n"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
+    """Return a Markdown table; ``rows`` are escaped here, and the columns named in ``right`` align right."""
+    from tabulate import tabulate
+
+    numeric = set(right)
+    return tabulate(
+        [[escape(clean(value, CELL)) for value in row] for row in rows],
+        headers=list(headers),
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=["right" if header in numeric else "left" for header in headers],
+    )
+
+
+def _overview(summary: RunSummary) -> list[str]:
+    if not summary.models:
+        return ["No cell was run, so there is nothing to judge."]
+    if len(summary.models) == 1:
+        return []
+    rows = [
+        (
+            model.model,
+            model.view,
+            words.marked(model.gate),
+            words.counts(words.cells_of(summary, model)),
+            words.NOTHING if model.overall is None else percent(model.overall.mean),
+        )
+        for model in summary.models
+    ]
+    return [table(("model", "view", "all pass?", "verdicts", "mean rate"), rows, right=["mean rate"])]
+
+
+def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
+    blocks = [
+        f"## {escape(model.model)} · {escape(model.view)}: {words.marked(model.gate)}",
+        _headline(model, cells),
+        "### Verdicts",
+        _verdicts(cells),
+    ]
+    meanings = _meanings(cells)
+    if meanings:
+        blocks.append(meanings)
+    holm = _holm(model, cells)
+    if holm:
+        blocks.append(holm)
+    blocks.extend(_open_questions(cells))
+    blocks.extend(profile(model, cells))
+    blocks.extend(learning_curves(cells))
+    blocks.extend(["### What became of the trials", _outcomes(cells)])
+    blocks.extend(_measures(cells))
+    return blocks
+
+
+def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
+    sentences = [f"**{escape(model.gate_reason)}**"]
+    if model.overall is not None:
+        error = percent(model.overall.standard_error)
+        mean = f"Mean pass rate **{percent(model.overall.mean)}** (standard error {error})"
+        rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
+        against = [
+            f"{name} {percent(value)}"
+            for name, value in (("rodent", rodent), ("random", chance))
+            if value is not None
+        ]
+        sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
+    return " ".join(sentences)
+
+
+def _verdicts(cells: Sequence[CellResult]) -> str:
+    rows = [
+        (
+            cell.plan.protocol,
+            words.marked(cell.verdict),
+            words.rate(cell),
+            words.interval(cell),
+            words.reference(cell),
+            words.floor(cell),
+            words.difference(cell),
+            words.margin(cell),
+            cell.n_text,
+            ", ".join(words.remarks(cell)),
+        )
+        for cell in cells
+    ]
+    headers = (
+        "protocol",
+        "verdict",
+        "rate",
+        "95 %",
+        "rodent",
+        "random",
+        "rate − rodent",
+        "margin",
+        "n",
+        "remarks",
+    )
+    return table(headers, rows, right=("rate", "95 %", "random", "rate − rodent", "margin"))
+
+
+def _meanings(cells: Sequence[CellResult]) -> str:
+    used = {remark for cell in cells for remark in words.remarks(cell)}
+    lines = [f"- *{remark}*: {meaning}." for remark, meaning in words.MEANINGS.items() if remark in used]
+    return "\n".join(lines)
+
+
+def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:
+    failed = [cell.plan.protocol for cell in cells if cell.verdict is Verdict.FAIL]
+    if not failed:
+        return ""
+    items = []
+    for name in failed:
+        p_value = model.holm.get(name)
+        if p_value is None:
+            continue
+        shown = "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}".replace("0.", ".")
+        stands = "stands" if p_value < ALPHA else "does not stand"
+        items.append(f"{escape(name)} {stands} ({shown})")
+    return f"Every cell is a test; once the FAILs are corrected for that (Holm): {', '.join(items)}."
+
+
+def _open_questions(cells: Sequence[CellResult]) -> list[str]:
+    undecided = [cell for cell in cells if cell.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR)]
+    if not undecided:
+        return []
+    lines = [f"- **{escape(cell.plan.protocol)}**: {escape(cell.reason)}" for cell in undecided]
+    return ["### Undecided, and why", "\n".join(lines)]
+
+
+def _outcomes(cells: Sequence[CellResult]) -> str:
+    others = {name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY}
+    names = [name for name in (*TAXONOMY, *others) if any(cell.outcomes.get(name) for cell in cells)]
+    rows = [
+        (
+            cell.plan.protocol,
+            *(str(cell.outcomes.get(name) or "·") for name in names),
+            ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
+        )
+        for cell in cells
+    ]
+    headers = ("protocol", *map(escape, names), "in the protocol's words")
+    return table(headers, rows, right=map(escape, names))
+
+
+def _measures(cells: Sequence[CellResult]) -> list[str]:
+    blocks = []
+    own = [
+        (cell.plan.protocol, measure.name, _mean(measure), str(measure.n))
+        for cell in cells
+        for measure in cell.measures
+    ]
+    if own:
+        blocks += [
+            "### Measures",
+            table(("protocol", "measure", "mean ± sd", "trials"), own, ["mean ± sd", "trials"]),
+        ]
+    names = list({measure.name: None for cell in cells for measure in cell.strategy})
+    if names:
+        headers = ["protocol", *(escape(name.replace("_", " ")) for name in names)]
+        rows = []
+        for cell in cells:
+            means = {measure.name: _number(measure.mean) for measure in cell.strategy}
+            rows.append((cell.plan.protocol, *(means.get(name, words.NOTHING) for name in names)))
+        blocks += ["### How it moved (means per trial)", table(headers, rows, right=headers[1:])]
+    return blocks
+
+
+def _mean(measure: Measure) -> str:
+    spread = "" if measure.sd is None else f" ± {_number(measure.sd)}"
+    return f"{_number(measure.mean)}{spread}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _best_of_views(best: BestOfViews) -> list[str]:
+    fitted = words.NOTHING if best.cross_fitted is None else percent(best.cross_fitted)
+    rows = [
+        (
+            choice.protocol,
+            ", ".join(f"{view} {percent(rate)}" for view, rate in choice.rates.items()),
+            percent(choice.best),
+            words.NOTHING if choice.cross_fitted is None else percent(choice.cross_fitted),
+            percent(choice.equal_views),
+        )
+        for choice in best.protocols
+    ]
+    headers = ("protocol", "views", "best", "cross-fitted", "if all views were equal")
+    return [
+        f"## Best of views: {escape(best.model)}",
+        f"Best of views **{percent(best.best)}**, biased upward. Beside it: the view chosen on one half of "
+        f"the data and scored on the other (**{fitted}**), and what equal views would give by chance "
+        f"(**{percent(best.equal_views)}**).",
+        table(headers, rows, right=headers[2:]),
+    ]

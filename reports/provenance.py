@@ -1,0 +1,68 @@
+"""Where a report's numbers come from: the run's manifest and its references, readably."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.reports.cells import mapping
+from cheesebench.reports.escaping import escape
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.records import ReferenceValue
+    from cheesebench.statistics import RunSummary
+
+Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
+
+#: Characters of a hash that are shown; the run log has all of it.
+SHORT = 12
+
+
+def provenance(summary: RunSummary, table: Table) -> list[str]:
+    """Return the section on the run: options, versions, protocols and where their references come from."""
+    return ["## The run", table(("", ""), run_facts(summary)), *_protocols(summary, table)]
+
+
+def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
+    """Return what identifies the run, as pairs; what the manifest does not have is left out."""
+    manifest = summary.manifest
+    facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
+    options = mapping(manifest.get("options"))
+    designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
+    facts.append(("seed", options.get("seed")))
+    facts.append(("design", ", ".join(designs) or options.get("design")))
+    facts.extend((name, value) for name, value in options.items() if name not in ("seed", "design"))
+    git = mapping(manifest.get("git"))
+    if git:
+        dirty = " with uncommitted changes" if git.get("dirty") else ""
+        facts.append(("git revision", f"{str(git.get('revision'))[:SHORT]}{dirty}"))
+    facts.extend(mapping(manifest.get("versions")).items())
+    facts.append(("record format", manifest.get("format")))
+    return [(name, _shown(value)) for name, value in facts if value not in (None, "", [], ())]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _protocols(summary: RunSummary, table: Table) -> list[str]:
+    plans = {cell.plan.protocol: cell.plan for cell in summary.cells}
+    if not plans:
+        return []
+    rows = [(plan.protocol, plan.sha256[:SHORT], plan.estimand) for plan in plans.values()]
+    blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
+    references = [
+        f"- **{escape(plan.protocol)}**: {escape(_reference(plan.reference))}"
+        for plan in plans.values()
+        if plan.reference is not None
+    ]
+    return (
+        [*blocks, "### Where the rodents' numbers come from", "\n".join(references)] if references else blocks
+    )
+
+
+def _reference(animals: ReferenceValue) -> str:
+    return "; ".join(filter(None, (percent(animals.value), animals.species, animals.source, animals.status)))

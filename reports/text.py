@@ -1,0 +1,43 @@
+"""The verdict table for a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cheesebench.reports import cells
+from cheesebench.reports.escaping import clean
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import ModelSummary, RunSummary
+
+_HEADERS = ("", "protocol", "rate", "95 %", "rodent", "random", "n", "remarks")
+
+
+def render(summary: RunSummary) -> str:
+    """Return one table for each model and view, and what it comes to."""
+    if not summary.models:
+        return "No cell was run.\n"
+    return "\n\n".join(_model(summary, model) for model in summary.models) + "\n"
+
+
+def _model(summary: RunSummary, model: ModelSummary) -> str:
+    from tabulate import tabulate
+
+    own = cells.cells_of(summary, model)
+    rows = [
+        [
+            cells.marked(cell.verdict),
+            clean(cell.plan.protocol),
+            cells.rate(cell),
+            cells.interval(cell),
+            cells.reference(cell),
+            cells.floor(cell),
+            cell.n_text,
+            ", ".join(cells.remarks(cell)),
+        ]
+        for cell in own
+    ]
+    alignment = ("left", "left", "right", "right", "left", "right", "left", "left")
+    table = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
+    gate = f"{cells.marked(model.gate)}: {clean(model.gate_reason)}"
+    return f"{clean(model.model)} in {clean(model.view)} ({cells.counts(own)})\n\n{table}\n\n{gate}"

@@ -1,0 +1,69 @@
+"""Hostile text stays text."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cheesebench.reports.escaping import LONGEST, clean, escape, fenced
+
+HOSTILE = st.text(alphabet=st.sampled_from("|`<>&*_[]()\\~$#-!\n\r\t\x1b\x00\u202e\u2028ab 1"), max_size=40)
+TEXT = HOSTILE | st.text(max_size=60)
+
+
+def shown(markdown: str) -> str:
+    """What a reader sees: backslash escapes and entities resolved."""
+    return html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown))
+
+
+@given(TEXT)
+def test_escaped_text_shows_what_clean_text_says(text: str) -> None:
+    # An entity in the text itself must survive: its ampersand is escaped.
+    assert shown(escape(text)) == clean(text)
+
+
+@given(TEXT)
+def test_nothing_in_escaped_text_means_anything_to_markdown(text: str) -> None:
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escape(text))
+    assert not set(bare) & set("|`*[]<>~$\\\n\r")
+    assert not re.search(r"&(?!amp;|lt;|gt;)", bare)
+
+
+@given(TEXT)
+def test_clean_text_is_one_printable_line(text: str) -> None:
+    line = clean(text)
+    assert all(unicodedata.category(glyph) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for glyph in line)
+    assert line == line.strip()
+    assert clean(line) == line
+    line.encode("utf-8")
+
+
+@given(TEXT, st.integers(1, 30))
+def test_text_in_a_code_block_has_its_width_and_cannot_end_the_block(text: str, width: int) -> None:
+    assert len(fenced(text, width)) == width
+    assert "`" not in fenced(text, width)
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
+        ("morris_water_maze", "morris_water_maze"),
+        ("_private_ __all__", r"\_private\_ \_\_all\_\_"),
+        ("a|b", r"a\|b"),
+        ("<script>", "&lt;script&gt;"),
+        ("`code` **bold** [x](y)", r"\`code\` \*\*bold\*\* \[x\](y)"),
+        ("one\ntwo\x1b[31m", "one two\ufffd\\[31m"),
+        ("-10.0 (2 of 9)", "-10.0 (2 of 9)"),
+    ],
+)
+def test_examples(text: str, markdown: str) -> None:
+    assert escape(text) == markdown
+
+
+def test_endless_text_is_cut() -> None:
+    assert clean("x" * 10_000) == "x" * (LONGEST - 1) + "…"

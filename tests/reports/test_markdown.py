@@ -1,0 +1,215 @@
+"""The Markdown report, read back as a reader would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.experiment.records import CellPlan, ReferenceValue
+from cheesebench.reports.markdown import render
+from cheesebench.statistics import RunSummary
+
+MakePlan = Callable[..., CellPlan]
+MakeRun = Callable[..., RunSummary]
+
+
+def section(report: str, title: str) -> str:
+    """The text under a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(title)}.*?$\n(.*?)(?=^#|\Z)", report, re.MULTILINE | re.DOTALL)
+    assert found, f"no section {title!r}"
+    return found[1]
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """The first Markdown table in the text, as one dictionary per row."""
+    lines = [line for line in text.split("\n") if line.startswith("|")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    assert {len(row) for row in cells} == {len(cells[0])}, "ragged table"
+    assert all(set(cell) <= set("-:") for cell in cells[1])
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+
+
+def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(
+        make_run(
+            [
+                (make_plan("pool"), 0.95),
+                (make_plan("maze", dimension="memory"), 0.2),
+                (make_plan("box", subjects=2, trials=8), 0.7),
+                (make_plan("cage"), "infrastructure"),
+            ]
+        )
+    )
+    rows = {row["protocol"]: row for row in table(section(report, "Verdicts"))}
+    assert [row["verdict"] for row in rows.values()] == ["✔ PASS", "✘ FAIL", "? INCONCLUSIVE", "! ERROR"]
+    assert rows["pool"]["n"] == "10 subjects x 20 trials (200/200 valid)"
+    assert rows["pool"]["rodent"] == "80 % (declared)"
+    assert rows["pool"]["random"] == "25 %"
+    assert rows["cage"]["rate"] == rows["cage"]["95 %"] == rows["cage"]["rate − rodent"] == "–"
+    assert "200 missing" in rows["cage"]["remarks"]
+    undecided = section(report, "Undecided, and why")
+    assert re.search(r"\*\*box\*\*: .* subjects would settle it", undecided)
+    assert "**cage**" in undecided
+    assert "**pool**" not in undecided
+    assert "maze stands (p < .001)" in section(report, "Verdicts")
+    assert "✘ FAIL" in report.split("\n## ")[1].split("\n")[0]
+
+
+def test_profile_and_curves_are_drawn_over_rodent_and_random(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool"), 1.0), (make_plan("maze", dimension="memory"), 0.0)]))
+    assert section(report, "Cognitive profile").count("\n") >= 7
+    lines = section(report, "Learning curves").split("\n")
+    start = lines.index("The pool, pass rate (%) by session")
+    assert lines[start + 1 : start + 5] == [
+        "          1   2   3   4   5",
+        "model    ███ ███ ███ ███ ███   100",
+        "rodent   ▃▃▃ ▅▅▅ ▆▆▆ ▆▆▆ ▇▇▇   30 50 65 75 80",
+        "random   ▃▃▃ ▃▃▃ ▃▃▃ ▃▃▃ ▃▃▃   25",
+    ]
+    profile = section(report, "Cognitive profile")
+    assert re.search(r"^spatial learning +model +█{25} +100 %", profile, re.MULTILINE)
+    assert re.search(r"^memory +model +░{25} +0 %", profile, re.MULTILINE)
+    assert re.search(r"^ +rodent +█{20}░{5} +80 %$", profile, re.MULTILINE)
+
+
+def test_outcomes_and_measures_add_up(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool"), 0.5), (make_plan("cage"), "budget")]))
+    pool, cage = table(section(report, "What became of the trials"))
+    assert (
+        sum(int(pool[name].replace("·", "0")) for name in ("success", "wrong choice", "timeout", "budget"))
+        == 200
+    )
+    assert cage["budget"] == "200"
+    assert "unscored" not in pool
+    assert table(section(report, "Measures"))[0]["trials"] == "200"
+    assert "forward share" in table(section(report, "How it moved"))[0]
+
+
+def test_the_manifest_says_which_run_it_was(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool"), 0.5)]))
+    facts = section(report, "The run")
+    for expected in (
+        "20250101-101010-ab12",
+        "0123456789ab with uncommitted changes",
+        "| seed ",
+        "cohort",
+        "3.11.7",
+    ):
+        assert expected in facts
+    assert table(section(report, "Protocols"))[0]["sha256"] == "0123456789ab"
+    assert "80 %; C57BL/6; PMC1; declared" in report
+
+
+def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> None:
+    cells = [(make_plan(name, chance=0.75, goal_visible=True), 0.8) for name in ("a", "b")]
+    report = render(make_run(cells))
+    rows = table(section(report, "Verdicts"))
+    assert all("not diagnostic" in row["remarks"] and "goal visible" in row["remarks"] for row in rows)
+    assert report.count("*not diagnostic*") == 1
+    assert "*no claim*" not in report
+
+
+def test_one_subject(make_plan: MakePlan, make_run: MakeRun) -> None:
+    (row,) = table(section(render(make_run([(make_plan("pool", subjects=1), 0.9)])), "Verdicts"))
+    assert row["n"].startswith("1 subject x 20 trials")
+    assert "this subject only" in row["remarks"]
+
+
+def test_no_reference_no_curve_no_dimension(make_plan: MakePlan, make_run: MakeRun) -> None:
+    plan = make_plan("pool", reference=None, chance=None, dimension="", title="", species="")
+    report = render(make_run([(plan, 0.5)]))
+    (row,) = table(section(report, "Verdicts"))
+    assert row["rodent"] == row["random"] == row["rate − rodent"] == "–"
+    assert row["verdict"] == "? INCONCLUSIVE"
+    assert "(no dimension)" in report
+    assert "\nrodent" not in report
+    assert "Where the rodents' numbers come from" not in report
+
+
+def test_a_measured_reference_shows_its_interval(make_plan: MakePlan, make_run: MakeRun) -> None:
+    plans = [
+        make_plan("pool", reference=ReferenceValue(value=0.8, interval=(0.7, 0.875))),
+        make_plan("maze", reference=ReferenceValue(value=0.8, n_animals=12)),
+    ]
+    first, second = table(section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts"))
+    assert first["rodent"] == "80 % (70–87.5 %)"
+    assert second["rodent"] == "80 % (n = 12)"
+
+
+def test_nothing_at_all(make_run: MakeRun) -> None:
+    report = render(make_run([], {}))
+    assert "No cell was run" in report
+    assert report.endswith("\n")
+
+
+def test_nothing_but_errors(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool"), "infrastructure")]))
+    assert "! ERROR" in report
+    assert "Cognitive profile" not in report
+    assert "Learning curves" not in report
+
+
+def test_smoke_makes_no_claim(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool", subjects=2, trials=2, design="smoke", claims=False), 1.0)]))
+    (row,) = table(section(report, "Verdicts"))
+    assert "no claim" in row["remarks"]
+    assert "PASS" not in row["verdict"]
+
+
+def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> None:
+    cells = [
+        (make_plan(name, model=model, view=view), 0.9 if model == "swimmer" else 0.4)
+        for model in ("walker", "swimmer")
+        for view in ("ascii_2d", "ascii_3d")
+        for name in ("pool", "maze")
+    ]
+    report = render(make_run(cells))
+    overview = table(report.split("\n## ")[0])
+    assert [(row["model"], row["view"]) for row in overview] == [
+        ("walker", "ascii_2d"),
+        ("walker", "ascii_3d"),
+        ("swimmer", "ascii_2d"),
+        ("swimmer", "ascii_3d"),
+    ]
+    assert [row["all pass?"] for row in overview] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2
+    assert report.count("\n### Verdicts\n") == 4
+    best = section(report, "Best of views: swimmer")
+    assert "cross-fitted" in table(best)[0]
+    assert "biased upward" in best
+
+
+def test_long_lives_have_narrow_columns(make_plan: MakePlan, make_run: MakeRun) -> None:
+    report = render(make_run([(make_plan("pool", trials=80, subjects=3), 0.5)]))
+    curve = section(report, "Learning curves").split("\n")
+    assert re.fullmatch(r"model    (. ){19}.   \d+ → \d+", curve[curve.index("```text") + 2])
+
+
+HOSTILE = "x | `y` <script>alert(1)</script>\n# heading\n```\x1b[2J\u202e *z*"
+
+
+@pytest.mark.parametrize(
+    "field", ["model", "protocol", "view", "title", "dimension", "species", "sha256", "design"]
+)
+def test_hostile_text_stays_in_its_place(make_plan: MakePlan, make_run: MakeRun, field: str) -> None:
+    def structure(report: str) -> int:
+        return sum(line.startswith(("#", "```")) for line in report.split("\n"))
+
+    report = render(make_run([(make_plan(**{field: HOSTILE}), 0.0)]))
+    assert structure(report) == structure(render(make_run([(make_plan(**{field: "x"}), 0.0)])))
+    assert not any(text in report for text in ("<script", "\x1b", "\u202e", "`y`"))
+    assert len(table(section(report, "Verdicts"))) == 1
+
+
+def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) -> None:
+    manifest: dict[str, object] = {
+        "options": {HOSTILE: HOSTILE, "seed": [1, None]},
+        "git": "none",
+        "versions": 3,
+    }
+    report = render(make_run([(make_plan("pool"), HOSTILE)], manifest))
+    assert "<script" not in report
+    assert len(table(section(report, "The run"))) == 3
+    assert table(section(report, "What became of the trials"))[0]["protocol"] == "pool"
+    assert section(report, "Undecided, and why").startswith("\n- **pool**: ")
