@@ -1,0 +1,145 @@
+"""Finding and loading protocols: files, folders, and ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cheesebench.errors import ProtocolError, UnknownNameError
+from cheesebench.protocol.checks import check
+from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, in_file_order
+from cheesebench.protocol.inherit import resolve_parents
+from cheesebench.protocol.resolve import resolve
+from cheesebench.protocol.source import Node, read_file, read_text
+from cheesebench.protocol.specification import Specification
+from cheesebench.protocol.structure import read_structure
+
+#: What the name of a protocol file ends with.
+SUFFIX = ".protocol.yaml"
+#: The edition that is meant when none is named.
+DEFAULT_EDITION = "paper"
+
+
+class Catalogue:
+    """The protocols of some folders, by id. Later folders win over earlier ones."""
+
+    def __init__(self, directories: Iterable[Path] = ()) -> None:
+        self.directories = [Path(directory) for directory in directories]
+        self._files: dict[str, Path] | None = None
+        self._loaded: dict[Path, Specification] = {}
+        #: Sentences about files that hide others of the same name.
+        self.shadowed: list[str] = []
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """All protocol files by stem (``t_maze`` for ``t_maze.protocol.yaml``), sorted by folder and name."""
+        if self._files is None:
+            self._files = {}
+            for directory in self.directories:
+                for path in sorted(directory.glob(f"*{SUFFIX}")):
+                    stem = path.name.removesuffix(SUFFIX)
+                    if stem in self._files:
+                        self.shadowed.append(f"{path} is used in place of {self._files[stem]}.")
+                    self._files[stem] = path
+        return self._files
+
+    def load(self, path: Path) -> Specification:
+        """Load one file; raises ProtocolError with all of its errors."""
+        path = Path(path)
+        if path not in self._loaded:
+            specification, found = self.examine(path)
+            if specification is None:
+                errors = [d for d in found if d.severity == "error"]
+                raise ProtocolError("\n".join(map(str, errors)))
+            self._loaded[path] = specification
+        return self._loaded[path]
+
+    def examine(self, path: Path) -> tuple[Specification | None, list[Diagnostic]]:
+        """Load one file and return everything found, in file order; the specification is None with errors."""
+        diagnostics = Diagnostics()
+        root = read_file(Path(path), diagnostics)
+        return self._finish(root, Path(path), diagnostics)
+
+    def examine_text(self, text: str, file: str = "<text>") -> tuple[Specification | None, list[Diagnostic]]:
+        """Like ``examine`` for text that is in no file."""
+        diagnostics = Diagnostics()
+        return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
+
+    def _finish(
+        self, root: Node | None, path: Path, diagnostics: Diagnostics
+    ) -> tuple[Specification | None, list[Diagnostic]]:
+        specification = None
+        if root is not None and not diagnostics.errors:
+            merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
+            if merged is not None:
+                tree, ancestors = merged
+                document = read_structure(tree, diagnostics)
+                resolved = document and resolve(document, tree, path, ancestors, diagnostics)
+                specification = check(*resolved, tree, diagnostics) if resolved else None
+        found = in_file_order(diagnostics.found)
+        return (None if diagnostics.errors else specification), found
+
+    def _parent(self, name: str, child: Path) -> Path | None:
+        beside = child.parent / f"{name}{SUFFIX}"
+        return beside if beside.is_file() else self.files.get(name)
+
+    def names(self) -> list[str]:
+        """Return the names of all protocols that load (``paradigm`` or ``paradigm@edition``)."""
+        return [specification.name for specification in self.all()[0]]
+
+    def all(self) -> tuple[list[Specification], list[ProtocolError]]:
+        """Load everything; a broken file takes no other down."""
+        loaded: list[Specification] = []
+        broken: list[ProtocolError] = []
+        for path in self.files.values():
+            try:
+                loaded.append(self.load(path))
+            except ProtocolError as error:
+                broken.append(error)
+        return loaded, broken
+
+    def find(self, name: str, edition: str | None = None) -> Specification:
+        """Return a protocol by id, ``id@edition`` or path; raises UnknownNameError or ProtocolError.
+
+        With ``edition``, the protocol of that edition which has this id or extends it.
+        """
+        if name.endswith(SUFFIX) or "/" in name or "\\" in name:
+            return self.load(Path(name))
+        wanted, _, suffix = name.partition("@")
+        edition = suffix or edition or DEFAULT_EDITION
+        if wanted in self.files and edition == DEFAULT_EDITION:
+            found = self.load(self.files[wanted])
+            if found.paradigm == wanted and found.edition == edition:
+                return found
+        loaded, broken = self.all()
+        for specification in loaded:
+            if specification.edition == edition and wanted in (specification.paradigm, *specification.ancestors):
+                return specification
+        if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
+            editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
+            raise UnknownNameError(f"edition of {wanted} called", edition, editions)
+        if wanted in self.files:
+            return self.load(self.files[wanted])  # raises what is wrong with it, or has another id inside
+        raise UnknownNameError("protocol", name, [s.name for s in loaded])
+
+    def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[Specification]:
+        """Return the named protocols; without names, all of one edition (the default one unless given)."""
+        if names:
+            return [self.find(name, edition) for name in names]
+        loaded, broken = self.all()
+        if broken:
+            raise broken[0]
+        chosen = [s for s in loaded if s.edition == (edition or DEFAULT_EDITION)]
+        if not chosen:
+            raise UnknownNameError("edition", edition or DEFAULT_EDITION, {s.edition for s in loaded})
+        return chosen
+
+
+def load_protocol(path: Path | str) -> Specification:
+    """Load and check one protocol file; raises ProtocolError with all of its errors.
+
+    Parents named in ``extends`` are looked for beside the file and among the protocols of installed plugins.
+    """
+    from cheesebench.plugin_manager import installed_plugins
+
+    return Catalogue(installed_plugins().protocol_directories).load(Path(path))

@@ -1,0 +1,89 @@
+"""Draws: which row of a small table holds in this trial, session, block or life (language page, clause 3)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.paradigms.streams import Stream
+from cheesebench.protocol.specification import DrawSpec, RuntimeValue
+
+#: Most subsets that an ordered ``pick`` may go through.
+MAX_SUBSETS = 10_000
+#: Attempts at a permuted block that keeps ``max_run``.
+MAX_ATTEMPTS = 1_000
+
+Row = tuple[RuntimeValue, ...]
+
+
+class DrawSequence:
+    """The rows that one draw of one life gives, one after the other."""
+
+    def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
+        self._spec, self._stream, self._subject = spec, stream, subject
+        #: Number of draws so far.
+        self.count = 0
+        self._block: list[Row] = []
+        self._run: list[RuntimeValue] = []
+
+    def next(self) -> Row:
+        """Draw the next row."""
+        spec, count = self._spec, self.count
+        rows = self._rows()
+        if spec.order == "by_subject":
+            row = rows[self._subject % len(rows)]
+        elif spec.order == "cycle":
+            row = rows[count % len(rows)]
+        elif spec.order == "shuffle":
+            row = self._shuffled(rows)
+        else:
+            row = self._independent(rows)
+        self.count += 1
+        if spec.max_run:
+            self._run = [*self._run, row[0]][-spec.max_run :]
+        return row
+
+    def _rows(self) -> Sequence[Row]:
+        """Return what is drawn from: the rows, or (``pick`` in a fixed order) all subsets of them."""
+        spec = self._spec
+        if spec.pick is None or spec.order == "random":
+            return spec.rows
+        if math.comb(len(spec.rows), spec.pick) > MAX_SUBSETS:
+            raise CheeseBenchError(
+                f"The draw '{spec.name}' has more than {MAX_SUBSETS} subsets to put in order. Use 'order: random'."
+            )
+        return [_as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
+
+    def _independent(self, rows: Sequence[Row]) -> Row:
+        key = f"{self._spec.name}|{self.count}"
+        if self._spec.pick is not None:
+            subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
+            return _as_sets([rows[index] for index in subset])
+        allowed = [row for row in rows if not self._too_long([*self._run, row[0]])]
+        return allowed[self._stream.below(len(allowed), key)]
+
+    def _shuffled(self, rows: Sequence[Row]) -> Row:
+        size = len(rows) * self._spec.copies
+        if self.count % size == 0:
+            self._block = self._permuted_block([row for row in rows for _ in range(self._spec.copies)])
+        return self._block[self.count % size]
+
+    def _permuted_block(self, items: list[Row]) -> list[Row]:
+        """Return a permutation, uniform among those that keep ``max_run`` also across the block's border."""
+        for attempt in range(MAX_ATTEMPTS):
+            block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
+            if not self._too_long([*self._run, *(row[0] for row in block)]):
+                return block
+        raise CheeseBenchError(
+            f"The draw '{self._spec.name}' found no order with 'max_run: {self._spec.max_run}'. Allow a longer run."
+        )
+
+    def _too_long(self, values: Sequence[RuntimeValue]) -> bool:
+        longest = self._spec.max_run
+        return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
+
+
+def _as_sets(rows: Sequence[Row]) -> Row:
+    return tuple(frozenset(v for v in column if v is not None) for column in zip(*rows, strict=True))

@@ -1,0 +1,100 @@
+"""Resolved expressions -> functions of the memory of a life. Closures, never ``eval``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from cheesebench.protocol import expressions as ex
+
+
+class Memory(Protocol):
+    """What an expression may read."""
+
+    values: dict[str, Any]
+    it: str | None
+    last: str | None
+    block: str
+    session: int
+    trial: int
+    subject: int
+    steps: int
+    state: str
+    occupied: dict[str, str | None]
+
+    def time(self, place: str | None) -> int:
+        """Steps spent in a zone or group this trial."""
+        ...
+
+
+Function = Callable[[Any], Any]
+
+
+def _divide(left: float, right: float) -> float:
+    # What is undefined is no number: it compares as false, and a measure of it is recorded as missing.
+    return left / right if right else float("nan")
+
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide,
+    "in": lambda member, collection: member in collection,
+}  # fmt: skip
+
+
+def compile_expression(tree: ex.Expression) -> Function:
+    """Return a function of a Memory that computes the expression's value."""
+    match tree:
+        case ex.Number(value) | ex.Constant(value) | ex.Members(value):
+            return lambda memory: value
+        case ex.Variable(name):
+            return lambda memory: memory.values[name]
+        case ex.BuiltIn(name):
+            return operator.attrgetter(name)
+        case ex.Call("where", ex.Constant(group)):
+            return lambda memory: memory.occupied[group]
+        case ex.Call("size", argument):
+            collection = compile_expression(argument)
+            return lambda memory: len(collection(memory))
+        case ex.Call("time", argument):
+            place = compile_expression(argument)
+            return lambda memory: memory.time(place(memory))
+        case ex.Unary("not", operand):
+            truth = compile_expression(operand)
+            return lambda memory: not truth(memory)
+        case ex.Unary(_, operand):
+            number = compile_expression(operand)
+            return lambda memory: -number(memory)
+        case ex.Binary("and", left, right):
+            first, second = compile_expression(left), compile_expression(right)
+            return lambda memory: bool(first(memory) and second(memory))
+        case ex.Binary("or", left, right):
+            first, second = compile_expression(left), compile_expression(right)
+            return lambda memory: bool(first(memory) or second(memory))
+        case ex.Binary(sign, left, right):
+            first, second, compute = compile_expression(left), compile_expression(right), _OPERATORS[sign]
+            return lambda memory: compute(first(memory), second(memory))
+    raise TypeError(f"not a resolved expression: {tree}")  # pragma: no cover - a word that was never resolved
+
+
+def constant_value(tree: ex.Expression | None) -> float | None:
+    """Return the value of an expression that is a literal number (possibly negative), else None."""
+    match tree:
+        case ex.Number(value):
+            return value
+        case ex.Unary("-", ex.Number(value)):
+            return -value
+    return None
+
+
+def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
+    """Return the groups whose ``where()`` an expression reads."""
+    match tree:
+        case ex.Call("where", ex.Constant(str(group))):
+            return frozenset({group})
+        case ex.Unary(_, operand):
+            return groups_watched(operand)
+        case ex.Binary(_, left, right):
+            return groups_watched(left) | groups_watched(right)
+    return frozenset()

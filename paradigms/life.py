@@ -1,0 +1,351 @@
+"""One subject's life in an arena: the step kernel. The numbers in comments are the clauses of the language page."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from cheesebench.errors import ProtocolError, StepAfterEndError
+from cheesebench.interfaces import FORWARD, HEADINGS, RUNNING, TERMINATED, TRUNCATED, TaskEvent, TrialResult, Value, View
+from cheesebench.paradigms.draws import DrawSequence
+from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, read_place
+from cheesebench.paradigms.scenes import Look
+from cheesebench.paradigms.streams import Stream
+from cheesebench.protocol.documents import Scope
+from cheesebench.protocol.resolve import TIMEOUT
+from cheesebench.protocol.specification import BlockSpec
+
+class ArenaLife:
+    """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
+
+    The public attributes are what expressions read (``evaluate.Memory``); nothing outside may write them.
+    """
+
+    def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
+        specification = program.specification
+        self._program = program
+        self._gallery = program.gallery(view)
+        self._geometry = program.geometry
+        self._stream = Stream(seed, specification.paradigm, subject)
+        self._draws = [(draw, DrawSequence(draw, self._stream, subject)) for draw in specification.draws]
+        self._schedule = self._positions()
+        self._trial_number = -1
+        self._session_number = 0
+        self._recent: deque[str] = deque(maxlen=1)
+        self._start_at = read_place(specification.start.at)
+        # What expressions read.
+        self.values: dict[str, Any] = {}
+        self.it: str | None = None
+        self.last: str | None = None
+        self.block = ""
+        self.session = 0
+        self.trial = 0
+        self.subject = subject
+        self.steps = 0
+        self.state = ""
+        self.occupied: dict[str, str | None] = {}
+        # The current trial.
+        self.waiting = False
+        self.outcome: str | None = None
+        self._pose = self._first_pose = 0
+        self._ended = True
+        self._events: list[TaskEvent] = []
+        self._trace: list[int] = []
+        self._placed: dict[int, int] = {}
+        self._considered: dict[str, int] = {}
+        self._limit = 0
+        self._entered = 0
+        self._current: State = next(iter(program.states.values()))
+        self._look: Look
+        # What the fast path of a step reads: current tables, what is listened to, next moment of interest, pay.
+        self._moves: list[int] = []
+        self._bits: list[int] = []
+        self._frames: list[str | None] = []
+        self._listen = 0
+        self._wake = 0
+        self._pay = 0.0
+        self._note = self._trace.append
+
+    # -- the schedule and the start of a trial
+
+    def _positions(self) -> Iterator[tuple[BlockSpec, int, int, set[Scope]]]:
+        """Yield block, session in the block, trial in the session, and the scopes that begin with this trial."""
+        began: set[Scope] = {"subject"} if self._trial_number < 0 else set()
+        for block in self._program.specification.schedule:
+            for _ in range(block.repeat):
+                began = began | {"block"}
+                self._recent = deque(maxlen=block.until.of if block.until else 1)
+                for session, trial in _sessions(block):
+                    if block.until and self._reached(block):
+                        break  # 1: the rest of this block repetition is skipped
+                    if trial == 1:
+                        began = began | {"session"}
+                    yield block, session, trial, began | {"trial"}
+                    began = set()
+
+    def _reached(self, block: BlockSpec) -> bool:
+        until = block.until
+        return until is not None and sum(outcome in until.outcomes for outcome in self._recent) >= until.count
+
+    def repeat_schedule(self) -> None:
+        """Let the schedule begin again in the same life (for learners that go on for ever)."""
+        self._schedule = self._positions()
+
+    def begin_trial(self) -> str | None:
+        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        position = next(self._schedule, None)
+        if position is None:
+            return None
+        block, self.session, self.trial, began = position
+        self._trial_number += 1
+        self._session_number += "session" in began
+        self.block = block.name
+        self.steps = self._entered = 0
+        self.outcome, self.it, self._ended = None, None, False
+        self._events, self._trace, self._placed, self._considered = [], [], {}, {}
+        self._note = self._trace.append
+        self._begin_scopes(block, began)
+        self._draw_rows(began)
+        limit = self._program.specification.limit
+        self._limit = int(self.values[limit]) if isinstance(limit, str) else limit
+        self._place_at_start("session" in began)
+        initial = next(name for guard, name in self._program.entry if guard is None or guard(self))
+        self._enter(initial)  # 5
+        self._first_pose = self._pose
+        self._look_around()
+        return self._observation()
+
+    def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
+        """2: variables of the scopes that begin take their initial value, or the one that the block sets."""
+        values = self.values
+        values.update(dict.fromkeys(self._program.specification.counters, 0))
+        for name, variable in self._program.specification.variables.items():
+            if variable.per in began:
+                values[name] = variable.initial
+        for name, value in block.set:
+            if "block" in began or self._program.specification.variables[name].per in began:
+                values[name] = value
+
+    def _draw_rows(self, began: set[Scope]) -> None:
+        """3: draws whose scope begins, in file order."""
+        for draw, sequence in self._draws:
+            if draw.per not in began:
+                continue
+            keep_if = self._program.keep_if.get(draw.name)
+            if not (sequence.count and keep_if is not None and keep_if(self)):
+                self.values.update(zip(draw.columns, sequence.next(), strict=True))
+
+    def _place_at_start(self, session_begins: bool) -> None:
+        """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
+        self.occupied = dict.fromkeys(self._geometry.member_at)
+        if self._program.specification.start.carry and not session_begins:
+            self._update_occupied(self._geometry.cell(self._pose))
+        else:
+            self._place(self._start_at(self), f"start|{self._trial_number}")
+
+    def _place(self, name: object, key: str) -> None:
+        cells = sorted({cell for n in names_in(name) for cell in self._geometry.arena.cells_of(n)})  # type: ignore[arg-type]
+        if not cells:
+            raise ProtocolError(
+                f"{self._program.specification.path}: the subject is to be placed at '{name}', where there is no floor. "
+                "Give the variable a zone before it is used."
+            )
+        cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
+        self._pose = self._geometry.pose(cell, self._facing(key))
+        self._update_occupied(cell)
+
+    def _facing(self, key: str) -> int:
+        start = self._program.specification.start
+        face = str(self.values[start.face]) if start.face_variable else start.face
+        if face == "random":
+            headings = self._geometry.arena.headings
+            return headings[self._stream.below(len(headings), f"{key}|face")]
+        return HEADINGS.index(face)
+
+    # -- steps
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        """Execute one action; return the observation, the reward and RUNNING, TERMINATED or TRUNCATED."""
+        index = self._pose + action
+        self.steps = steps = self.steps + 1  # 6
+        self._pose = pose = self._moves[index]  # 7
+        self._note(pose + action)
+        if self._bits[index] & self._listen or steps >= self._wake:
+            return self._happen(self._bits[index])
+        return self._frames[pose >> 2] or self._observation(), self._pay, RUNNING
+
+    def _happen(self, bits: int) -> tuple[str, float, int]:
+        """The rest of a step on which something can happen: clauses 8 to 17."""
+        if self._ended:
+            self.steps -= 1
+            self._trace.pop()
+            raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
+        program, reward, fired = self._program, 0.0, False
+        if bits & program.where_mask:  # 9
+            self._update_occupied(self._geometry.cell(self._pose))
+        for number, rule in enumerate(program.watch):  # 10
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
+                fired = True
+                reward += self._fire(rule)
+        for number, rule in enumerate(self._current.rules):  # 11
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, self.state, number):
+                fired = True
+                reward += self._fire(rule)  # 12
+                if rule.end is not None:
+                    self.outcome = rule.end
+                elif rule.go is not None:
+                    reward += self._enter(rule.go)  # 13
+                break
+        if fired and self.outcome is None:
+            self._test_finish()  # 14
+        status = RUNNING if self.outcome is None else TERMINATED
+        if self.outcome is None and self.steps >= self._limit:  # 15
+            self.outcome, status = TIMEOUT, TRUNCATED
+        if self.outcome is None:  # 16
+            reward += self._apply(self._current.each, "each") + self._apply(program.each, "each")
+        else:
+            self._ended, self.last = True, self.outcome
+            self._recent.append(self.outcome)
+        self._look_around()
+        return self._observation(), reward, status  # 17
+
+    def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
+        """Whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
+        if rule.after is not None:
+            if self.steps - self._entered < rule.after(self):
+                return False
+        elif rule.members is not None or rule.held is not None:
+            members = rule.members if rule.held is None else rule.held(self)
+            self.it = next((name for bit, name in members if bits & bit), None)
+            if self.it is None:
+                return False
+        if rule.guard is not None and not rule.guard(self):
+            return False
+        if rule.p is None:
+            return True
+        key = f"p|{self._trial_number}|{where}|{number}"
+        times = self._considered[key] = self._considered.get(key, 0) + 1
+        return self._stream.uniform(f"{key}|{times}") < rule.p(self)
+
+    def _fire(self, rule: Rule) -> float:
+        located = rule.members is not None or rule.held is not None
+        what = f"{rule.text} ({self.it})" if located else rule.text
+        self._events.append(TaskEvent(self.steps, self.state, what, rule.source))
+        return self._apply(rule.effects, "place")
+
+    def _apply(self, effects: Effects, purpose: str) -> float:
+        """12: set (parallel), add, count, reward, place."""
+        values = self.values
+        if effects.set:
+            values.update([(name, value(self)) for name, value in effects.set])
+        for name, value in effects.add:
+            member = value(self)
+            values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
+        for name in effects.count:
+            values[name] += 1
+        reward = 0.0 if effects.reward is None else float(effects.reward(self))
+        if effects.place is not None:
+            self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{len(self._placed)}")
+            self._placed[len(self._trace)] = self._pose
+        return reward
+
+    def _enter(self, name: str) -> float:
+        """13: the clock starts anew, and the entry effects run."""
+        self.state = name
+        self._current = self._program.states[name]
+        self._entered = self.steps
+        return self._apply(self._current.entry, "place")
+
+    def _test_finish(self) -> None:
+        for guard, outcome, source in self._program.finish:
+            if guard is None or guard(self):
+                self.outcome = outcome
+                self._events.append(TaskEvent(self.steps, self.state, f"finish {outcome}", source))
+                return
+
+    def _update_occupied(self, cell: int) -> None:
+        for group, member_at in self._geometry.member_at.items():
+            if member_at[cell] is not None:
+                self.occupied[group] = member_at[cell]
+
+    # -- what the fast path reads
+
+    def _look_around(self) -> None:
+        """Bring doors, picture and the next moment of interest up to date with state and variables."""
+        state = self._current
+        key = state.look if state.look is not None else state.read_look(self)
+        look = self._look = self._gallery.look(key)
+        self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
+        self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
+        if self._ended or state.busy:
+            self._wake = 0
+            return
+        wake = self._limit
+        if state.timed:
+            for rule in state.rules:
+                if rule.after is not None and not math.isnan(duration := rule.after(self)):
+                    wake = min(wake, self._entered + math.ceil(duration))
+        self._wake = wake
+
+    def _observation(self) -> str:
+        return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)
+
+    # -- after the trial
+
+    def time(self, place: object) -> int:
+        """Return the steps spent in a zone, group or set of zones this trial (8: visits of new cells)."""
+        geometry = self._geometry
+        wanted = {cell for name in names_in(place) for cell in geometry.arena.cells_of(name)}  # type: ignore[arg-type]
+        return sum(geometry.cell(pose) in wanted for pose in self._trace)
+
+    def result(self) -> TrialResult:
+        """18: evaluate ``success`` and ``measures`` with the final variables."""
+        if not self._ended or self.outcome is None:
+            raise StepAfterEndError("The trial has not ended yet. Step it to its end first.")
+        program = self._program
+        path_length, bumps = self._path()
+        counters = program.specification.counters
+        return TrialResult(
+            block=self.block,
+            session=self._session_number,
+            outcome=self.outcome,
+            success=None if program.success is None else bool(program.success(self)),
+            compared=program.where is None or bool(program.where(self)),
+            counters={name: self.values[name] for name in counters},
+            measures={name: plain_value(measure(self)) for name, measure in program.measures.items()},
+            variables={name: plain_value(value) for name, value in self.values.items() if name not in counters},
+            path_length=path_length,
+            bumps=bumps,
+            events=self._events,
+        )
+
+    def _path(self) -> tuple[int, int]:
+        """Return how often the subject moved to another cell, and how often FORWARD did not move it."""
+        moved = bumped = 0
+        before = self._first_pose
+        for number, entry in enumerate(self._trace):
+            pose, action = entry & ~3, entry & 3
+            if action == FORWARD:
+                moved += pose != before
+                bumped += pose == before
+            before = self._placed.get(number + 1, pose)
+        return moved, bumped
+
+
+def _sessions(block: BlockSpec) -> Iterator[tuple[int, int]]:
+    """Yield session and trial of one repetition of a block, both from 1."""
+    for session in range(1, block.sessions + 1):
+        for trial in range(1, block.trials + 1):
+            yield session, trial
+
+
+def plain_value(value: Any) -> Value:
+    """Return a value as it is recorded: sets as sorted lists, what is undefined as None."""
+    if isinstance(value, frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    recorded: Value = value
+    return recorded

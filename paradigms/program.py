@@ -1,0 +1,289 @@
+"""A specification compiled: rules with event masks and functions, states with their clocks and looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cheesebench.interfaces import View
+from cheesebench.paradigms.evaluate import (
+    Function,
+    compile_expression,
+    constant_value,
+    groups_watched,
+)
+from cheesebench.paradigms.scenes import Gallery, LookKey
+from cheesebench.paradigms.tables import Event, Geometry
+from cheesebench.protocol import specification as spec
+from cheesebench.protocol.expressions import Expression
+
+_ACTION_NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
+#: A trigger's members: (event bit, name that ``it`` takes), in group order.
+Members = tuple[tuple[int, str], ...]
+ReadMembers = Callable[[object], Members]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Compiled effects. ``reward`` is a function, or None; ``constant`` its value when it is a literal."""
+
+    set: tuple[tuple[str, Function], ...]
+    add: tuple[tuple[str, Function], ...]
+    count: tuple[str, ...]
+    reward: Function | None
+    constant: float | None
+    place: Function | None
+
+    @property
+    def only_constant_reward(self) -> bool:
+        """Whether all that these effects do is to pay a fixed reward (or nothing)."""
+        rewarded = self.reward is None or self.constant is not None
+        return rewarded and not (self.set or self.add or self.count or self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A compiled rule. ``mask`` has every event bit that can fire it; ``members`` tells which ones do now."""
+
+    mask: int
+    members: Members | None
+    held: Function | None
+    after: Function | None
+    guard: Function | None
+    p: Function | None
+    effects: Effects
+    go: str | None
+    end: str | None
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A compiled state. ``look`` is fixed, or None where it depends on variables (then ``read_look``)."""
+
+    name: str
+    entry: Effects
+    each: Effects
+    rules: tuple[Rule, ...]
+    listen: int
+    timed: bool
+    busy: bool
+    """Whether every step needs the slow path, because ``each`` does more than pay a fixed reward."""
+    pay: float
+    look: LookKey | None
+    read_look: Function
+    freeze: bool
+    waits: bool
+    """Frozen, and no action matters: the runner may step it by itself."""
+
+
+class Program:
+    """Everything of a paradigm that is the same in all its lives."""
+
+    def __init__(self, specification: spec.Specification) -> None:
+        self.specification = specification
+        self.geometry = Geometry(specification.arena, list(dict.fromkeys(self._events())))
+        self.each = self._effects(specification.each)
+        self.watch = tuple(self._rule(rule) for rule in specification.watch)
+        self.where_mask = self._mask(("where", group) for group in self.geometry.member_at)
+        self.states = {name: self._state(state) for name, state in specification.states.items()}
+        self.entry = [(_optional(entry.guard), entry.name) for entry in specification.entry]
+        self.finish = [
+            (_optional(entry.guard), entry.name, _source(entry.position)) for entry in specification.finish
+        ]
+        self.keep_if = {
+            draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
+        }
+        self.success = _optional(specification.success)
+        self.where = _optional(specification.where)
+        self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
+        self._galleries: dict[str, tuple[View, Gallery]] = {}
+
+    def gallery(self, view: View) -> Gallery:
+        """Return the gallery of a view; one for all lives that use it."""
+        known = self._galleries.get(view.name)
+        if known is None or known[0] is not view:
+            known = self._galleries[view.name] = (view, Gallery(self.geometry, view))
+        return known[1]
+
+    # -- events
+
+    def _events(self) -> Iterator[Event]:
+        for rule in self._all_rules():
+            if rule.action is not None:
+                yield ("act", _ACTION_NAMES[rule.action])
+            if rule.target is not None:
+                for name in self._possible(rule.target, rule.trigger):
+                    yield (rule.trigger, name)
+        for tree in self._all_expressions():
+            for group in sorted(groups_watched(tree)):
+                yield ("where", group)
+
+    def _all_rules(self) -> Iterator[spec.RuleSpec]:
+        for state in self.specification.states.values():
+            yield from state.rules
+        yield from self.specification.watch
+
+    def _all_expressions(self) -> Iterator[Expression | None]:
+        specification = self.specification
+        yield from (specification.success, specification.where, *specification.measures.values())
+        for guarded in (*specification.entry, *specification.finish):
+            yield guarded.guard
+        for draw in specification.draws:
+            yield draw.keep_if
+        effects = [specification.each]
+        for state in specification.states.values():
+            effects += [state.entry, state.each]
+        for rule in self._all_rules():
+            yield from (rule.guard, rule.p, rule.after)
+            effects.append(rule.effects)
+        for effect in effects:
+            yield effect.reward
+            yield from (assignment.value for assignment in (*effect.set, *effect.add))
+
+    def _possible(self, place: spec.Place, trigger: str) -> list[str]:
+        """Return the zones (or solids) that a trigger's target can be or hold."""
+        specification = self.specification
+        arena = specification.arena
+        grounds = arena.solids if trigger == "press" else arena.zones
+        if not place.variable:
+            return list(arena.members(place.name))
+        held: list[str] = []
+        for draw in specification.draws:
+            if place.name in draw.columns:
+                column = draw.columns.index(place.name)
+                held += [str(row[column]) for row in draw.rows if row[column] is not None]
+        if not held:  # a mutable variable can come to hold any of them
+            held = list(grounds)
+        return [member for name in dict.fromkeys(held) for member in arena.members(name) if member in grounds]
+
+    def _mask(self, events: Iterable[Event]) -> int:
+        mask = 0
+        for event in events:
+            mask |= self.geometry.bit.get(event, 0)
+        return mask
+
+    # -- rules, effects, states
+
+    def _rule(self, rule: spec.RuleSpec) -> Rule:
+        members: Members | None = None
+        held: Function | None = None
+        mask = 0
+        if rule.action is not None:
+            mask = self._mask([("act", _ACTION_NAMES[rule.action])])
+        elif rule.target is not None:
+            possible = self._possible(rule.target, rule.trigger)
+            mask = self._mask((rule.trigger, name) for name in possible)
+            if rule.target.variable:
+                held = self._members_function(rule.target.name, rule.trigger, possible)
+            else:
+                members = tuple((self.geometry.bit[rule.trigger, name], name) for name in possible)
+        return Rule(
+            mask=mask,
+            members=members,
+            held=held,
+            after=_optional(rule.after),
+            guard=_optional(rule.guard),
+            p=_optional(rule.p),
+            effects=self._effects(rule.effects),
+            go=rule.go,
+            end=rule.end,
+            text=rule.text,
+            source=_source(rule.position),
+        )
+
+    def _members_function(self, variable: str, trigger: str, possible: list[str]) -> Function:
+        """Return a function that reads which members a trigger's variable means at the moment."""
+        arena, bit = self.specification.arena, self.geometry.bit
+
+        def members_of(value: spec.RuntimeValue) -> Members:
+            if isinstance(value, frozenset):  # a set: its members in the order of the protocol
+                return tuple((bit[trigger, name], name) for name in possible if name in value)
+            names = arena.members(value) if isinstance(value, str) else ()
+            return tuple((bit[trigger, name], name) for name in names if (trigger, name) in bit)
+
+        return lambda memory: members_of(memory.values[variable])
+
+    def _effects(self, effects: spec.EffectsSpec) -> Effects:
+        return Effects(
+            set=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.set),
+            add=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.add),
+            count=effects.count,
+            reward=_optional(effects.reward),
+            constant=constant_value(effects.reward),
+            place=None if effects.place is None else read_place(effects.place),
+        )
+
+    def _state(self, state: spec.StateSpec) -> State:
+        rules = tuple(self._rule(rule) for rule in state.rules)
+        each = self._effects(state.each)
+        listen = self.where_mask
+        for rule in (*rules, *self.watch):
+            listen |= rule.mask
+        calm = each.only_constant_reward and self.each.only_constant_reward
+        read_look = self._look_function(state)
+        fixed = not any(place.variable for pair in state.show for place in pair) and not any(
+            door.variable for door in state.close
+        )
+        acts = self._mask(("act", name) for name in _ACTION_NAMES)
+        return State(
+            name=state.name,
+            entry=self._effects(state.entry),
+            each=each,
+            rules=rules,
+            listen=listen,
+            timed=any(rule.after is not None for rule in rules),
+            busy=not calm,
+            pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
+            look=read_look(None) if fixed else None,
+            read_look=read_look,
+            freeze=state.freeze,
+            waits=state.freeze and not listen & acts,
+        )
+
+    def _look_function(self, state: spec.StateSpec) -> Function:
+        """Return a function of the memory that gives the state's look: doors, freeze, shown glyphs, text."""
+        arena = self.specification.arena
+        doors = [read_place(door) for door in state.close]
+        shows = [(read_place(place), read_place(glyph)) for place, glyph in state.show]
+
+        def read(memory: object) -> LookKey:
+            closed = frozenset(door for name in doors for place in names_in(name(memory)) for door in arena.members(place))
+            shown = tuple(
+                (place, str(glyph(memory)))
+                for name, glyph in shows
+                for place in names_in(name(memory))
+                if glyph(memory) is not None
+            )
+            return (closed, state.freeze, shown, state.say)
+
+        return read
+
+
+def names_in(value: spec.RuntimeValue) -> list[str]:
+    """Return the names in a value: one, none, or those of a set (sorted, so that order never depends on hashes)."""
+    if value is None:
+        return []
+    return sorted(map(str, value)) if isinstance(value, frozenset) else [str(value)]
+
+
+def read_place(place: spec.Place) -> Function:
+    """Return a function of the memory that gives the place's name (or the set, or None)."""
+    name = place.name
+    if not place.variable:
+        return lambda memory: name
+    if name == "it":
+        return lambda memory: memory.it
+    return lambda memory: memory.values[name]
+
+
+def _optional(tree: Expression | None) -> Function | None:
+    return None if tree is None else compile_expression(tree)
+
+
+def _source(position: object) -> str:
+    line = getattr(position, "line", 0)
+    return f"{Path(getattr(position, 'file', '')).name}:{line}"
+

@@ -1,0 +1,113 @@
+"""What can be seen: scenes of an arena under closed doors and shown glyphs, and their cached observations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cheesebench.interfaces import Scene, Tile, TileKind, View
+from cheesebench.paradigms.tables import Geometry, Tables
+from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
+
+#: Most observations that one environment class keeps per view; beyond, all are dropped and drawn anew.
+MAX_OBSERVATIONS = 200_000
+
+_KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
+#: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
+Shown = tuple[tuple[str, str], ...]
+#: Everything that the picture depends on besides the pose.
+LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
+
+
+class Look:
+    """One appearance of an arena: its tables, its scene and the observations drawn so far, one per pose."""
+
+    __slots__ = ("frames", "scene", "tables")
+
+    def __init__(self, tables: Tables, scene: Scene, poses: int) -> None:
+        self.tables, self.scene = tables, scene
+        self.frames: list[str | None] = [None] * poses
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Where the map stands on the drawn picture: landmarks may lie outside the map."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+def canvas_of(arena: Arena) -> Canvas:
+    """Return the smallest picture that holds the map and all landmarks."""
+    columns = [0, len(arena.kinds[0]) - 1, *(landmark.column for landmark in arena.landmarks)]
+    rows = [0, len(arena.kinds) - 1, *(landmark.row for landmark in arena.landmarks)]
+    return Canvas(min(columns), min(rows), max(columns) - min(columns) + 1, max(rows) - min(rows) + 1)
+
+
+class Gallery:
+    """All looks of one paradigm in one view; shared by the lives in a process."""
+
+    def __init__(self, geometry: Geometry, view: View) -> None:
+        self.geometry, self.view = geometry, view
+        self.canvas = canvas_of(geometry.arena)
+        self._looks: dict[LookKey, Look] = {}
+        self._drawn = 0
+
+    def look(self, key: LookKey) -> Look:
+        """Return the look for a key."""
+        found = self._looks.get(key)
+        if found is None:
+            closed, frozen, shown, text = key
+            scene = self.scene(closed, shown, text)
+            found = self._looks[key] = Look(self.geometry.tables(closed, frozen), scene, self.geometry.poses)
+        return found
+
+    def draw(self, look: Look, pose: int) -> str:
+        """Draw the observation of a pose and keep it."""
+        if self._drawn >= MAX_OBSERVATIONS:
+            for kept in self._looks.values():
+                kept.frames[:] = [None] * len(kept.frames)
+            self._looks = {key: kept for key, kept in self._looks.items() if kept is look}
+            self._drawn = 0
+        geometry, canvas = self.geometry, self.canvas
+        column, row = geometry.arena.cells[geometry.cell(pose)]
+        frame = self.view.render(look.scene, column - canvas.left, row - canvas.top, geometry.heading(pose))
+        look.frames[pose >> 2] = frame
+        self._drawn += 1
+        return frame
+
+    def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
+        """Return the scene with these doors closed and these glyphs shown."""
+        arena, canvas = self.geometry.arena, self.canvas
+        shut = {arena.cells[cell] for door in closed for cell in arena.doors[door]}
+        doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
+        glyphs = {square: glyph for square, glyph in arena.glyphs.items() if square not in doors or square in shut}
+        for place, glyph in shown:
+            glyphs.update(dict.fromkeys(_squares(arena, place), glyph))
+        landmarks = {(landmark.column, landmark.row): landmark.glyph for landmark in arena.landmarks}
+
+        def tile(square: Square) -> Tile:
+            if square in landmarks:
+                return Tile("landmark", landmarks[square])
+            kind = arena.kind(square)
+            default = WALL if kind == "S" else kind
+            return Tile("door" if square in shut else _KINDS[kind], glyphs.get(square, default))
+
+        return Scene(
+            tuple(
+                tuple(tile((column, row)) for column in range(canvas.left, canvas.left + canvas.width))
+                for row in range(canvas.top, canvas.top + canvas.height)
+            ),
+            text,
+        )
+
+
+def _squares(arena: Arena, place: str) -> list[Square]:
+    """Return the squares of a zone, door, solid or group."""
+    return [
+        square
+        for member in arena.members(place)
+        for square in (*(arena.cells[cell] for cell in arena.zones.get(member, ())), *arena.solids.get(member, ()))
+    ]

@@ -1,0 +1,110 @@
+"""Movement and events as tables: where an action leads, and what happens, is one look-up each.
+
+A pose is a cell and a heading; poses are numbered ``(cell * turns + heading) * 4`` so that ``pose + action`` is an
+index into the tables (the heading counts the arena's own turns, 8 or 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.protocol.arena import Arena
+
+#: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
+Event = tuple[str, str]
+_ACTION_NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` the bits of what happens."""
+
+    moves: list[int]
+    events: list[int]
+
+
+class Geometry:
+    """The tables of an arena, one pair for each set of closed doors and for frozen states, made on first use."""
+
+    def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
+        self.arena = arena
+        #: Bit of every event that somebody listens to.
+        self.bit: Mapping[Event, int] = {event: 1 << number for number, event in enumerate(events)}
+        self.turns = arena.turns
+        self._zones_of = [
+            frozenset(zone for zone, cells in arena.zones.items() if cell in cells) for cell in range(len(arena.cells))
+        ]
+        #: Group -> for every cell the first member that it belongs to, or None.
+        self.member_at: dict[str, list[str | None]] = {
+            group: [next((m for m in arena.groups[group] if m in zones), None) for zones in self._zones_of]
+            for kind, group in events
+            if kind == "where"
+        }
+        self._solid_at = {square: name for name, squares in arena.solids.items() for square in squares}
+        self._act_bits = [self.bit.get(("act", name), 0) for name in _ACTION_NAMES]
+        self._enter_bits: dict[tuple[int, int], int] = {}
+        self._cache: dict[tuple[frozenset[str], bool], Tables] = {}
+
+    @property
+    def poses(self) -> int:
+        """Number of poses."""
+        return len(self.arena.cells) * self.turns
+
+    def pose(self, cell: int, heading: int) -> int:
+        """Return the pose of a cell and a heading number (0-7, clockwise from north)."""
+        return (cell * self.turns + heading * self.turns // len(HEADINGS)) * 4
+
+    def cell(self, pose: int) -> int:
+        """Return the cell of a pose."""
+        return pose // (4 * self.turns)
+
+    def heading(self, pose: int) -> int:
+        """Return the heading number (0-7) of a pose."""
+        return pose // 4 % self.turns * (len(HEADINGS) // self.turns)
+
+    def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
+        """Return the tables for these closed doors; in a frozen state nothing moves and nothing is pressed."""
+        key = (closed, frozen)
+        if key not in self._cache:
+            self._cache[key] = self._frozen() if frozen else self._free(closed)
+        return self._cache[key]
+
+    def _frozen(self) -> Tables:
+        moves = [pose * 4 for pose in range(self.poses) for _ in range(4)]
+        return Tables(moves, self._act_bits * self.poses)
+
+    def _free(self, closed: frozenset[str]) -> Tables:
+        arena, turns = self.arena, self.turns
+        open_cells = arena.open_cells(closed)
+        moves, events = [0] * (self.poses * 4), [0] * (self.poses * 4)
+        for cell in range(len(arena.cells)):
+            for turn in range(turns):
+                pose = (cell * turns + turn) * 4
+                heading = turn * (len(HEADINGS) // turns)
+                target = arena.step(cell, heading, open_cells)
+                happens = list(self._act_bits)
+                if target is None:
+                    solid = self._solid_at.get(arena.ahead(cell, heading), "")
+                    happens[FORWARD] |= self.bit.get(("press", solid), 0)
+                else:
+                    happens[FORWARD] |= self._entering(cell, target)
+                moves[pose + FORWARD] = pose if target is None else (target * turns + turn) * 4
+                moves[pose + ROTATE_LEFT] = (cell * turns + (turn - 1) % turns) * 4
+                moves[pose + ROTATE_RIGHT] = (cell * turns + (turn + 1) % turns) * 4
+                moves[pose + STAY] = pose
+                events[pose : pose + 4] = happens
+        return Tables(moves, events)
+
+    def _entering(self, old: int, new: int) -> int:
+        """Return the bits of walking from one cell to another: zones of new minus old, and changed members."""
+        if (old, new) not in self._enter_bits:
+            bits = 0
+            for zone in self._zones_of[new] - self._zones_of[old]:
+                bits |= self.bit.get(("enter", zone), 0)
+            for group, members in self.member_at.items():
+                if members[new] is not None and members[new] != members[old]:
+                    bits |= self.bit["where", group]
+            self._enter_bits[old, new] = bits
+        return self._enter_bits[old, new]
