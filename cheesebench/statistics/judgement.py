@@ -34,6 +34,9 @@ from cheesebench.statistics.measures import (
 from cheesebench.statistics.sample import Sample, draw_sample
 from cheesebench.statistics.summary import CellResult, Flags, Unit, Verdict
 
+#: .8 - .1 is a little more than .7 in binary.
+ROUNDING = 1e-9
+
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     """Judge one cell against its reference; trials of other cells are ignored, their order does not matter.
@@ -160,7 +163,8 @@ def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenar
         subjects_needed=needed,
         flags=replace(
             estimated.flags,
-            not_diagnostic=plan.chance is not None and plan.chance >= reference.value - plan.margin,
+            not_diagnostic=plan.chance is not None
+            and plan.chance >= reference.value - plan.margin - ROUNDING,
             reference_declared=not has_interval(reference),
         ),
     )

@@ -96,7 +96,9 @@ def paired_p_value(differences: Sequence[float], *, seed: int, method: Method) -
     import numpy as np
 
     values = np.asarray(differences, dtype=float)
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    if len(values) < 2:
+        return 1.0
+    spread = float(values.std(ddof=1))
     # Without spread t has nothing to measure against; the signs still count.
     if method == "permutation" or spread < 1e-12:
         return _sign_flip_p_value(values, seed)

@@ -1,0 +1,171 @@
+"""The pieces against published and hand-computed values, and the whole rule against what must always hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cheesebench.statistics.intervals import (
+    clustering,
+    newcombe,
+    quantile,
+    rate_limits,
+    shrinkage,
+    wilson,
+)
+from cheesebench.statistics.summary import Unit
+
+Z = quantile(0.025, None)
+
+
+@pytest.mark.parametrize(
+    ("passed", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_is_as_in_newcombe_1998a_table_1(passed: int, n: int, low: float, high: float) -> None:
+    limits = wilson(passed / n, n, Z)
+    assert [round(float(limit), 4) for limit in limits] == [low, high]
+
+
+@pytest.mark.parametrize(
+    ("a", "m", "b", "n", "low", "high"),
+    [
+        (56, 70, 48, 80, 0.0524, 0.3339),
+        (9, 10, 3, 10, 0.1705, 0.8090),
+        (6, 7, 2, 7, 0.0582, 0.8062),
+        (5, 56, 0, 29, -0.0381, 0.1926),
+        (10, 10, 0, 20, 0.6791, 1.0),
+    ],
+)
+def test_difference_is_as_in_newcombe_1998b_table_2(
+    a: int, m: int, b: int, n: int, low: float, high: float
+) -> None:
+    first, second = wilson(a / m, m, Z), wilson(b / n, n, Z)
+    limits = newcombe(a / m, first, b / n, (float(second[0]), float(second[1])))
+    assert [round(float(limit), 4) for limit in limits] == [low, high]
+
+
+def test_quantiles_are_those_of_the_tables() -> None:
+    assert quantile(0.025, None) == pytest.approx(1.95996, abs=1e-5)
+    assert quantile(0.05, 9) == pytest.approx(1.83311, abs=1e-5)
+    assert quantile(0.025, 1) == pytest.approx(12.7062, abs=1e-4)
+
+
+def test_icc_by_hand() -> None:
+    # 3 and 1 of 4: between = 2 * 4 * .25**2 = .5, within = 1.5 / 6 = .25, (.5 - .25) / (.5 + 3 * .25) = .2
+    assert float(clustering([3, 1], [4, 4]).icc) == pytest.approx(0.2)
+    assert float(clustering([4, 0], [4, 4]).icc) == 1
+    assert float(clustering([2, 2, 2], [4, 4, 4]).icc) == 0, "negative estimates are clipped"
+    assert float(clustering([4, 4], [4, 4]).icc) == 0, "without any variation there is nothing to tell"
+    assert float(clustering([1, 0], [1, 1]).icc) == 0, "one trial each: nothing to tell"
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=2, max_size=8), min_size=2, max_size=6))
+def test_f_test_is_scipys(lives: list[list[bool]]) -> None:
+    rates = {sum(life) / len(life) for life in lives}
+    if rates <= {0.0, 1.0}:
+        return  # No variation within subjects: scipy's F is infinite or undefined.
+    found = float(clustering([sum(life) for life in lives], [len(life) for life in lives]).p_value)
+    if len(rates) == 1:
+        assert found == pytest.approx(1), "F is 0, for which scipy's rounding may give nan"
+        return
+    expected = stats.f_oneway(*[np.asarray(life, dtype=float) for life in lives]).pvalue
+    assert found == pytest.approx(float(expected), abs=1e-9)
+
+
+def test_design_effect_and_its_floor_at_extreme_rates() -> None:
+    assert float(shrinkage(0.5, 0.1, [20] * 10).design_effect) == pytest.approx(2.9)
+    assert float(shrinkage(0.5, 0.1, [20] * 10).effective_n) == pytest.approx(200 / 2.9)
+    assert float(shrinkage(0.9, 0.1, [20] * 10).design_effect) == pytest.approx(6.7)
+    assert float(shrinkage(0.1, 0.5, [20] * 10).design_effect) == pytest.approx(10.5), "a floor, not a value"
+    # Unequal lives: the mean weighted by trials is (10**2 + 30**2) / 40 = 25.
+    assert float(shrinkage(0.5, 0.5, [10, 30]).design_effect) == pytest.approx(13)
+
+
+def test_whole_rule_by_hand() -> None:
+    # Ten subjects pass all of 20 trials: ICC floor .3, n = 200 / 6.7, t(9); Wilson at 1 is n / (n + t**2).
+    n, t = 200 / 6.7, 2.262157
+    low, high = rate_limits([20] * 10, [20] * 10, 0.025, "subject")
+    assert float(low) == pytest.approx(n / (n + t**2), abs=1e-6)
+    assert float(high) == 1
+
+
+def test_one_subject_and_trial_units_are_plain_wilson() -> None:
+    assert rate_limits([15], [20], 0.025, "subject") == wilson(0.75, 20, Z)
+    assert rate_limits([15, 10], [20, 30], 0.025, "trial") == wilson(0.5, 50, Z)
+
+
+def test_data_sets_are_independent() -> None:
+    passed, trials = np.array([[3, 5, 9], [10, 10, 10], [0, 0, 1]]), np.full((3, 3), 10)
+    together = rate_limits(passed, trials, 0.05, "subject")
+    for row in range(3):
+        alone = rate_limits(passed[row], trials[row], 0.05, "subject")
+        assert (float(together[0][row]), float(together[1][row])) == (float(alone[0]), float(alone[1]))
+
+
+COUNTS = st.lists(
+    st.integers(1, 40).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m))), min_size=1, max_size=12
+)
+UNITS = st.sampled_from(["subject", "trial"])
+
+
+def limits_of(counts: list[tuple[int, int]], tail: float, unit: Unit) -> tuple[float, float]:
+    low, high = rate_limits([x for x, _ in counts], [m for _, m in counts], tail, unit)
+    return float(low), float(high)
+
+
+@settings(deadline=None)
+@given(COUNTS, UNITS, st.floats(0.001, 0.4), st.randoms(use_true_random=False))
+def test_limits_lie_in_order_in_the_unit_interval_whatever_the_order_of_subjects(
+    counts: list[tuple[int, int]], unit: Unit, tail: float, random: object
+) -> None:
+    rate = sum(x for x, _ in counts) / sum(m for _, m in counts)
+    low, high = limits_of(counts, tail, unit)
+    assert 0 <= low <= rate <= high <= 1
+    assert low < high, "never without width, not even at 0 or 100 %"
+    shuffled = counts[::-1]
+    getattr(random, "shuffle")(shuffled)  # noqa: B009 - hypothesis gives its Random no public type
+    assert limits_of(shuffled, tail, unit) == pytest.approx((low, high), abs=1e-9)
+
+
+@settings(deadline=None)
+@given(COUNTS, UNITS)
+def test_failing_mirrors_passing(counts: list[tuple[int, int]], unit: Unit) -> None:
+    low, high = limits_of(counts, 0.025, unit)
+    mirrored = limits_of([(m - x, m) for x, m in counts], 0.025, unit)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+@settings(deadline=None)
+@given(COUNTS, UNITS, st.floats(0.01, 0.4))
+def test_smaller_tails_and_subject_units_are_wider(
+    counts: list[tuple[int, int]], unit: Unit, tail: float
+) -> None:
+    low, high = limits_of(counts, tail, unit)
+    wide_low, wide_high = limits_of(counts, tail / 2, unit)
+    assert wide_low <= low
+    assert high <= wide_high
+    by_trial = limits_of(counts, tail, "trial")
+    by_subject = limits_of(counts, tail, "subject")
+    assert by_subject[0] <= by_trial[0] + 1e-12
+    assert by_trial[1] <= by_subject[1] + 1e-12
+
+
+@settings(deadline=None)
+@given(st.integers(2, 30), st.integers(2, 40), st.data())
+def test_one_more_pass_raises_both_limits_of_trials(subjects: int, m: int, data: st.DataObject) -> None:
+    passed = data.draw(st.integers(0, subjects * m - 1))
+    fewer, more = (
+        wilson(passed / (subjects * m), subjects * m, Z),
+        wilson((passed + 1) / (subjects * m), subjects * m, Z),
+    )
+    assert fewer[0] < more[0]
+    assert fewer[1] < more[1]
+
+
+def test_a_quantile_beyond_all_numbers_claims_nothing() -> None:
+    limits = wilson(0.5, 1000, quantile(1e-9, 1))
+    assert [float(limit) for limit in limits] == [0, 1]

@@ -1,0 +1,260 @@
+"""Verdicts: one test per sentence of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.statistics import CellResult, Verdict, judge
+
+MakePlan = Callable[..., CellPlan]
+MakeTrials = Callable[..., list[TrialRecord]]
+
+#: 20 trials with 16, 12 and 6 passes, in no special order.
+GOOD, FAIR, POOR = "++++-++++-++++-++++-", "++-+-++-+-++-+-++-++", "-+--+---+--+---+--+-"
+
+
+def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), cohort(*[GOOD] * 10))
+    assert (cell.verdict, cell.superior) == (Verdict.PASS, False)
+    assert (cell.rate, cell.passed, cell.valid, cell.planned, cell.missing) == (0.8, 160, 200, 200, 0)
+    assert cell.n_text == "10 subjects x 20 trials (200/200 valid)"
+    assert cell.interval_method == "Wilson on the effective n, t quantile with 9 df"
+    # ICC 0: Wilson one-sided with t(9) = 1.8331 on 200 trials.
+    assert cell.difference_low == pytest.approx(-0.05661, abs=1e-5)
+    assert cell.reason.startswith("80 % of trials succeed, against 80 % for C57BL/6: even the lower bound")
+    assert cell.subjects_needed is None
+
+
+def test_superior(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(reference=0.5), cohort(*[GOOD] * 10))
+    assert (cell.verdict, cell.superior) == (Verdict.PASS, True)
+    assert "even above the animals" in cell.reason
+
+
+def test_fail(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), cohort(*[POOR] * 10))
+    assert cell.verdict is Verdict.FAIL
+    assert cell.difference_high is not None
+    assert cell.difference_high < -0.1
+    assert cell.p_inferior is not None
+    assert cell.p_inferior < 1e-6
+    assert "below the margin of -10.0" in cell.reason
+
+
+def test_inconclusive_says_how_many_subjects_would_settle_it(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(subjects=3), cohort(GOOD, FAIR, GOOD))
+    assert cell.verdict is Verdict.INCONCLUSIVE
+    assert cell.subjects_needed is not None
+    assert cell.subjects_needed > 3
+    assert f"About {cell.subjects_needed} subjects would settle it" in cell.reason
+
+
+def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -> None:
+    at_the_margin = "+++++++---" * 2
+    cell = judge(plan(subjects=3), cohort(*[at_the_margin] * 3))
+    assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
+    assert "No number of subjects" in cell.reason
+
+
+def test_one_subject_is_labelled(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(subjects=1, trials=40), cohort("+" * 40))
+    assert cell.verdict is Verdict.PASS
+    assert cell.flags.this_subject_only
+    assert cell.icc is None
+    assert cell.interval == pytest.approx((0.9124, 1.0), abs=1e-4), "Wilson for 40 of 40"
+    assert "not about the model" in cell.reason
+
+
+def test_without_memory_the_trial_is_the_unit(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(memory="none"), cohort(*[GOOD, FAIR] * 5))
+    assert (cell.unit, cell.design_effect, cell.effective_n) == ("trial", 1.0, 200)
+    assert cell.icc is not None
+    assert not cell.flags.memory_contradicted
+    assert not judge(plan(memory="none", subjects=1), cohort(GOOD)).flags.this_subject_only
+
+
+def test_memory_is_contradicted_by_subjects_that_differ(plan: MakePlan, cohort: MakeTrials) -> None:
+    trials = cohort(*["+" * 20, "-" * 20] * 5)
+    cell = judge(plan(memory="none"), trials)
+    assert cell.flags.memory_contradicted
+    assert (cell.unit, cell.icc) == ("subject", 1.0)
+    assert cell.interval == judge(plan(memory="life"), trials).interval
+    assert "declares no memory" in cell.reason
+    assert not judge(plan(memory="life"), trials).flags.memory_contradicted
+
+
+def test_a_large_icc_that_chance_explains_contradicts_nothing(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(memory="none", subjects=2), cohort("+++-", "+---"))
+    assert cell.icc == pytest.approx(0.2)
+    assert not cell.flags.memory_contradicted
+
+
+@pytest.mark.parametrize("memory", ["life", "none"])
+def test_copies_count_as_one_subject(plan: MakePlan, cohort: MakeTrials, memory: str) -> None:
+    cell = judge(plan(memory=memory), cohort(*[FAIR] * 10, actions="FFL"))
+    alone = judge(plan(memory=memory, subjects=1), cohort(FAIR))
+    assert cell.flags.duplicate_subjects == 9
+    assert cell.n_text == "10 subjects (1 distinct) x 20 trials (20/20 valid)"
+    assert (cell.interval, cell.valid) == (alone.interval, 20)
+    assert "9 subjects did exactly what another one did and are not counted" in cell.reason
+
+
+def test_more_copies_would_not_settle_it(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), cohort(*[GOOD] * 10, actions="FFL"))
+    assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
+    assert "more copies" in cell.reason
+
+
+def test_missing_trials_on_which_it_depends_make_it_inconclusive(plan: MakePlan, cohort: MakeTrials) -> None:
+    gaps = GOOD[:16] + "!!!$"
+    cell = judge(plan(), cohort(*[gaps] * 10))
+    assert cell.verdict is Verdict.INCONCLUSIVE
+    assert (cell.valid, cell.missing, cell.planned) == (160, 40, 200)
+    assert "This depends on 40 missing trials" in cell.reason
+    assert cell.outcomes["infrastructure"] == 30
+    assert cell.outcomes["budget"] == 10
+    assert cell.n_text == "10 subjects x 20 trials (160/200 valid)"
+    dropped = judge(plan(), cohort(*[GOOD[:16]] * 10))
+    assert dropped.verdict is Verdict.PASS, "dropping them in silence would have passed"
+
+
+def test_missing_trials_that_change_nothing_are_said(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), cohort(*["+" * 20] * 9, "+" * 19 + "!"))
+    assert cell.verdict is Verdict.PASS
+    assert "1 missing trial could not change this" in cell.reason
+
+
+def test_absent_subjects_are_missing(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), cohort(*[GOOD] * 6))
+    assert cell.verdict is Verdict.INCONCLUSIVE
+    assert (cell.missing, cell.outcomes["not run"]) == (80, 80)
+    assert cell.n_text == "10 subjects x 20 trials (120/200 valid)"
+
+
+def test_a_life_shortened_by_until_is_complete(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(trials=40), cohort(*[GOOD] * 9, GOOD[:15]))
+    assert cell.missing == 0
+    assert cell.n_text == "10 subjects x 15-20 trials (195/195 valid)"
+
+
+def test_nothing_but_infrastructure_is_an_error(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(subjects=2), cohort("!!!", "!!$"))
+    assert (cell.verdict, cell.rate, cell.interval) == (Verdict.ERROR, None, None)
+    assert cell.reason == (
+        "No trial could be measured: 6 trials missing (infrastructure 5, budget 1). "
+        "This says nothing about the model."
+    )
+
+
+def test_no_record_at_all_is_an_error(plan: MakePlan) -> None:
+    cell = judge(plan(), [])
+    assert cell.verdict is Verdict.ERROR
+    assert cell.outcomes["not run"] == 200
+
+
+def test_smoke_claims_nothing(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(design="smoke", claims=False), cohort(*[GOOD] * 10))
+    assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, 0.8)
+    assert cell.interval is not None
+    assert cell.p_inferior is None
+    assert "'smoke'" in cell.reason
+
+
+def test_without_a_reference_nothing_is_compared(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(reference=None), cohort(*[GOOD] * 10))
+    assert (cell.verdict, cell.difference) == (Verdict.INCONCLUSIVE, None)
+    assert "no reference value" in cell.reason
+
+
+def test_without_declared_success_there_is_no_rate(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(), [replace(record, success=None) for record in cohort(*[GOOD] * 10)])
+    assert (cell.verdict, cell.rate, cell.valid) == (Verdict.INCONCLUSIVE, None, 200)
+    assert "declares no success" in cell.reason
+
+
+@pytest.mark.parametrize(("chance", "flagged"), [(None, False), (0.69, False), (0.7, True), (0.9, True)])
+def test_not_diagnostic_when_random_is_good_enough(
+    plan: MakePlan, cohort: MakeTrials, chance: float | None, flagged: bool
+) -> None:
+    cell = judge(plan(reference=0.8, chance=chance), cohort(*[GOOD] * 10))
+    assert cell.flags.not_diagnostic is flagged
+    assert ("Not diagnostic" in cell.reason) is flagged
+    assert cell.verdict is Verdict.PASS, "a flag, not a verdict"
+
+
+def test_the_references_own_interval_enters(plan: MakePlan, cohort: MakeTrials) -> None:
+    trials = cohort(*[GOOD] * 10)
+    measured = ReferenceValue(value=0.8, interval=(0.6, 0.92))
+    declared, vague = judge(plan(), trials), judge(plan(reference=measured), trials)
+    assert declared.flags.reference_declared
+    assert not vague.flags.reference_declared
+    assert (declared.verdict, vague.verdict) == (Verdict.PASS, Verdict.INCONCLUSIVE)
+    assert declared.interval == vague.interval
+
+
+def test_the_estimand_chooses_the_trials(plan: MakePlan, cohort: MakeTrials) -> None:
+    learner = "-" * 10 + "+" * 10
+    cell = judge(plan(estimand="last:10"), cohort(*[learner] * 10))
+    assert (cell.rate, cell.valid) == (1.0, 100)
+    assert sum(cell.outcomes.values()) == cell.planned == 100
+    assert [point.rate for point in cell.curve] == [0, 0, 0.5, 1, 1], "the curve shows the whole life"
+    assert cell.curve_unit == "4 trials"
+
+
+def test_trials_of_other_cells_are_ignored(plan: MakePlan, cohort: MakeTrials) -> None:
+    own, other = cohort(*[GOOD] * 10), cohort(*[POOR] * 10, view="another view")
+    assert judge(plan(), [*other, *own]) == judge(plan(), own)
+
+
+LIVES = st.lists(st.text(alphabet="+-t!$", min_size=1, max_size=12), min_size=1, max_size=6)
+
+
+def consistent(cell: CellResult) -> bool:
+    """Tell whether verdict, bounds and p value of a cell say the same."""
+    if cell.difference_low is None or cell.difference_high is None or cell.p_inferior is None:
+        return cell.verdict in (Verdict.ERROR, Verdict.INCONCLUSIVE)
+    return {
+        Verdict.PASS: cell.difference_low > -cell.plan.margin,
+        Verdict.FAIL: cell.difference_high < -cell.plan.margin and cell.p_inferior < 0.05,
+        Verdict.INCONCLUSIVE: cell.difference_low <= -cell.plan.margin <= cell.difference_high,
+        Verdict.ERROR: False,
+    }[cell.verdict]
+
+
+@settings(deadline=None, max_examples=60)
+@given(LIVES, st.sampled_from(["life", "none"]), st.floats(0.05, 0.95), st.randoms(use_true_random=False))
+def test_whatever_happens_the_cell_is_consistent_and_order_does_not_matter(
+    plan: MakePlan, cohort: MakeTrials, lives: list[str], memory: str, reference: float, random: object
+) -> None:
+    trials = cohort(*lives)
+    cell = judge(plan(memory=memory, reference=reference, subjects=len(lives)), trials)
+    assert consistent(cell)
+    assert cell.reason
+    assert sum(cell.outcomes.values()) == cell.planned == cell.valid + cell.missing
+    if cell.rate is not None and cell.interval is not None:
+        assert 0 <= cell.interval[0] <= cell.rate <= cell.interval[1] <= 1
+        assert cell.standard_error is not None
+        assert cell.standard_error > 0
+    getattr(random, "shuffle")(trials)  # noqa: B009 - hypothesis gives its Random no public type
+    assert judge(cell.plan, trials) == cell
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 20), min_size=3, max_size=10), st.floats(0.3, 0.9))
+def test_a_harder_reference_or_margin_never_helps(
+    plan: MakePlan, cohort: MakeTrials, passes: list[int], reference: float
+) -> None:
+    trials = cohort(*["+" * k + "-" * (20 - k) for k in passes])
+
+    def ease(value: float, margin: float) -> int:
+        order = [Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS]
+        return order.index(judge(plan(reference=value, margin=margin, subjects=len(passes)), trials).verdict)
+
+    assert ease(reference + 0.05, 0.1) <= ease(reference, 0.1)
+    assert ease(reference, 0.05) <= ease(reference, 0.1)

@@ -1,0 +1,109 @@
+"""Outcomes, measures, strategy and learning curve of lives that can be counted by eye."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cheesebench.experiment.records import TrialRecord
+from cheesebench.interfaces import Value
+from cheesebench.statistics.measures import (
+    learning_curve,
+    own_measures,
+    raw_outcomes,
+    strategy_measures,
+    taxonomy,
+)
+from cheesebench.statistics.sample import lives
+
+MakeLife = Callable[..., list[TrialRecord]]
+
+
+def test_taxonomy(life: MakeLife) -> None:
+    unscored = replace(life(1, "+")[0], success=None)
+    assert taxonomy([*life(0, "++-t!$"), unscored], not_run=3) == {
+        "success": 2,
+        "wrong choice": 1,
+        "timeout": 1,
+        "unscored": 1,
+        "infrastructure": 1,
+        "budget": 1,
+        "not run": 3,
+    }
+
+
+def test_a_timeout_that_is_the_success_is_a_success(life: MakeLife) -> None:
+    stayed = replace(life(0, "+")[0], outcome="timeout")
+    assert taxonomy([stayed], 0)["success"] == 1
+
+
+def test_raw_outcomes_by_falling_count(life: MakeLife) -> None:
+    assert list(raw_outcomes(life(0, "t-+t-t!")).items()) == [("timeout", 3), ("error", 2), ("correct", 1)]
+
+
+def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
+    records = life(0, "+-+")
+    values: list[dict[str, Value]] = [
+        {"latency": 2, "visited": ["n", "s"], "direct": True, "where": "north"},
+        {"latency": 4.0, "visited": [], "direct": False, "where": None},
+        {"latency": None, "visited": [], "direct": True, "where": "south"},
+    ]
+    records = [replace(r, measures=value) for r, value in zip(records, values, strict=True)]
+    latency, direct = own_measures(records)
+    assert (latency.name, latency.mean, latency.n) == ("latency", 3, 2)
+    assert latency.sd == pytest.approx(2**0.5)
+    assert (direct.name, direct.n) == ("direct", 3)
+    assert (direct.mean, direct.sd) == pytest.approx((2 / 3, 3**-0.5))
+
+
+def strategy_of(actions: str, life: MakeLife) -> dict[str, float]:
+    record = replace(life(0, "+")[0], actions=actions, path_length=3, bumps=1, steps=len(actions), reward=0.5)
+    return {measure.name: measure.mean for measure in strategy_measures([record])}
+
+
+def test_strategy_of_one_trial_by_hand(life: MakeLife) -> None:
+    found = strategy_of("FF.FLRSFF.", life)
+    # F F F L R S F F: the waited steps are not the agent's.
+    assert found == {
+        "action_entropy_bits": pytest.approx(5 / 8 * 0.6780719 + 3 / 8 * 3),
+        "forward_share": 5 / 8,
+        "turn_share": 2 / 8,
+        "stay_share": 1 / 8,
+        "repeat_share": pytest.approx(3 / 7),
+        "path_length": 3,
+        "bumps": 1,
+        "steps": 10,
+        "reward": 0.5,
+    }
+
+
+def test_entropy_has_its_extremes(life: MakeLife) -> None:
+    assert strategy_of("FLRS", life)["action_entropy_bits"] == 2
+    assert strategy_of("SSSS", life)["action_entropy_bits"] == 0
+
+
+def test_a_trial_without_own_actions_has_no_shares(life: MakeLife) -> None:
+    assert set(strategy_of("...", life)) == {"path_length", "bumps", "steps", "reward"}
+
+
+def test_curve_by_session_counts_what_the_reference_is_about(life: MakeLife) -> None:
+    records = [
+        replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)
+    ]
+    records = [replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records]
+    unit, points = learning_curve(lives(records), "trial")
+    assert unit == "session"
+    assert [(point.session, point.rate, point.trials) for point in points] == [(1, 0.25, 4), (2, 1.0, 2)]
+    assert all(0 <= point.low < point.rate <= point.high <= 1 for point in points)
+
+
+def test_curve_of_a_single_session_goes_by_trials(life: MakeLife) -> None:
+    unit, points = learning_curve(lives(life(0, "----+-+-++")), "subject")
+    assert unit == "2 trials"
+    assert [point.rate for point in points] == [0, 0, 0.5, 0.5, 1]
+
+
+def test_no_curve_without_scored_trials(life: MakeLife) -> None:
+    assert learning_curve(lives(life(0, "!!")), "subject") == ("session", ())
