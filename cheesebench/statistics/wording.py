@@ -91,7 +91,7 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
     if cell.missing and settled_without_missing:
         return (
             f"{undecided} This depends on {plural(cell.missing, 'missing trial')}: "
-            "run again with --resume to complete them."
+            "resume the run to complete them."
         )
     return f"{undecided} {_remedy(cell)}"
 
