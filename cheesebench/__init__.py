@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.gymnasium_plugin import register_when_imported
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -67,3 +69,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+# Last, because it may import parts of this package at once.
+register_when_imported()

@@ -1,1 +1,60 @@
-"""Being written."""
+"""Registers the shipped protocols with Gymnasium, as soon as both it and cheesebench are imported.
+
+Gymnasium 1.0 has no plugin system of its own: a package registers its environments when it is imported. But
+importing cheesebench must not import Gymnasium (pytest imports us in every project), so registration waits for it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def register() -> None:
+    """Register ``cheesebench/<ClassName>-v1`` for every shipped protocol, without loading any of them.
+
+    ``cheesebench/Protocol-v1`` makes an environment from any file:
+    ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
+    """
+    from pathlib import Path
+
+    import gymnasium
+
+    import cheesebench.protocols
+
+    suffix = ".protocol.yaml"
+    for path in sorted(Path(cheesebench.protocols.__path__[0]).glob(f"*{suffix}")):
+        stem = path.name.removesuffix(suffix).replace(".", "_")
+        name = "".join(part[:1].upper() + part[1:] for part in stem.split("_"))
+        gymnasium.register(id=f"cheesebench/{name}-v1", entry_point=f"cheesebench.paradigms:{name}")
+    gymnasium.register(id="cheesebench/Protocol-v1", entry_point="cheesebench.paradigms.environment:make_from_file")
+
+
+def register_when_imported() -> None:
+    """Register now if Gymnasium is imported already, else right after it will have been."""
+    if "gymnasium" in sys.modules:
+        register()
+    else:
+        sys.meta_path.insert(0, _AfterGymnasium())
+
+
+class _AfterGymnasium:
+    """Stands first on the import path until somebody imports Gymnasium, then steps aside for good."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "gymnasium":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec

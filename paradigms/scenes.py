@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.paradigms.tables import Geometry, Tables
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
+from cheesebench.protocol.specification import Specification
 
 #: Most observations that one environment class keeps per view; beyond, all are dropped and drawn anew.
 MAX_OBSERVATIONS = 200_000
@@ -77,6 +78,21 @@ class Gallery:
         look.frames[pose >> 2] = frame
         self._drawn += 1
         return frame
+
+    def characters(self, specification: Specification) -> frozenset[str]:
+        """Return every character that a scene of the protocol can hold."""
+        found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
+        found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        variables = set()
+        for state in specification.states.values():
+            found |= set("".join(state.say))
+            found |= {glyph.name for _, glyph in state.show if not glyph.variable}
+            variables |= {glyph.name for _, glyph in state.show if glyph.variable}
+        for draw in specification.draws:
+            for number, column in enumerate(draw.columns):
+                found |= {str(row[number]) for row in draw.rows if column in variables}
+        found |= {str(v.initial) for v in specification.variables.values() if v.name in variables}
+        return frozenset(character for text in found for character in text)
 
     def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
         """Return the scene with these doors closed and these glyphs shown."""

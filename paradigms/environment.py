@@ -1,0 +1,158 @@
+"""Gymnasium environments: one class per protocol, text observations and four actions.
+
+One episode is one trial; a session is a run of resets on the same environment. When the schedule of a life is over
+it begins again for the same subject (what was drawn for the subject stays), so that a learner can go on for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+from gymnasium import spaces
+
+from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification, load_protocol
+
+#: Lives are drawn from seeds below this number when ``reset`` is called without one.
+_SEEDS = 2**31
+
+
+class ArenaEnvironment(gymnasium.Env[str, int]):
+    """A paradigm as a Gymnasium environment; subclasses are made by ``environment_class``.
+
+    Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows parted by newlines, then what the state
+    says). Action: ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size. ``terminated``
+    is True when a rule or ``finish`` ended the trial, ``truncated`` at the step limit.
+
+    ``info`` has ``state`` (str) on every step, and at the end of a trial ``outcome`` (str), ``success`` (bool or
+    None), ``measures`` (dict) and ``counters`` (dict); after a reset ``block`` (str), ``session`` and ``trial``
+    (int, from 1) and ``subject`` (int, from 0).
+
+    Args:
+        view: name of a registered view with text observations.
+        subject: number of the subject whose life this is; ``reset(options={"subject": n})`` changes it.
+        render_mode: ``"ansi"`` makes ``render`` return the current observation.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
+    specification: ClassVar[Specification]
+    paradigm: ClassVar[ArenaParadigm]
+
+    def __init__(self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None) -> None:
+        self._view = installed_plugins().view(view)
+        self.render_mode = render_mode
+        self._subject = _checked_subject(subject)
+        self._life: ArenaLife | None = None
+        self._observation = ""
+        self.action_space = spaces.Discrete(len(ACTIONS))
+        self.observation_space = self._text_space()
+
+    def _text_space(self) -> spaces.Text:
+        """Return the space of all texts that this view can draw of this paradigm."""
+        gallery = self.paradigm.program.gallery(self._view)
+        scenes = [gallery.scene((), (), state.say) for state in self.specification.states.values()]
+        return spaces.Text(
+            min_length=0,
+            max_length=max(self._view.max_length(scene) for scene in scenes),
+            charset=frozenset(self._view.characters) | gallery.characters(self.specification),
+        )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options) a new life."""
+        super().reset(seed=seed)
+        subject = _checked_subject((options or {}).get("subject", self._subject))
+        if self._life is None or seed is not None or subject != self._subject:
+            self._subject = subject
+            number = seed if seed is not None else int(self.np_random.integers(_SEEDS))
+            self._life = ArenaLife(self.paradigm.program, self._view, number, subject)
+        life = self._life
+        observation = life.begin_trial()
+        if observation is None:
+            life.repeat_schedule()
+            observation = life.begin_trial()
+        assert observation is not None
+        self._observation = observation
+        return observation, {"block": life.block, "session": life.session, "trial": life.trial, "subject": subject}
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Execute one action; see the class for what is returned."""
+        life = self._life
+        if life is None:
+            raise StepAfterEndError("No trial has begun. Call reset() before step().")
+        if not 0 <= action < 4:
+            raise OptionError(f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
+        self._observation, reward, status = life.step(int(action))
+        if not status:
+            return self._observation, reward, False, False, {"state": life.state}
+        result = life.result()
+        info = {
+            "state": life.state,
+            "outcome": result.outcome,
+            "success": result.success,
+            "measures": dict(result.measures),
+            "counters": dict(result.counters),
+        }
+        return self._observation, reward, status == TERMINATED, status == TRUNCATED, info
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """Return the current observation (``render_mode="ansi"``)."""
+        return self._observation if self.render_mode == "ansi" else None
+
+
+def _checked_subject(subject: object) -> int:
+    if not isinstance(subject, int) or isinstance(subject, bool) or subject < 0:
+        raise OptionError(f"A subject is a whole number from 0, not {subject!r}.")
+    return subject
+
+
+def class_name(specification: Specification) -> str:
+    """Return the class name of a protocol: ``MorrisWaterMaze`` for ``morris_water_maze``; editions are appended."""
+    return camel_case(specification.name)
+
+
+def camel_case(name: str) -> str:
+    """Return ``t_maze@rodent`` as ``TMazeRodent``."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@]", name))
+
+
+def environment_class(specification: Specification) -> type[ArenaEnvironment]:
+    """Make the environment class of a checked protocol."""
+    return type(
+        class_name(specification),
+        (ArenaEnvironment,),
+        {
+            "__doc__": f"{specification.title} (protocol {specification.name}). {ArenaEnvironment.__doc__}",
+            "__module__": __name__,
+            "specification": specification,
+            "paradigm": ArenaParadigm(specification),
+        },
+    )
+
+
+_classes: dict[str, type[ArenaEnvironment]] = {}
+
+
+def class_named(name: str) -> type[ArenaEnvironment]:
+    """Return the class of an installed protocol by its class name; AttributeError when there is none."""
+    if name not in _classes:
+        catalogue = Catalogue(installed_plugins().protocol_directories)
+        for stem, path in catalogue.files.items():
+            if camel_case(stem.replace(".", "@")) == name:
+                _classes[name] = environment_class(catalogue.load(path))
+                break
+        else:
+            raise AttributeError(f"no protocol has a class called {name!r}")
+    return _classes[name]
+
+
+def make_from_file(protocol: str | Path, **options: Any) -> ArenaEnvironment:
+    """Return an environment of any protocol file: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH)``."""
+    return environment_class(load_protocol(protocol))(**options)
+
