@@ -33,9 +33,7 @@ class Design:
 DESIGNS = {
     design.name: design
     for design in (
-        Design(
-            name="smoke", subjects=2, trials=2, claims=False, summary="does it run at all? claims nothing"
-        ),
+        Design(name="smoke", subjects=2, trials=2, claims=False, summary="does it run at all? claims nothing"),
         Design(name="paper", subjects=1, summary="one subject through the protocol's schedule"),
         Design(name="cohort", subjects=10, summary="several subjects, each through the protocol's schedule"),
     )
@@ -57,38 +55,42 @@ def find_design(name: str, subjects: int | None = None) -> Design:
     return dataclasses.replace(design, subjects=subjects)
 
 
-def plan_cell(
-    specification: Specification, model: str, view: str, design: Design, memory: Memory = "life"
-) -> CellPlan:
+def plan_cell(specification: Specification, model: str, view: str, design: Design, memory: Memory = "life") -> CellPlan:
     """Return the plan of one cell: ``model`` (an agent's name and its ``memory``) on a protocol in a view."""
+    document = specification.document
     trials = specification.planned_trials
-    reference = specification.reference
     return CellPlan(
         model=model,
         protocol=specification.name,
         view=view,
         title=specification.title,
-        dimension=specification.dimension,
-        species=specification.species,
+        dimension=document.dimension,
+        species=document.species or "",
         sha256=specification.sha256,
         design=design.name,
         subjects=design.subjects,
         trials=trials if design.trials is None else min(trials, design.trials),
         memory=memory,
         estimand=specification.estimand,
-        margin=specification.margin,
-        reference=None
-        if reference is None
-        else ReferenceValue(
-            value=reference.value,
-            interval=reference.interval,
-            n_animals=reference.n_animals,
-            curve=tuple(reference.curve),
-            species=reference.species,
-            source=reference.source,
-            status=reference.status,
-        ),
-        chance=specification.chance,
+        margin=document.margin,
+        reference=_pass_rate(specification),
+        chance=None if document.chance is None else document.chance.value,
         goal_visible=specification.goal_visible,
         claims=design.claims,
     )
+
+
+def _pass_rate(specification: Specification) -> ReferenceValue | None:
+    """Return what the protocol says of the animals' pass rate: its first reference for ``success``."""
+    for reference in specification.document.reference:
+        if reference.measure == "success":
+            return ReferenceValue(
+                value=reference.value,
+                interval=reference.interval,
+                n_animals=reference.n_animals,
+                curve=tuple(reference.curve),
+                species=reference.species or specification.document.species or "",
+                source=reference.source or "",
+                status=reference.status,
+            )
+    return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import RunLogError
+from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import live
@@ -40,12 +40,14 @@ class Job:
 class Report:
     """What a worker says: so many trials are done, with the latest record if it is wanted; finally ``ended``.
 
-    ``error`` is why the run log could not be written; it concerns the whole cell.
+    ``complete``: the life was lived to its end. ``error`` is why the run log could not be written; it concerns
+    the whole cell.
     """
 
     trials: int = 0
     record: TrialRecord | None = None
     ended: bool = False
+    complete: bool = False
     error: str = ""
 
 
@@ -66,9 +68,10 @@ class Workplace:
         self._plugins = plugins
         self._paradigms: dict[str, Paradigm] = {}
 
-    def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> None:
-        """Live a subject's life into the run log; ``finished`` is called for every trial once it is written.
+    def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> bool:
+        """Live a subject's life into the run log; return whether it is complete.
 
+        ``finished`` is called for every trial once it is written.
         Whatever goes wrong in the agent, the view or the environment makes the rest of the life missing, with
         the cause in the journal. Raises RunLogError when the log cannot be written or contradicts the life.
         """
@@ -86,8 +89,9 @@ class Workplace:
             except (Exception, SystemExit) as error:
                 log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
                 log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}")
-            else:
-                log.write_life(plan, subject, trials)
+                return False
+            log.write_life(plan, subject, trials)
+            return True
 
     def _paradigm(self, job: Job) -> Paradigm:
         name = job.plan.protocol
@@ -98,6 +102,8 @@ class Workplace:
 
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
+    if isinstance(error, CheeseBenchError):
+        return text
     kind = type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""

@@ -140,9 +140,7 @@ class RunLog:
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
-        return [
-            rows.plan_from_json(text) for (text,) in self._select("SELECT plan FROM cells ORDER BY position")
-        ]
+        return [rows.plan_from_json(text) for (text,) in self._select("SELECT plan FROM cells ORDER BY position")]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
@@ -197,13 +195,11 @@ class RunLog:
                 [(*key, position, *row) for position, row in enumerate(rows.events_to_rows(events))],
             )
 
-    def write_missing(
-        self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure"
-    ) -> None:
-        """Record a subject's planned but unfinished trials as missing, and ``cause`` in the journal."""
+    def write_missing(self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure") -> int:
+        """Record a subject's unfinished trials as missing, with ``cause`` in the journal; return the finished."""
         life = (*plan.key, subject)
         with self._transaction():
-            done = self._connection.execute(
+            done: int = self._connection.execute(
                 f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''", life
             ).fetchone()[0]
             self._connection.executemany(
@@ -223,6 +219,7 @@ class RunLog:
                 ],
             )
             self._note("error", cause, plan, subject)
+        return done
 
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
         """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
@@ -230,9 +227,7 @@ class RunLog:
         with self._transaction():
             self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?)", (*life, trials))
             # An earlier attempt that failed could not know that the schedule would be cut short.
-            self._connection.execute(
-                f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials)
-            )
+            self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
         """Write a line into the journal."""
@@ -294,9 +289,7 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     names = [name for name in rows.TRIAL_COLUMNS if getattr(recorded, name) != getattr(lived, name)]
     if not names and same_events:
         return
-    where = (
-        f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
-    )
+    where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
     if names:
         seen = f"{names[0]} was {getattr(recorded, names[0])!r} and is now {getattr(lived, names[0])!r}"
     else:

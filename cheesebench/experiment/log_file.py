@@ -54,14 +54,11 @@ PRAGMA user_version = {FORMAT};
 LIFE = "model = ? AND protocol = ? AND view = ? AND subject = ?"
 SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
 INSERT_TRIAL = (
-    f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) "
-    f"VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
+    f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
 )
 SELECT_EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE {LIFE} AND trial = ? ORDER BY position"
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_JOURNAL = (
-    "INSERT INTO journal (time, kind, text, model, protocol, view, subject) VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
+INSERT_JOURNAL = "INSERT INTO journal (time, kind, text, model, protocol, view, subject) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 @contextmanager

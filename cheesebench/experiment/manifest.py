@@ -40,9 +40,7 @@ def check_run_id(run_id: str) -> str:
     return run_id
 
 
-def describe_run(
-    run_id: str, specifications: Iterable[Specification], options: Mapping[str, Any]
-) -> dict[str, Any]:
+def describe_run(run_id: str, specifications: Iterable[Specification], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that matter for the result (seed, design, ...). Environment

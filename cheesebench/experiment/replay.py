@@ -61,16 +61,12 @@ def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:
     total, status = 0.0, RUNNING
     for letter in record.actions:
         if status != RUNNING:
-            raise RunLogError(
-                f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}"
-            )
+            raise RunLogError(f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}")
         observation, reward, status = life.step(_ACTION_OF[letter])
         total += reward
         frames.append(Frame(letter, observation, reward))
     if status == RUNNING:
-        raise RunLogError(
-            f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}"
-        )
+        raise RunLogError(f"{_name(record)} cannot be replayed: it does not end with its last action. {_REMEDY}")
     lived = dataclasses.replace(record, reward=total, **read_result(life.result()))
     if lived != record:
         names = [field.name for field in dataclasses.fields(record)]
@@ -86,7 +82,4 @@ _REMEDY = "Use the protocol and the version of CheeseBench that the run's manife
 
 
 def _name(record: TrialRecord) -> str:
-    return (
-        f"Trial {record.trial} of subject {record.subject} "
-        f"({record.model} on {record.protocol}, {record.view})"
-    )
+    return f"Trial {record.trial} of subject {record.subject} ({record.model} on {record.protocol}, {record.view})"

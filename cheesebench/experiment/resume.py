@@ -49,9 +49,7 @@ def _differences(recorded: Mapping[tuple[str, str, str], CellPlan], plan: CellPl
                 return [f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"]
         return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
     if then.sha256 != plan.sha256:
-        return [
-            f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"
-        ]
+        return [f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"]
     return [
         f"the {what} of {plan.protocol} was {before} and is now {now}"
         for what, before, now in (

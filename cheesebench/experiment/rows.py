@@ -25,8 +25,7 @@ def to_json(value: Any) -> str:
 def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
     """Return the values of TRIAL_COLUMNS."""
     return tuple(
-        to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name)
-        for name in TRIAL_COLUMNS
+        to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name) for name in TRIAL_COLUMNS
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.jobs import Job, Report
-from cheesebench.experiment.workers import Worker, WorkerDied, WorkerProcess, WorkerThread, loads_elsewhere
+from cheesebench.experiment.workers import Worker, WorkerDiedError, WorkerProcess, WorkerThread, loads_elsewhere
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -51,7 +51,9 @@ class _Cell:
     started: bool = False
     #: Subjects whose life is not over yet.
     open: set[int] = field(default_factory=set)
+    #: Trials that are done, by subject; and the number of trials of those lives that are complete.
     trials: dict[int, int] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
@@ -116,12 +118,9 @@ class RunSession:
     def progress(self, plan: CellPlan) -> Progress:
         """Return how far a cell is."""
         cell = self._cells[plan.key]
-        trials = dict(cell.trials)
-        planned = sum(
-            plan.trials if subject in cell.open or subject not in trials else trials[subject]
-            for subject in range(plan.subjects)
-        )
-        return Progress(done=sum(trials.values()), planned=planned)
+        lengths = cell.lengths
+        planned = sum(lengths.get(subject, plan.trials) for subject in range(plan.subjects))
+        return Progress(done=sum(dict(cell.trials).values()), planned=planned)
 
     def close(self) -> None:
         """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
@@ -175,8 +174,9 @@ class RunSession:
         cell.started = True
         plan = cell.plan
         try:
-            cell.trials = self._log.lives(plan)
-            cell.open = set(range(plan.subjects)) - set(cell.trials)
+            cell.lengths = self._log.lives(plan)
+            cell.trials = dict(cell.lengths)
+            cell.open = set(range(plan.subjects)) - set(cell.lengths)
             self._log.note("started", f"{len(cell.open)} of {plan.subjects} subjects to run", plan)
         except RunLogError as error:
             self._fail(cell, error)
@@ -213,8 +213,8 @@ class RunSession:
         try:
             try:
                 await worker.do(job, lambda report: self._hear(cell, subject, report))
-            except WorkerDied as death:
-                self._log.write_missing(cell.plan, subject, str(death))
+            except WorkerDiedError as death:
+                cell.trials[subject] = self._log.write_missing(cell.plan, subject, str(death))
         except Exception as error:
             # A bug must end in the test that waits for this cell, not in a thread that nobody looks at.
             self._fail(cell, error)
@@ -224,15 +224,15 @@ class RunSession:
 
     def _hear(self, cell: _Cell, subject: int, report: Report) -> None:
         cell.trials[subject] = report.trials
+        if report.complete:
+            cell.lengths[subject] = report.trials
         if report.record is not None and self._observed:
             try:
                 self._plugins.hook.cheesebench_trial_finished(plan=cell.plan, record=report.record)
             except Exception as error:
                 # An observer looks on; the run does not depend on it.
                 self._observed = False
-                text = (
-                    f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
-                )
+                text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
                 self._log.note("error", text, cell.plan, subject)
         if report.error:
             raise RunLogError(report.error)

@@ -55,9 +55,9 @@ def _do(job: Job, workplace: Workplace, reports: BinaryIO) -> None:
             reported = now
             reports.write(pack(Report(trials=trials)))
 
-    error = ""
+    complete, error = False, ""
     try:
-        workplace.do(job, finished)
+        complete = workplace.do(job, finished)
     except RunLogError as problem:
         error = str(problem)
-    reports.write(pack(Report(trials=trials, ended=True, error=error)))
+    reports.write(pack(Report(trials=trials, ended=True, complete=complete, error=error)))

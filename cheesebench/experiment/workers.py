@@ -36,7 +36,7 @@ _BOOT = (
 )
 
 
-class WorkerDied(CheeseBenchError):
+class WorkerDiedError(CheeseBenchError):
     """A worker process ended in the middle of a job; the text says how."""
 
 
@@ -46,7 +46,7 @@ class Worker(Protocol):
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
         """Do the job, calling ``report`` on the way; the last report has ``ended`` set.
 
-        Raises WorkerDied when the process that did it ended before the job.
+        Raises WorkerDiedError when the process that did it ended before the job.
         """
         ...
 
@@ -80,7 +80,7 @@ class WorkerProcess:
                 report(received)
                 ended = received.ended
         except (EOFError, ConnectionError):
-            raise WorkerDied(_how_it_ended(await self._end())) from None
+            raise WorkerDiedError(_how_it_ended(await self._end())) from None
 
     async def _start(self) -> Process:
         try:
@@ -151,14 +151,14 @@ class WorkerThread:
                 raise Stopped
 
         def work() -> None:
-            error = ""
+            complete, error = False, ""
             try:
-                self._workplace.do(job, finished)
+                complete = self._workplace.do(job, finished)
             except Stopped:
                 return
             except RunLogError as problem:
                 error = str(problem)
-            tell(report, Report(trials=trials, ended=True, error=error))
+            tell(report, Report(trials=trials, ended=True, complete=complete, error=error))
             tell(ended.set)
 
         self._thread = threading.Thread(target=work, name="cheesebench-subject", daemon=True)
