@@ -33,7 +33,7 @@ def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, las
     cut = len(frames) - first - last
     if cut <= 0:
         return _rows(pictures, width)
-    left_out = f"... {cut} frames ..."
+    left_out = f"... {cut} more ..."
     return "\n\n".join((_rows(pictures[:first], width), left_out, _rows(pictures[-last:], width)))
 
 

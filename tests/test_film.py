@@ -30,10 +30,10 @@ def test_a_narrow_terminal_gets_more_rows() -> None:
 def test_a_long_trial_is_cut_and_says_how_much() -> None:
     frames = [Frame("S", "#", 0.0)] * 20
     shown = film_strip(frames, first=3, last=5)
-    assert "... 12 frames ..." in shown
+    assert "... 12 more ..." in shown
     seen = [f"{step} STAY" in shown for step in (0, 2, 3, 14, 15, 19)]
     assert seen == [True, True, False, False, True, True]
-    assert "frames ..." not in film_strip(frames[:8], first=3, last=5)
+    assert "more ..." not in film_strip(frames[:8], first=3, last=5)
 
 
 def test_a_text_cannot_command_the_terminal() -> None:

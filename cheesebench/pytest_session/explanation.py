@@ -74,7 +74,7 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
 def _film(run: Run, specification: Specification, record: TrialRecord) -> str:
     assert run.log is not None
     heading = (
-        f"A failed trial: subject {record.subject}, trial {record.trial + 1}, "
+        f"A failed trial: subject {record.subject}, trial {record.trial}, "
         f"{record.outcome} after {plural(record.steps, 'step')}."
     )
     try:

@@ -18,6 +18,7 @@ from cheesebench.protocol import Specification
 from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
+from cheesebench.pytest_session.selection import load_shortly_named
 from cheesebench.statistics import CellResult, Verdict, judge
 
 
@@ -97,7 +98,9 @@ class ProtocolFile(pytest.File):
 
     def collect(self) -> Iterator[CellItem]:
         """Return one item for each model and view."""
-        yield from cell_items(self, self.run, self.run.catalogue.load(self.path), f"{self.nodeid}::")
+        yield from cell_items(
+            self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::"
+        )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return nothing but the diagnostics."""

@@ -35,8 +35,6 @@ class Run:
         self.plugins = plugins
         handed: Mapping[str, Any] | None = getattr(config, "workerinput", {}).get(WORKER_INPUT)
         self.is_worker = handed is not None
-        #: Under pytest-xdist the controller collects and runs nothing.
-        self.is_controller = not self.is_worker and config.pluginmanager.hasplugin("dsession")
         self._handed = handed or {}
         self._existing: Path | None = None
         recorded = None
@@ -49,6 +47,11 @@ class Run:
         self.catalogue = Catalogue(plugins.protocol_directories)
         self.log: RunLog | None = None
         self._runner: RunSession | None = None
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this is the controller of pytest-xdist, which collects and runs nothing itself."""
+        return not self.is_worker and bool(self.config.pluginmanager.hasplugin("dsession"))
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""

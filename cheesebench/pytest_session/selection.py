@@ -61,9 +61,15 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
     return [_load_one(catalogue, path) for path in paths]
 
 
+def load_shortly_named(catalogue: Catalogue, path: Path) -> Specification:
+    """Load a file by the name that diagnostics and records are to show: relative if it is below us."""
+    here = Path.cwd()
+    return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 def _load_one(catalogue: Catalogue, path: Path) -> Selected:
     try:
-        return catalogue.load(path)
+        return load_shortly_named(catalogue, path)
     except ProtocolError as error:
         return Broken(path, str(error))
 

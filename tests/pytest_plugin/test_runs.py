@@ -1,0 +1,118 @@
+"""Runs that are interrupted, killed, resumed, or spread over processes: nothing finished is lost."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cheesebench.experiment.log import RunLog
+
+
+def dump(project: pytest.Pytester, run: str) -> list[str]:
+    with RunLog.open_read_only(project.path / "results" / run) as log:
+        return list(log.dump())
+
+
+def finished_trials(directory: Path) -> int:
+    if not (directory / "run.sqlite").exists():
+        return 0
+    with RunLog.open_read_only(directory) as log:
+        return len(log.trials())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_is_resumed(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    command = ("--model", "dawdler", "lab", "-k", "east")
+    monkeypatch.setenv("DAWDLE", "1")
+    process = project.popen(
+        [sys.executable, "-m", "pytest", *command, "--cheese-run-id", "one"], stdin=subprocess.DEVNULL
+    )
+    with process:
+        while finished_trials(project.path / "results" / "one") < 2 and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(number)
+        output, _ = process.communicate()
+    if number == signal.SIGINT:
+        assert process.returncode == pytest.ExitCode.INTERRUPTED
+        assert b"pytest --model dawdler lab -k east --resume one" in output
+    assert len(dump(project, "one")) == 2
+
+    monkeypatch.delenv("DAWDLE")
+    resumed = project.runpytest(*command, "--resume", "one")
+    resumed.assert_outcomes(passed=1, deselected=2)
+    resumed.stdout.fnmatch_lines(["Run: results/one"])
+    project.runpytest(*command, "--cheese-run-id", "two").assert_outcomes(passed=1, deselected=2)
+    assert dump(project, "one") == dump(project, "two")
+
+
+def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
+    project.runpytest("--model", "walker", "--seed", "3", "lab", "--cheese-run-id", "one")
+
+    def told(*options: str) -> str:
+        result = project.runpytest("--resume", "one", *options)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert "Traceback" not in str(result.stderr)
+        return str(result.stderr)
+
+    assert "made with --seed 3, not 4" in told("--model", "walker", "--seed", "4", "lab")
+    assert "made with --model walker, not statue" in told("--model", "statue", "lab")
+    assert "made with --design paper, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
+    assert "made with --subjects 1, not 2" in told("--model", "walker", "--subjects", "2", "lab")
+    assert "contradict each other" in told("--model", "walker", "--cheese-run-id", "two", "lab")
+    east = project.path / "lab" / "east.protocol.yaml"
+    east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
+    assert "the protocol 'east' has changed" in told("--model", "walker", "lab")
+    same = project.runpytest("--model", "walker", "--seed", "3", "lab", "-k", "west", "--resume", "one")
+    assert same.ret == pytest.ExitCode.OK
+
+
+def test_an_existing_run_is_never_overwritten(project: pytest.Pytester) -> None:
+    project.runpytest("--model", "walker", "lab", "--cheese-run-id", "one")
+    before = dump(project, "one")
+    result = project.runpytest("--model", "statue", "lab", "--cheese-run-id", "one")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: Run 'one' already exists in *--resume one to continue it*"])
+    assert dump(project, "one") == before
+
+
+def test_two_workers_give_the_same_records_and_verdicts(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\n")
+    alone = project.runpytest("--model", "walker,random", "lab", "--cheese-run-id", "alone")
+    options = (
+        "--model",
+        "walker,random",
+        "lab",
+        "-n",
+        "2",
+        "--junitxml=junit.xml",
+        "--cheese-run-id",
+        "spread",
+    )
+    spread = project.runpytest_subprocess(*options)
+    assert spread.ret == alone.ret
+    assert spread.parseoutcomes() == alone.parseoutcomes()
+    spread.stdout.fnmatch_lines(["*= cheesebench =*", "walker in ascii_2d (*", "random in ascii_2d (*"])
+    assert sorted(dump(project, "spread")) == sorted(dump(project, "alone"))
+    junit = (project.path / "junit.xml").read_text(encoding="utf-8")
+    assert '<property name="cheesebench.run_id" value="spread"' in junit
+    assert junit.count('<property name="cheesebench.rate"') == 6
+
+
+def test_workers_resume_and_refuse_as_one_process_does(project: pytest.Pytester) -> None:
+    project.runpytest("--model", "walker", "lab", "--cheese-run-id", "one")
+    existing = project.runpytest_subprocess("--model", "walker", "lab", "-n", "2", "--cheese-run-id", "one")
+    assert existing.ret == pytest.ExitCode.USAGE_ERROR
+    existing.stderr.fnmatch_lines(["ERROR: Run 'one' already exists in *"])
+    east = project.path / "lab" / "east.protocol.yaml"
+    east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
+    changed = project.runpytest_subprocess("--model", "walker", "lab", "-n", "2", "--resume", "one")
+    assert changed.ret == pytest.ExitCode.TESTS_FAILED
+    changed.stdout.fnmatch_lines(["*Run 'one' cannot be continued: the protocol 'east' has changed*"])
+    assert "INTERNALERROR" not in str(changed.stdout)

@@ -1,0 +1,136 @@
+"""What is collected, under which names, and what pytest's own options make of it."""
+
+from __future__ import annotations
+
+import pytest
+
+BROKEN = "version: 1\nparadigm: broken\nstrat: {}\n"
+
+
+def names(result: pytest.RunResult) -> list[str]:
+    """Return the node ids of ``--collect-only -q``."""
+    return result.outlines[: result.outlines.index("")]
+
+
+def collected(project: pytest.Pytester, *options: str) -> list[str]:
+    return names(project.runpytest("--collect-only", "-q", *options))
+
+
+def test_without_paths_the_paper_s_protocols_and_only_them(project: pytest.Pytester) -> None:
+    project.makepyfile("def test_not_collected(): pass")
+    project.makeini("[pytest]\ntestpaths = lab\n")
+    found = collected(project, "--model", "walker")
+    assert len(found) == 9
+    assert all(name.endswith("[ascii_2d]") and "/" not in name for name in found)
+    tree = project.runpytest("--collect-only", "--model", "walker")
+    tree.stdout.fnmatch_lines(["<CellItem *[[]ascii_2d[]]>", "*= 9 tests collected in *"])
+
+
+def test_protocols_of_a_directory_a_file_and_by_name(project: pytest.Pytester) -> None:
+    built_in = collected(project, "--model", "walker")[0].removesuffix("[ascii_2d]")
+    found = collected(project, "--model=walker", "--protocols=lab", f"--protocols={built_in}")
+    assert found == ["east[ascii_2d]", "few[ascii_2d]", "west[ascii_2d]", f"{built_in}[ascii_2d]"]
+    one_twice = collected(project, "--model=walker", "--protocols=lab/few.protocol.yaml", "lab")
+    assert one_twice == [
+        "few[ascii_2d]",
+        "lab/east.protocol.yaml::east[ascii_2d]",
+        "lab/west.protocol.yaml::west[ascii_2d]",
+    ]
+
+
+def test_a_conftest_can_supply_protocols(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n"
+        )
+    assert collected(project, "--model=walker", "--protocols=east") == ["east[ascii_2d]"]
+    assert len(collected(project, "--model=walker")) == 9
+
+
+def test_paths_collect_protocols_and_ordinary_tests(project: pytest.Pytester) -> None:
+    project.makepyfile(test_ordinary="def test_one(): pass")
+    assert collected(project, "--model", "walker", ".") == [
+        "lab/east.protocol.yaml::east[ascii_2d]",
+        "lab/few.protocol.yaml::few[ascii_2d]",
+        "lab/west.protocol.yaml::west[ascii_2d]",
+        "test_ordinary.py::test_one",
+    ]
+    assert collected(project) == ["test_ordinary.py::test_one"]
+    project.runpytest("--model", "walker", "test_ordinary.py").assert_outcomes(passed=1)
+    assert not (project.path / "results").exists()
+
+
+def test_models_and_views_repeat(project: pytest.Pytester) -> None:
+    found = collected(project, "--model", "walker", "--model", "statue,walker", "lab/east.protocol.yaml")
+    assert found == [
+        "lab/east.protocol.yaml::east[ascii_2d-walker]",
+        "lab/east.protocol.yaml::east[ascii_2d-statue]",
+    ]
+
+
+def test_expressions_and_markers(project: pytest.Pytester) -> None:
+    project.makepyfile(test_ordinary="def test_one(): pass")
+    chosen = ("--model", "walker", ".")
+    assert collected(project, *chosen, "-k", "east or one") == [
+        "lab/east.protocol.yaml::east[ascii_2d]",
+        "test_ordinary.py::test_one",
+    ]
+    assert collected(project, *chosen, "-m", "not cheesebench") == ["test_ordinary.py::test_one"]
+    assert len(collected(project, *chosen, "--strict-markers", "-k", "egocentric")) == 3
+    node = "lab/east.protocol.yaml::east[ascii_2d]"
+    assert collected(project, "--model", "walker", node) == [node]
+
+
+def test_only_the_selected_cells_are_run(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "lab", "-k", "east")
+    result.assert_outcomes(passed=1, deselected=2)
+    result.stdout.fnmatch_lines(["walker in ascii_2d (1 PASS)"])
+
+
+@pytest.mark.parametrize("chosen", [("lab",), ("--protocols=lab",)])
+def test_last_failed(project: pytest.Pytester, chosen: tuple[str, ...]) -> None:
+    project.runpytest("--model", "walker", "--inconclusive=fail", *chosen).assert_outcomes(passed=2, failed=1)
+    again = project.runpytest("--model", "walker", "--inconclusive=fail", "--lf", "-v", *chosen)
+    assert again.parseoutcomes()["failed"] == 1
+    assert "passed" not in again.parseoutcomes()
+    again.stdout.fnmatch_lines(["*few[[]ascii_2d[]] INCONCLUSIVE*"])
+    first = project.runpytest("--model", "walker", "--ff", "--collect-only", "-q", *chosen)
+    assert "few" in names(first)[0]
+
+
+def test_stop_at_the_first_failure(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "-x", "lab")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*stopping after 1 failures*"])
+
+
+def test_a_broken_file_among_the_paths_is_a_collection_error(project: pytest.Pytester) -> None:
+    (project.path / "lab" / "broken.protocol.yaml").write_text(BROKEN, encoding="utf-8")
+    result = project.runpytest("--model", "walker", "lab")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting lab/broken.protocol.yaml*", "*broken.protocol.yaml:3:1: error E*'strat'*'start'*"]
+    )
+    assert "Traceback" not in str(result.stdout)
+    assert not (project.path / "results").exists()
+    going_on = project.runpytest("--model", "walker", "lab", "--continue-on-collection-errors")
+    assert going_on.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
+
+
+def test_a_broken_file_of_a_chosen_directory_takes_no_other_down(project: pytest.Pytester) -> None:
+    (project.path / "lab" / "broken.protocol.yaml").write_text(BROKEN, encoding="utf-8")
+    result = project.runpytest("--model", "walker", "--protocols=lab")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert result.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
+    result.stdout.fnmatch_lines(["*ERROR at setup of broken*", "*broken.protocol.yaml:3:1: error E*"])
+    assert "Traceback" not in str(result.stdout)
+
+
+def test_two_files_of_one_name_are_told(project: pytest.Pytester) -> None:
+    lab = project.path / "lab"
+    (lab / "other.protocol.yaml").write_bytes((lab / "east.protocol.yaml").read_bytes())
+    result = project.runpytest("--model", "walker", "lab")
+    assert result.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
+    result.stdout.fnmatch_lines(
+        ["*other.protocol.yaml: the protocol east is run from *east.protocol.yaml already.*"]
+    )

@@ -1,0 +1,150 @@
+"""Verdicts as outcomes of tests: in the terminal, in JUnit, in the exit status."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+
+def cases(path: Path) -> dict[str, ET.Element]:
+    return {str(case.get("name")): case for case in ET.parse(path).iter("testcase")}
+
+
+def properties(case: ET.Element) -> dict[str, str]:
+    return {str(p.get("name")): str(p.get("value")) for p in case.iter("property")}
+
+
+def test_pass_and_inconclusive_are_green(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "lab", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        [
+            "cheesebench: walker; view ascii_2d; design paper; seed 0",
+            "lab/east.protocol.yaml::east[[]ascii_2d[]] PASS*",
+            "lab/few.protocol.yaml::few[[]ascii_2d[]] INCONCLUSIVE*",
+            "lab/west.protocol.yaml::west[[]ascii_2d[]] PASS*",
+            "*= cheesebench =*",
+            "*INCONCLUSIVE*few*2/2 valid*",
+            "Run: results/*",
+            "*= 2 passed, 1 inconclusive in *",
+        ]
+    )
+
+
+def test_letters(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "lab")
+    result.stdout.fnmatch_lines(["lab/east.protocol.yaml F*", "lab/few.protocol.yaml [?F]*"])
+
+
+def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "lab/east.protocol.yaml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "*_ east[[]ascii_2d[]] _*",
+            "FAIL: 0 % of trials succeed, against 50 % for mouse*",
+            "  n           1 subject x 20 trials (20/20 valid)",
+            "  rate        0 %, 95 % interval 0 % to *",
+            "  reference   50 % (mouse, nobody, made up)",
+            "  margin      10.0 points",
+            "  difference  -50.0 points, one-sided 5 % bounds *",
+            "A failed trial: subject 0, trial 0, timeout after 5 steps.",
+            "0 start   1 STAY*",
+            "#→..#     #→..#*",
+            "FAIL lab/east.protocol.yaml::east[[]ascii_2d[]] - FAIL: 0 %*",
+            "*1 failed in *",
+        ]
+    )
+    assert "Traceback" not in str(result.stdout)
+    assert ".py:" not in str(result.stdout)
+
+
+def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "--inconclusive=fail", "lab")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["INCONCLUSIVE lab/few.protocol.yaml::few*", "*1 failed, 2 passed in *"])
+
+
+def test_a_design_that_claims_nothing_does_not_fail(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "--design", "smoke", "--inconclusive=fail", "lab")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*= 3 inconclusive in *"])
+
+
+def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "breaker", "lab/east.protocol.yaml", "--junitxml=junit.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at setup of east*",
+            "18 trials of 20 could not be run, which says nothing about the model.",
+            "*stopped in trial 2*the line is \\x1b[[]31mdead*",
+            "Mend the cause, then run the rest with --resume *",
+            "*= 1 error in *",
+        ]
+    )
+    assert "Traceback" not in str(result.stdout)
+    assert "\x1b[31mdead" not in str(result.stdout)
+    case = cases(project.path / "junit.xml")["east[ascii_2d]"]
+    assert case.find("error") is not None
+    assert case.find("failure") is None
+    assert properties(case)["cheesebench.missing"] == "18"
+
+
+def test_junit_has_the_numbers(project: pytest.Pytester) -> None:
+    project.runpytest("--model", "walker", "--seed", "7", "lab", "--junitxml=junit.xml")
+    path = project.path / "junit.xml"
+    found = cases(path)
+    east = properties(found["east[ascii_2d]"])
+    assert (east["cheesebench.model"], east["cheesebench.rate"]) == ("walker", "1")
+    assert (east["cheesebench.verdict"], east["cheesebench.reference"]) == ("PASS", "0.5")
+    assert len(east["cheesebench.protocol_sha256"]) == 64
+    skipped = found["few[ascii_2d]"].find("skipped")
+    assert skipped is not None
+    assert str(skipped.get("message")).startswith("INCONCLUSIVE: 100 % of trials succeed")
+    suite = ET.parse(path).find(".//testsuite/properties")
+    assert suite is not None
+    assert properties(suite)["cheesebench.options.seed"] == "7"
+    assert "cheesebench.versions.cheesebench" in properties(suite)
+
+
+def test_exit_zero_forgives_verdicts_and_nothing_else(project: pytest.Pytester) -> None:
+    forgiven = project.runpytest("--model", "statue", "--cheese-exit-zero", "lab")
+    assert forgiven.ret == pytest.ExitCode.OK
+    assert "failed" in forgiven.parseoutcomes()
+    error = project.runpytest("--model", "breaker", "--cheese-exit-zero", "lab")
+    assert error.ret == pytest.ExitCode.TESTS_FAILED
+    project.makepyfile(test_ordinary="def test_ordinary(): assert False")
+    ordinary = project.runpytest("--model", "statue", "--cheese-exit-zero", "lab", "test_ordinary.py")
+    assert ordinary.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_reports_are_written(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    step_summary = project.path / "summary.md"
+    step_summary.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step_summary))
+    project.runpytest("--model", "walker", "lab", "--cheese-run-id=one", "--cheese-markdown=copy.md")
+    report = (project.path / "results" / "one" / "report.md").read_text(encoding="utf-8")
+    assert "walker" in report
+    assert (project.path / "copy.md").read_text(encoding="utf-8") == report
+    assert step_summary.read_text(encoding="utf-8") == "before\n" + report
+
+
+def test_observers_of_a_conftest_are_called(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        observer="""
+        def cheesebench_trial_finished(record):
+            print(record.outcome, file=open("trials.txt", "a"))
+
+        def cheesebench_run_finished(summary):
+            print(summary.cells[0].verdict, file=open("run.txt", "a"))
+        """
+    )
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write("\nfrom observer import *\n")
+    project.syspathinsert()
+    project.runpytest("--model", "walker", "lab/east.protocol.yaml")
+    assert (project.path / "trials.txt").read_text() == "found\n" * 20
+    assert (project.path / "run.txt").read_text() == "PASS\n"
