@@ -24,7 +24,7 @@ from cheesebench.protocol import Catalogue, Specification, load_protocol
 _SEEDS = 2**31
 
 
-class ArenaEnvironment(gymnasium.Env[str, int]):
+class ArenaEnvironment(gymnasium.Env[str, Any]):
     """A paradigm as a Gymnasium environment; subclasses are made by ``environment_class``.
 
     Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows parted by newlines, then what the state
@@ -41,7 +41,10 @@ class ArenaEnvironment(gymnasium.Env[str, int]):
         render_mode: ``"ansi"`` makes ``render`` return the current observation.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
+        "render_modes": ["ansi"],
+        "render_fps": 4,
+    }
     specification: ClassVar[Specification]
     paradigm: ClassVar[ArenaParadigm]
 
@@ -79,9 +82,14 @@ class ArenaEnvironment(gymnasium.Env[str, int]):
             observation = life.begin_trial()
         assert observation is not None
         self._observation = observation
-        return observation, {"block": life.block, "session": life.session, "trial": life.trial, "subject": subject}
+        return observation, {
+            "block": life.block,
+            "session": life.session,
+            "trial": life.trial,
+            "subject": subject,
+        }
 
-    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Execute one action; see the class for what is returned."""
         life = self._life
         if life is None:
@@ -101,7 +109,7 @@ class ArenaEnvironment(gymnasium.Env[str, int]):
         }
         return self._observation, reward, status == TERMINATED, status == TRUNCATED, info
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the current observation (``render_mode="ansi"``)."""
         return self._observation if self.render_mode == "ansi" else None
 
@@ -155,4 +163,3 @@ def class_named(name: str) -> type[ArenaEnvironment]:
 def make_from_file(protocol: str | Path, **options: Any) -> ArenaEnvironment:
     """Return an environment of any protocol file: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH)``."""
     return environment_class(load_protocol(protocol))(**options)
-

@@ -8,14 +8,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
-from cheesebench.interfaces import FORWARD, HEADINGS, RUNNING, TERMINATED, TRUNCATED, TaskEvent, TrialResult, Value, View
+from cheesebench.interfaces import (
+    FORWARD,
+    HEADINGS,
+    RUNNING,
+    TERMINATED,
+    TRUNCATED,
+    TaskEvent,
+    TrialResult,
+    Value,
+    View,
+)
 from cheesebench.paradigms.draws import DrawSequence
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, read_place
 from cheesebench.paradigms.scenes import Look
 from cheesebench.paradigms.streams import Stream
+from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.documents import Scope
-from cheesebench.protocol.resolve import TIMEOUT
 from cheesebench.protocol.specification import BlockSpec
+
 
 class ArenaLife:
     """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
@@ -146,15 +157,19 @@ class ArenaLife:
             self._place(self._start_at(self), f"start|{self._trial_number}")
 
     def _place(self, name: object, key: str) -> None:
-        cells = sorted({cell for n in names_in(name) for cell in self._geometry.arena.cells_of(n)})  # type: ignore[arg-type]
+        cells = self._cells(name)
         if not cells:
             raise ProtocolError(
-                f"{self._program.specification.path}: the subject is to be placed at '{name}', where there is no floor. "
+                f"{self._program.specification.path}: the subject is to be placed at '{name}', which is no floor. "
                 "Give the variable a zone before it is used."
             )
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
+
+    def _cells(self, place: Any) -> list[int]:
+        """Return the cells of a zone, group or set of them."""
+        return sorted({cell for name in names_in(place) for cell in self._geometry.arena.cells_of(name)})
 
     def _facing(self, key: str) -> int:
         start = self._program.specification.start
@@ -217,7 +232,7 @@ class ArenaLife:
             if self.steps - self._entered < rule.after(self):
                 return False
         elif rule.members is not None or rule.held is not None:
-            members = rule.members if rule.held is None else rule.held(self)
+            members = (rule.members or ()) if rule.held is None else rule.held(self)
             self.it = next((name for bit, name in members if bits & bit), None)
             if self.it is None:
                 return False
@@ -227,7 +242,7 @@ class ArenaLife:
             return True
         key = f"p|{self._trial_number}|{where}|{number}"
         times = self._considered[key] = self._considered.get(key, 0) + 1
-        return self._stream.uniform(f"{key}|{times}") < rule.p(self)
+        return bool(self._stream.uniform(f"{key}|{times}") < rule.p(self))
 
     def _fire(self, rule: Rule) -> float:
         located = rule.members is not None or rule.held is not None
@@ -294,10 +309,10 @@ class ArenaLife:
 
     # -- after the trial
 
-    def time(self, place: object) -> int:
+    def time(self, place: Any) -> int:
         """Return the steps spent in a zone, group or set of zones this trial (8: visits of new cells)."""
         geometry = self._geometry
-        wanted = {cell for name in names_in(place) for cell in geometry.arena.cells_of(name)}  # type: ignore[arg-type]
+        wanted = set(self._cells(place))
         return sum(geometry.cell(pose) in wanted for pose in self._trace)
 
     def result(self) -> TrialResult:

@@ -90,9 +90,7 @@ class Program:
         self.where_mask = self._mask(("where", group) for group in self.geometry.member_at)
         self.states = {name: self._state(state) for name, state in specification.states.items()}
         self.entry = [(_optional(entry.guard), entry.name) for entry in specification.entry]
-        self.finish = [
-            (_optional(entry.guard), entry.name, _source(entry.position)) for entry in specification.finish
-        ]
+        self.finish = [(_optional(entry.guard), entry.name, _source(entry.position)) for entry in specification.finish]
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
@@ -250,7 +248,9 @@ class Program:
         shows = [(read_place(place), read_place(glyph)) for place, glyph in state.show]
 
         def read(memory: object) -> LookKey:
-            closed = frozenset(door for name in doors for place in names_in(name(memory)) for door in arena.members(place))
+            closed = frozenset(
+                door for name in doors for place in names_in(name(memory)) for door in arena.members(place)
+            )
             shown = tuple(
                 (place, str(glyph(memory)))
                 for name, glyph in shows
@@ -286,4 +286,3 @@ def _optional(tree: Expression | None) -> Function | None:
 def _source(position: object) -> str:
     line = getattr(position, "line", 0)
     return f"{Path(getattr(position, 'file', '')).name}:{line}"
-

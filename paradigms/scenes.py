@@ -125,5 +125,8 @@ def _squares(arena: Arena, place: str) -> list[Square]:
     return [
         square
         for member in arena.members(place)
-        for square in (*(arena.cells[cell] for cell in arena.zones.get(member, ())), *arena.solids.get(member, ()))
+        for square in (
+            *(arena.cells[cell] for cell in arena.zones.get(member, ())),
+            *arena.solids.get(member, ()),
+        )
     ]

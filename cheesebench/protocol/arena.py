@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
 from cheesebench.protocol.diagnostics import Diagnostics, Position
@@ -121,12 +122,20 @@ def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics)
         try:
             drawn = GENERATORS[name](getattr(document, name))
         except GeneratorError as error:
-            diagnostics.error(141, node.find([name]).position, f"This {name} cannot be drawn: {error}.", "Change its options.")
+            diagnostics.error(
+                141,
+                node.find([name]).position,
+                f"This {name} cannot be drawn: {error}.",
+                "Change its options.",
+            )
             return None
         if legend:
             place = node.key_position("legend")
             diagnostics.error(
-                142, place, f"A legend belongs to a map; this arena is a {name}.", "Eject it with 'cheesebench render --expand'."
+                142,
+                place,
+                f"A legend belongs to a map; this arena is a {name}.",
+                "Eject it with 'cheesebench render --expand'.",
             )
         legend = _legend_of(drawn)
         groups = {**drawn.groups, **groups}
@@ -194,7 +203,10 @@ def _read_map(
     for character in legend:
         if character not in text:
             diagnostics.warning(
-                301, node.find(["legend"]).key_position(character), f"The legend's '{character}' is not on the map.", "Remove it."
+                301,
+                node.find(["legend"]).key_position(character),
+                f"The legend's '{character}' is not on the map.",
+                "Remove it.",
             )
     both = (set(places.zones) & set(places.solids)) | (set(places.doors) & set(places.solids))
     for name in sorted(both):
@@ -236,11 +248,14 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
     for group, members in groups.items():
         where = node.find(["groups"])
         if group in known:
-            diagnostics.error(146, where.key_position(group), f"'{group}' is already the name of a zone.", "Rename the group.")
+            diagnostics.error(
+                146,
+                where.key_position(group),
+                f"'{group}' is already the name of a zone.",
+                "Rename the group.",
+            )
         for number, member in enumerate(members):
             if member not in known:
-                from cheesebench.errors import did_you_mean
-
                 hint = did_you_mean(member, known).strip() or f"Known zones: {', '.join(known)}."
                 place = where.find([group, number]).position
                 diagnostics.error(201, place, f"The group '{group}' names an unknown zone '{member}'.", hint)
@@ -248,9 +263,7 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
             diagnostics.error(146, where.key_position(group), f"The group '{group}' is empty.", "Name its zones.")
 
 
-def _landmarks(
-    arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics
-) -> tuple[Landmark, ...]:
+def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics) -> tuple[Landmark, ...]:
     given = document.landmarks
     named = given.items() if isinstance(given, dict) else ((f"landmark{n}", entry) for n, entry in enumerate(given, 1))
     found: list[Landmark] = []
@@ -260,16 +273,26 @@ def _landmarks(
             landmark = Landmark(name, *entry.at, entry.glyph)
             if arena.kind(entry.at) in (FLOOR, "S"):
                 diagnostics.error(
-                    147, position, f"The landmark '{name}' stands on the floor at {list(entry.at)}.", "Put it on a wall or outside."
+                    147,
+                    position,
+                    f"The landmark '{name}' stands on the floor at {list(entry.at)}.",
+                    "Put it on a wall or outside.",
                 )
-            if not all(-2 <= at < size + 2 for at, size in zip(entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True)):
-                diagnostics.error(147, position, f"The landmark '{name}' is far outside the map.", "Put it next to the map.")
+            if not all(
+                -2 <= at < size + 2 for at, size in zip(entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True)
+            ):
+                diagnostics.error(
+                    147, position, f"The landmark '{name}' is far outside the map.", "Put it next to the map."
+                )
                 continue
         elif name in HEADINGS:
             landmark = Landmark(name, *_outermost(arena, HEADINGS.index(name)), entry)
         else:
             diagnostics.error(
-                147, position, f"'{name}' is no compass direction.", "Use N NE E SE S SW W NW, or 'at: [column, row]' and a glyph."
+                147,
+                position,
+                f"'{name}' is no compass direction.",
+                "Use N NE E SE S SW W NW, or 'at: [column, row]' and a glyph.",
             )
             continue
         if any((other.column, other.row) == (landmark.column, landmark.row) for other in found):

@@ -111,9 +111,12 @@ class Catalogue:
             found = self.load(self.files[wanted])
             if found.paradigm == wanted and found.edition == edition:
                 return found
-        loaded, broken = self.all()
+        loaded, _ = self.all()
         for specification in loaded:
-            if specification.edition == edition and wanted in (specification.paradigm, *specification.ancestors):
+            if specification.edition == edition and wanted in (
+                specification.paradigm,
+                *specification.ancestors,
+            ):
                 return specification
         if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}

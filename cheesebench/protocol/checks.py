@@ -2,12 +2,327 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from cheesebench.errors import did_you_mean
+from cheesebench.protocol import expressions as ex
+from cheesebench.protocol.arena import FLOOR, WALL, Arena
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.names import Names
+from cheesebench.protocol.reach import shortest_trial
 from cheesebench.protocol.source import Node
-from cheesebench.protocol.specification import Specification
+from cheesebench.protocol.specification import (
+    VISIBLE_GOAL,
+    EffectsSpec,
+    Place,
+    RuleSpec,
+    Specification,
+    StateSpec,
+)
+
+#: How the agent may be drawn in a view; a cue that looks the same is no cue.
+AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
-    """Add warnings and notes; return the specification with the warnings in it."""
-    return specification
+    """Add warnings and notes; return the specification with its warnings in it."""
+    checks = _Checks(specification, names, root, diagnostics)
+    for method in (
+        checks.states,
+        checks.rules,
+        checks.rewards,
+        checks.zones,
+        checks.shortest_path,
+        checks.unused,
+        checks.glyphs,
+        checks.visible_goals,
+        checks.simultaneous,
+    ):
+        method()
+    warnings = tuple(d for d in diagnostics.found if d.severity == "warning")
+    return dataclasses.replace(specification, warnings=warnings)
+
+
+class _Checks:
+    """One method per group of warnings; the numbers are the codes of the diagnostics."""
+
+    def __init__(self, specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> None:
+        self.spec, self.names, self.root, self.say = specification, names, root, diagnostics
+
+    def states(self) -> None:
+        """302: a state that nothing leads to. 304: a frozen state that nothing ends."""
+        reached = {entry.name for entry in self.spec.entry}
+        queue = deque(reached)
+        while queue:
+            state = self.spec.states[queue.popleft()]
+            for rule in state.rules:
+                if rule.go is not None and rule.go not in reached:
+                    reached.add(rule.go)
+                    queue.append(rule.go)
+        for name, state in self.spec.states.items():
+            if name not in reached:
+                self.say.warning(
+                    302, state.position, f"Nothing leads to the state '{name}'.", "Remove it, or add a 'go'."
+                )
+            if state.freeze and not any(rule.trigger in ("after", "act") for rule in state.rules):
+                self.say.warning(
+                    304,
+                    state.position,
+                    f"The state '{name}' is frozen and has no 'after': nothing ends it.",
+                    "Add one.",
+                )
+
+    def rules(self) -> None:
+        """303: a rule that can never fire, because an earlier one takes every case."""
+        for state in self.spec.states.values():
+            for number, rule in enumerate(state.rules):
+                limit, after = self.spec.limit, rule.after
+                if isinstance(limit, int) and isinstance(after, ex.Number) and after.value > limit:
+                    self.say.warning(
+                        303,
+                        rule.position,
+                        f"'{rule.text}' is past the limit of {limit} steps.",
+                        "Shorten it.",
+                    )
+                for earlier in state.rules[:number]:
+                    if earlier.guard is None and earlier.p is None and self._covers(earlier, rule):
+                        self.say.warning(
+                            303,
+                            rule.position,
+                            f"This rule never fires: line {earlier.position.line} ('{earlier.text}') takes every case.",
+                            "Put it first, or give the other one an 'if'.",
+                        )
+                        break
+
+    def _covers(self, earlier: RuleSpec, later: RuleSpec) -> bool:
+        if earlier.trigger != later.trigger:
+            return False
+        if earlier.trigger == "act":
+            return earlier.action == later.action
+        if earlier.trigger == "after":
+            both = (earlier.after, later.after)
+            if isinstance(both[0], ex.Number) and isinstance(both[1], ex.Number):
+                return both[0].value <= both[1].value
+            return both[0] == both[1]
+        if earlier.target is None or later.target is None or earlier.target.variable or later.target.variable:
+            return earlier.target == later.target
+        members = self.spec.arena.members
+        return set(members(later.target.name)) <= set(members(earlier.target.name))
+
+    def _all_effects(self) -> Iterator[EffectsSpec]:
+        yield self.spec.each
+        for state in self.spec.states.values():
+            yield state.entry
+            yield state.each
+            yield from (rule.effects for rule in state.rules)
+        yield from (rule.effects for rule in self.spec.watch)
+
+    def rewards(self) -> None:
+        """305: nothing can be won."""
+        for effects in self._all_effects():
+            reward = effects.reward
+            fixed = reward.value if isinstance(reward, ex.Number) else None
+            if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed > 0):
+                return
+        place = self.root.key_position("trial")
+        self.say.warning(305, place, "No rule gives a positive reward.", "Reward what the subject is to learn.")
+
+    def zones(self) -> None:
+        """306: a zone that cannot be walked to (or placed at) even with all doors open."""
+        arena = self.spec.arena
+        starts = set(self._placed_cells())
+        reached = set(starts)
+        queue = deque(sorted(starts))
+        open_cells = arena.open_cells()
+        while queue:
+            cell = queue.popleft()
+            for heading in arena.headings:
+                target = arena.step(cell, heading, open_cells)
+                if target is not None and target not in reached:
+                    reached.add(target)
+                    queue.append(target)
+        place = self.root.find(["arena"]).position
+        for zone, cells in arena.zones.items():
+            if not reached & set(cells):
+                self.say.warning(
+                    306,
+                    place,
+                    f"The zone '{zone}' cannot be walked to, even with all doors open.",
+                    "Mend the map.",
+                )
+
+    def _placed_cells(self) -> Iterator[int]:
+        places = [self.spec.start.at] + [e.place for e in self._all_effects() if e.place is not None]
+        for place in places:
+            for name in self.possible(place):
+                yield from self.spec.arena.cells_of(name)
+
+    def possible(self, place: Place) -> list[str]:
+        """Return the places that a place can be: itself, or what its variable can hold."""
+        if not place.variable:
+            return [place.name]
+        for draw in self.spec.draws:
+            if place.name in draw.columns:
+                column = draw.columns.index(place.name)
+                return [str(row[column]) for row in draw.rows if row[column] is not None]
+        return list(self.spec.arena.zones)
+
+    def shortest_path(self) -> None:
+        """307: a limit below the shortest way to any end."""
+        if isinstance(self.spec.limit, str):
+            return
+        shortest = shortest_trial(self.spec, self.possible)
+        place = self.root.find(("trial", "limit")).position
+        if shortest is None and not self.spec.finish and any(r.end for s in self.spec.states.values() for r in s.rules):
+            self.say.warning(307, place, "No way leads to any 'end', whatever the doors.", "Mend the map or the rules.")
+        elif shortest is not None and shortest > self.spec.limit:
+            self.say.warning(
+                307,
+                place,
+                f"The limit of {self.spec.limit} steps is below the shortest way to any end ({shortest} steps).",
+                "Raise it.",
+            )
+
+    def unused(self) -> None:
+        """308: a zone, variable or column that nothing uses."""
+        document, used = self.spec.document, self.names.used
+        for variable in document.vars:
+            if variable not in used:
+                place = self.root.find(["vars"]).key_position(variable)
+                self.say.warning(308, place, f"Nothing reads the variable '{variable}'.", "Remove it.")
+        for draw in self.spec.draws:
+            if not any(column in used for column in draw.columns):
+                place = self.root.find(["draw"]).key_position(draw.name)
+                self.say.warning(308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it.")
+        for symbol in self.names.born:
+            if symbol not in self.names.asked:
+                hint = did_you_mean(symbol, [s for s in self.names.symbols if s != symbol]).strip()
+                place = self.root.key_position("trial")
+                self.say.warning(308, place, f"Nothing asks for the symbol '{symbol}' that a 'set' gives.", hint)
+        if self.spec.arena.drawn is not None:
+            return  # a generator names more zones than a protocol needs
+        held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
+        grouped = {member for group in used for member in self.spec.arena.groups.get(group, ())}
+        legend = self.root.find(("arena", "legend"))
+        drawn = {
+            zone
+            for entry in document.arena.legend.values()
+            if entry.glyph
+            for zone in [entry.zone, *(entry.zones or ())]
+        }
+        for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
+            if zone not in used | held | grouped | drawn and zone not in self.spec.arena.doors and zone != "wall":
+                self.say.warning(308, legend.position, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
+
+    def glyphs(self) -> None:
+        """310: a shown glyph that looks like floor, wall or the agent."""
+        for state in self.spec.states.values():
+            for place, glyph in state.show:
+                for character in [glyph.name] if not glyph.variable else self.possible(glyph):
+                    if character in (WALL, *AGENT_GLYPHS) or (character == FLOOR and not self._floor_is_special(place)):
+                        where = self.root.find(("trial", "states", state.name, "show")).key_position(place.name)
+                        like = {WALL: "a wall", FLOOR: "floor"}.get(character, "the agent")
+                        self.say.warning(
+                            310,
+                            where,
+                            f"'{place.name}' is shown as '{character}', which looks like {like}.",
+                            "Use another glyph.",
+                        )
+
+    def _floor_is_special(self, place: Place) -> bool:
+        """Whether showing floor there takes another glyph away, which is a change that can be seen."""
+        arena = self.spec.arena
+        squares = {arena.cells[cell] for name in self.possible(place) for cell in arena.cells_of(name)}
+        return bool(squares & set(arena.glyphs))
+
+    def visible_goals(self) -> None:
+        """311: a place whose entry rewards, and which is drawn unlike every place whose entry does not."""
+        for state in self.spec.states.values():
+            looks = self._looks(state)
+            for rule in state.rules:
+                reward = rule.effects.reward
+                if rule.trigger != "enter" or rule.target is None or not _may_pay(reward):
+                    continue
+                if self._stands_out(rule, looks):
+                    self.say.warning(
+                        VISIBLE_GOAL,
+                        rule.position,
+                        f"The goal is visible: '{rule.target.name}' rewards and is drawn unlike its neighbours.",
+                        "Draw it like the others, unless the paradigm wants it seen.",
+                    )
+
+    def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
+        """Return cell -> (glyph, who gives it: a place's or variable's name, or '') where it is not bare floor."""
+        arena: Arena = self.spec.arena
+        looks = {
+            cell: (arena.glyphs[square], "")
+            for cell, square in enumerate(arena.cells)
+            if square in arena.glyphs and not any(cell in cells for cells in arena.doors.values())
+        }
+        for place, glyph in state.show:
+            for name in self.possible(place):
+                for cell in arena.cells_of(name):
+                    looks[cell] = (glyph.name, place.name if place.variable else "")
+        return looks
+
+    def _stands_out(self, rule: RuleSpec, looks: dict[int, tuple[str, str]]) -> bool:
+        target = rule.target
+        assert target is not None
+        arena = self.spec.arena
+        if target.variable:
+            # Drawn through the variable itself: only where the goal is. Else all candidates look alike or not.
+            if any(giver == target.name for _, giver in looks.values()):
+                return True
+            glyphs = [frozenset(looks.get(c, (FLOOR, ""))[0] for c in arena.cells_of(n)) for n in self.possible(target)]
+            return (
+                len(glyphs) == 1
+                and not glyphs[0] <= {FLOOR}
+                and self._rare(arena.cells_of(self.possible(target)[0]), looks)
+            )
+        if rule.guard is not None:
+            return False  # which of its members pays depends on something that is not drawn here
+        cells = arena.cells_of(target.name)
+        return all(cell in looks for cell in cells) and self._rare(cells, looks)
+
+    def _rare(self, cells: Iterable[int], looks: dict[int, tuple[str, str]]) -> bool:
+        """Whether no other cell is drawn like these."""
+        inside = set(cells)
+        glyphs = {looks.get(cell, (FLOOR, ""))[0] for cell in inside}
+        others = {looks.get(cell, (FLOOR, ""))[0] for cell in range(len(self.spec.arena.cells)) if cell not in inside}
+        return not glyphs & others
+
+    def simultaneous(self) -> None:
+        """401: two triggers that can fall on the same step, and which one wins."""
+        for state in self.spec.states.values():
+            for number, rule in enumerate(state.rules):
+                for earlier in state.rules[:number]:
+                    if earlier.trigger == rule.trigger and rule.trigger in ("after", "press", "act"):
+                        continue
+                    if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):
+                        continue
+                    if "after" in (earlier.trigger, rule.trigger) or self._meet(earlier, rule):
+                        self.say.info(
+                            401, rule.position, f"'{rule.text}' can fall on the same step as '{earlier.text}' "
+                            f"(line {earlier.position.line}), which comes first and wins if its condition holds.",
+                        )  # fmt: skip
+
+    def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
+        """Whether two rules on entering, pressing or acting can be triggered by one step."""
+        if "act" in (one.trigger, other.trigger):
+            acting = one if one.trigger == "act" else other
+            return acting.action == 0  # only FORWARD enters and presses
+        if one.target is None or other.target is None:
+            return False
+        arena = self.spec.arena
+        first = {cell for name in self.possible(one.target) for cell in arena.cells_of(name)}
+        second = {cell for name in self.possible(other.target) for cell in arena.cells_of(name)}
+        same = set(self.possible(one.target)) & set(self.possible(other.target))
+        return bool(first & second) and not same
+
+
+def _may_pay(reward: ex.Expression | None) -> bool:
+    if reward is None:
+        return False
+    return not isinstance(reward, ex.Unary) and not (isinstance(reward, ex.Number) and reward.value <= 0)

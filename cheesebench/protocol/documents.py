@@ -42,26 +42,39 @@ def _is_number(value: Any) -> bool:
 Name = Annotated[
     str,
     StringConstraints(pattern=f"^{_NAME.pattern}$"),
-    _check(lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "a name (letters, digits, _; no digit first)"),
+    _check(
+        lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)),
+        "a name (letters, digits, _; no digit first)",
+    ),
 ]
 #: One character as it is drawn; a digit may be written without quotes.
 Glyph = Annotated[
     str,
     StringConstraints(min_length=1, max_length=1),
-    BeforeValidator(lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
     _check(
-        lambda v: (isinstance(v, str) and len(v) == 1 and v.isprintable() and v != " ")
-        or (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9),
+        lambda v: (
+            (isinstance(v, str) and len(v) == 1 and v.isprintable() and v != " ")
+            or (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
+        ),
         "one visible character",
     ),
 ]
 #: A glyph, or the name (two characters or more) of a variable that holds one.
 GlyphOrName = Annotated[
     str,
-    BeforeValidator(lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
     _check(
-        lambda v: (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
-        or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or bool(_NAME.fullmatch(v)))),
+        lambda v: (
+            (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
+            or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or bool(_NAME.fullmatch(v))))
+        ),
         "one visible character, or the name of a variable that holds one",
     ),
 ]
@@ -169,9 +182,7 @@ class Arena(Model):
         Glyph,
         Annotated[
             LegendEntry,
-            BeforeValidator(
-                _short("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry
-            ),
+            BeforeValidator(_short("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
         ],
     ] = Field(default_factory=dict)
     groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones.")
@@ -189,7 +200,11 @@ class Arena(Model):
         if isinstance(value, dict) and isinstance(value.get("landmarks"), dict):
             for name, landmark in value["landmarks"].items():
                 if not isinstance(landmark, dict) and not (len(str(landmark)) == 1 and str(landmark).isprintable()):
-                    raise PydanticCustomError("landmark", "landmark '{name}': one visible character, or at and glyph", {"name": name})
+                    raise PydanticCustomError(
+                        "landmark",
+                        "landmark '{name}': one visible character, or at and glyph",
+                        {"name": name},
+                    )
         return value
 
 
@@ -279,8 +294,10 @@ class Trial(Model):
     limit: Annotated[
         int | str,
         _check(
-            lambda v: (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT)
-            or (isinstance(v, str) and bool(_NAME.fullmatch(v))),
+            lambda v: (
+                (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT)
+                or (isinstance(v, str) and bool(_NAME.fullmatch(v)))
+            ),
             f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
         ),
     ] = Field(description="Steps after which a trial is cut off.")
@@ -305,7 +322,9 @@ class Block(Model):
     sessions: Count = 1
     trials: Count = 1
     repeat: Count = 1
-    set: dict[Name, Scalar | list[Scalar]] = Field(default_factory=dict, description="Values of variables in this block.")
+    set: dict[Name, Scalar | list[Scalar]] = Field(
+        default_factory=dict, description="Values of variables in this block."
+    )
     until: Until | None = None
 
 
@@ -328,7 +347,9 @@ class Reference(Model):
     value: Annotated[float, _check(_is_number, "a number")]
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
     n_animals: Count | None = None
-    curve: list[Annotated[float, _check(_is_number, "a number")]] = Field(default_factory=list, description="By session, from 1.")
+    curve: list[Annotated[float, _check(_is_number, "a number")]] = Field(
+        default_factory=list, description="By session, from 1."
+    )
     at: Scalar | None = Field(None, description="When the value was measured (free text or session).")
     where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
     species: Text | None = None
@@ -379,7 +400,9 @@ class Test(Model):
     seed: int = 0
     subject: int = Field(0, ge=0)
     trial: Count = Field(1, description="Which trial of the life is played; the earlier ones are waited out.")
-    actions: list[str] | str | None = Field(None, description="F, L, R, S or full names; one string of letters will do.")
+    actions: list[str] | str | None = Field(
+        None, description="F, L, R, S or full names; one string of letters will do."
+    )
     visit: Names | None = Field(None, description="Zones walked to, solids pressed, one after the other.")
     expect: Expect
 
@@ -396,7 +419,9 @@ class ProtocolDocument(Model):
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name
     edition: Name = "paper"
-    extends: Name | None = Field(None, description="Id of the one parent; mappings merge, the rest replaces, null deletes.")
+    extends: Name | None = Field(
+        None, description="Id of the one parent; mappings merge, the rest replaces, null deletes."
+    )
     title: Text | None = None
     cite: dict[Name, Text] = Field(default_factory=dict)
     dimension: Text = Field("unclassified", description="Cognitive dimension.")

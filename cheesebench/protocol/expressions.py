@@ -147,7 +147,9 @@ class _Token:
 
 def _tokens(text: str) -> list[_Token]:
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(0, f"The expression is longer than {MAX_LENGTH} characters.", "Use a variable or a measure.")
+        raise ExpressionError(
+            0, f"The expression is longer than {MAX_LENGTH} characters.", "Use a variable or a measure."
+        )
     tokens: list[_Token] = []
     place = 0
     while text[place:].strip():
@@ -250,7 +252,9 @@ class _Parser:
             tree = self.nested(self.disjunction)
             if not self.take(")"):
                 place = self.peek()
-                raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", "Close the parenthesis.")
+                raise ExpressionError(
+                    place.offset if place else self.end, "A ')' is missing.", "Close the parenthesis."
+                )
             return tree
         if token.kind == "name" and token.text not in ("and", "or", "not", "in"):
             return self.call(token) if self.take("(") else Word(token.text, token.offset)

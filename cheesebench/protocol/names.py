@@ -46,6 +46,9 @@ class Names:
     blocks: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     used: set[str] = field(default_factory=set)
+    #: Symbols that only a ``set`` mentions, and the names that something was compared with.
+    born: list[str] = field(default_factory=list)
+    asked: set[str] = field(default_factory=set)
 
     @property
     def floor_places(self) -> list[str]:
@@ -94,13 +97,17 @@ class Names:
         if isinstance(value, int | float):
             tree, kind = ex.Number(value), NUMBER
             if want is not None and want.kind not in ("number", "truth"):
-                diagnostics.error(133, node.position, f"{value} is a number, but {describe(want)} is needed.", "Name one.")
+                diagnostics.error(
+                    133, node.position, f"{value} is a number, but {describe(want)} is needed.", "Name one."
+                )
             return tree
         try:
             typed = _Typer(self, node, diagnostics, it, lenient)
             resolved, kind = typed.resolve(ex.parse(str(value)), want)
             if want is not None and not _fits(kind, want):
-                raise ExpressionError(0, f"'{value}' is {describe(kind)}, but {describe(want)} is needed.", _remedy(want), 133)
+                raise ExpressionError(
+                    0, f"'{value}' is {describe(kind)}, but {describe(want)} is needed.", _remedy(want), 133
+                )
             return resolved
         except ExpressionError as error:
             place = node.position.shifted(node.quoted + error.offset)
@@ -174,7 +181,9 @@ class _Typer:
                 return ex.Variable(name), kind
         elif name in BUILT_INS:
             if name == "it" and not self.it:
-                raise ExpressionError(offset, "'it' has no meaning here.", "Use it in a rule with 'enter' or 'press'.", 132)
+                raise ExpressionError(
+                    offset, "'it' has no meaning here.", "Use it in a rule with 'enter' or 'press'.", 132
+                )
             return ex.BuiltIn(name), BUILT_INS[name]
         if constant:
             self.names.used.add(name)
@@ -198,7 +207,9 @@ class _Typer:
             if name in names.arena.groups:
                 return ex.Number(len(names.arena.groups[name])), NUMBER
             if kind.kind != "set":
-                raise ExpressionError(argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134)
+                raise ExpressionError(
+                    argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134
+                )
         elif not _walkable(resolved, kind, names.arena):
             remedy = "Name a zone of the floor."
             raise ExpressionError(argument.offset, f"time() takes a zone; '{name}' is {describe(kind)}.", remedy, 134)
@@ -214,7 +225,9 @@ class _Typer:
     def number(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("number", "truth"):
-            raise ExpressionError(_offset(tree), f"A number is needed, not {describe(kind)}.", "Use '==' for names.", 133)
+            raise ExpressionError(
+                _offset(tree), f"A number is needed, not {describe(kind)}.", "Use '==' for names.", 133
+            )
         return resolved
 
     def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
@@ -223,6 +236,7 @@ class _Typer:
         # The side with one meaning only decides what the other side's name stands for.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
+        self.names.asked.update(str(side.value) for side in (a, b) if isinstance(side, ex.Constant))
         plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
         if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
             sentence = f"{describe(a_type).capitalize()} is compared with {describe(b_type)}: they are never equal."

@@ -87,8 +87,8 @@ class Node:
         return self.keys.get(key, self.position)
 
 
-class _Refused(Exception):
-    def __init__(self, code: int, mark: yaml.Mark | None, sentence: str, remedy: str) -> None:
+class _RefusedError(Exception):
+    def __init__(self, code: int, mark: Any, sentence: str, remedy: str) -> None:
         self.code, self.mark, self.sentence, self.remedy = code, mark, sentence, remedy
 
 
@@ -100,17 +100,19 @@ class _StrictComposer(Composer):
     def compose_node(self, parent: YamlNode | None, index: Any) -> YamlNode | None:
         event = self.peek_event()  # type: ignore[attr-defined]
         if isinstance(event, yaml.AliasEvent):
-            raise _Refused(107, event.start_mark, f"The alias '*{event.anchor}' is not allowed.", "Repeat the value.")
+            raise _RefusedError(
+                107, event.start_mark, f"The alias '*{event.anchor}' is not allowed.", "Repeat the value."
+            )
         if event.anchor is not None:
-            raise _Refused(107, event.start_mark, f"The anchor '&{event.anchor}' is not allowed.", "Remove it.")
+            raise _RefusedError(107, event.start_mark, f"The anchor '&{event.anchor}' is not allowed.", "Remove it.")
         if event.tag is not None and event.tag != "!":
-            raise _Refused(106, event.start_mark, f"The tag '{event.tag}' is not allowed.", "Remove it.")
+            raise _RefusedError(106, event.start_mark, f"The tag '{event.tag}' is not allowed.", "Remove it.")
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _Refused(
+            raise _RefusedError(
                 108, event.start_mark, f"Values are nested more than {MAX_DEPTH} deep.", "Flatten the file."
             )
-        node: YamlNode | None = super().compose_node(parent, index)  # type: ignore[arg-type]
+        node: YamlNode | None = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
@@ -151,10 +153,14 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        diagnostics.error(101, start, f"The file cannot be read: {error.strerror}.", "Check the path and its permissions.")
+        diagnostics.error(
+            101, start, f"The file cannot be read: {error.strerror}.", "Check the path and its permissions."
+        )
         return None
     if len(data) > MAX_BYTES:
-        diagnostics.error(103, start, f"The file is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two.")
+        diagnostics.error(
+            103, start, f"The file is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two."
+        )
         return None
     try:
         text = data.decode("utf-8-sig")
@@ -162,7 +168,9 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         place = Position(str(path), line, column)
-        diagnostics.error(102, place, f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).", "Save it as UTF-8 text.")
+        diagnostics.error(
+            102, place, f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).", "Save it as UTF-8 text."
+        )
         return None
     return read_text(text, str(path), diagnostics)
 
@@ -171,7 +179,9 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
     """Read YAML text whose top level is a mapping; on any problem add a diagnostic and return None."""
     start = Position(file, 1, 1)
     if len(text) > MAX_BYTES:
-        diagnostics.error(103, start, f"The text is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two.")
+        diagnostics.error(
+            103, start, f"The text is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two."
+        )
         return None
     if odd := _NOT_TEXT.search(text):
         line = text.count("\n", 0, odd.start()) + 1
@@ -180,7 +190,7 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         return None
     try:
         document = _Loader(text).get_single_node()
-    except _Refused as refused:
+    except _RefusedError as refused:
         place = _position(refused.mark, file) if refused.mark else start
         diagnostics.error(refused.code, place, refused.sentence, refused.remedy)
         return None
@@ -191,11 +201,18 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         if "but found another document" in str(error):
             diagnostics.error(109, place, "The file holds more than one YAML document.", "Keep one protocol per file.")
         else:
-            diagnostics.error(104, place, f"This is not valid YAML: {problem}.", "Check quotes, colons and indentation.")
+            diagnostics.error(
+                104, place, f"This is not valid YAML: {problem}.", "Check quotes, colons and indentation."
+            )
         return None
     if document is None or not isinstance(document, yaml.MappingNode):
         place = start if document is None else _position(document.start_mark, file)
-        diagnostics.error(110, place, "A protocol is a mapping with keys such as 'version' and 'paradigm'.", "Begin with 'version: 1'.")
+        diagnostics.error(
+            110,
+            place,
+            "A protocol is a mapping with keys such as 'version' and 'paradigm'.",
+            "Begin with 'version: 1'.",
+        )
         return None
     return _convert(document, file, diagnostics)
 
@@ -217,7 +234,10 @@ def _convert(node: YamlNode, file: str, diagnostics: Diagnostics) -> Node:
             key = key_node.value
             if key in children:
                 diagnostics.error(
-                    105, place, f"The key '{key}' stands here twice (first in line {keys[key].line}).", "Keep one."
+                    105,
+                    place,
+                    f"The key '{key}' stands here twice (first in line {keys[key].line}).",
+                    "Keep one.",
                 )
                 continue
             keys[key] = place
@@ -234,7 +254,10 @@ def _convert(node: YamlNode, file: str, diagnostics: Diagnostics) -> Node:
 def _scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    for pattern, convert in ((_INTEGER, lambda t: int(t, 0 if t[:2] in ("0o", "0x") else 10)), (_FLOAT, float)):
+    for pattern, convert in (
+        (_INTEGER, lambda t: int(t, 0 if t[:2] in ("0o", "0x") else 10)),
+        (_FLOAT, float),
+    ):
         if pattern.fullmatch(text):
             value: float = convert(text) if len(text) <= 40 else 1e99
             if abs(value) >= 10**MAX_DIGITS:

@@ -37,7 +37,7 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
             if len(unknown) < len(found):
                 return None
             for detail in unknown:
-                _remove(data, _real_path(data, detail["loc"]))
+                _remove(data, _real_path(data, detail["loc"][:-1]), str(detail["loc"][-1]))
     return None
 
 
@@ -61,19 +61,23 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _remove(data: Any, path: _Path) -> None:
-    for step in path[:-1]:
+def _remove(data: Any, path: _Path, key: str) -> None:
+    for step in path:
         data = data[step]
-    data.pop(path[-1], None)
+    data.pop(key, None)
+
+
+def _inside_data(data: Any, step: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(step, int) and step < len(data)
+    return isinstance(data, dict) and step in data
 
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
     """Return the part of pydantic's location that exists in the data (it also names union members)."""
     path: list[str | int] = []
     for step in location:
-        if (isinstance(data, Mapping) and step in data) or (
-            isinstance(data, list) and isinstance(step, int) and step < len(data)
-        ):
+        if _inside_data(data, step):
             data = data[step]
             path.append(step)
     return tuple(path)
@@ -102,16 +106,17 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             _report_misfit(root, path, location, detail, diagnostics)
 
 
-def _report_misfit(
-    root: Node, path: _Path, location: _Path, detail: ErrorDetails, diagnostics: Diagnostics
-) -> None:
+def _report_misfit(root: Node, path: _Path, location: _Path, detail: ErrorDetails, diagnostics: Diagnostics) -> None:
     node = root.find(path)
     name = f"'{path[-1]}'" if path else "the file"
     expected = _expected(detail)
     if location and location[-1] == "[key]":
         key = str(path[-1]) if path else ""
         diagnostics.error(
-            124, root.find(path[:-1]).key_position(key), f"'{key}' cannot be a key here: expected {expected}.", "Rename it."
+            124,
+            root.find(path[:-1]).key_position(key),
+            f"'{key}' cannot be a key here: expected {expected}.",
+            "Rename it.",
         )
         return
     value = node.value

@@ -1,0 +1,153 @@
+"""Every name of a protocol gets its meaning and type, before any expression is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cheesebench.protocol import documents as doc
+from cheesebench.protocol import specification as spec
+from cheesebench.protocol.arena import Arena
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.expressions import NUMBER, Domain, Type
+from cheesebench.protocol.names import RESERVED, Names
+from cheesebench.protocol.source import Node
+
+#: Outcome of a trial that the step limit cut off.
+TIMEOUT = "timeout"
+
+
+def all_effects(document: doc.ProtocolDocument) -> Iterable[doc.Effects]:
+    """Yield everything that has effects."""
+    trial = document.trial
+    for state in trial.states.values():
+        yield state
+        yield from state.rules
+        if state.each:
+            yield state.each
+    yield from trial.watch
+    if trial.each:
+        yield trial.each
+
+
+def counters(document: doc.ProtocolDocument) -> list[str]:
+    """Return the counters in the order of their first mention."""
+    return list(dict.fromkeys(name for effects in all_effects(document) for name in effects.count))
+
+
+def outcomes(document: doc.ProtocolDocument) -> list[str]:
+    """Return all outcomes that a trial can have, ``timeout`` last."""
+    trial = document.trial
+    ends = [rule.end for state in trial.states.values() for rule in state.rules]
+    ends += [finish.end for finish in trial.finish]
+    return list(dict.fromkeys([*(end for end in ends if end), TIMEOUT]))
+
+
+def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
+    """Return a written value as it is at run time: true is 1, ``none`` is None."""
+    if isinstance(scalar, bool):
+        return int(scalar)
+    return None if scalar == "none" else scalar
+
+
+def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics) -> Names:
+    """Give every name of the protocol its meaning, before any expression is read."""
+    names = Names(
+        arena,
+        states=tuple(document.trial.states),
+        outcomes=tuple(outcomes(document)),
+        blocks=tuple(document.schedule),
+    )
+    taken: dict[str, str] = dict.fromkeys(names.places, "a zone or group")
+
+    def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
+        position = root.find(path[:-1]).key_position(str(path[-1]))
+        if name in RESERVED:
+            diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
+        elif name in taken:
+            diagnostics.error(202, position, f"'{name}' is already the name of {taken[name]}.", "Choose another name.")
+        else:
+            taken[name] = what
+            names.variables[name] = kind
+
+    symbols: dict[str, None] = {}
+    for name, variable in document.vars.items():
+        values = variable.init if isinstance(variable.init, list) else [variable.init]
+        kind = _type_of([runtime_value(v) for v in values], names, symbols)
+        if isinstance(variable.init, list):
+            kind = Type("set", kind.domains if values else frozenset[Domain]({"any"}))
+        declare(name, kind, "a variable", ("vars", name))
+    for draw_name, draw in document.draw.items():
+        lengths = {len(column) for column in draw.of.values()}
+        if len(lengths) > 1:
+            position = root.find(("draw", draw_name, "of")).position
+            sizes = ", ".join(f"{name} has {len(column)}" for name, column in draw.of.items())
+            diagnostics.error(
+                203,
+                position,
+                f"The columns of '{draw_name}' differ in length: {sizes}.",
+                "Complete the rows.",
+            )
+        for column, cells in draw.of.items():
+            path = ("draw", draw_name, "of", column)
+            column_values: list[spec.RuntimeValue] = [runtime_value(cell) for cell in cells]
+            if len({isinstance(v, str) for v in column_values if v is not None}) > 1:
+                diagnostics.error(
+                    203,
+                    root.find(path).position,
+                    f"The column '{column}' mixes numbers and names.",
+                    "Keep one.",
+                )
+            kind = _type_of(column_values, names, symbols)
+            declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
+    for block in document.schedule.values():
+        for held in block.set.values():
+            listed = held if isinstance(held, list) else [held]
+            _type_of([runtime_value(item) for item in listed], names, symbols)
+    for effects in all_effects(document):
+        for name, text in effects.set.items():
+            # `set` may give a variable that holds a symbol a new one: that is where the symbol is born.
+            kind = names.variables.get(name, NUMBER)
+            known = isinstance(text, str) and (text in taken or text in RESERVED or names.domains(text))
+            holds_symbols = bool(kind.domains & {"symbol", "any"})
+            if holds_symbols and isinstance(text, str) and text.isidentifier() and not known:
+                if text not in symbols:
+                    names.born.append(text)
+                symbols.setdefault(text)
+    names.symbols = tuple(symbols)
+    for counter in counters(document):
+        if counter in RESERVED or counter in taken:
+            what = taken.get(counter, "a word of the language")
+            diagnostics.error(
+                202,
+                root.find(("trial",)).position,
+                f"The counter '{counter}' is already {what}.",
+                "Rename it.",
+            )
+        names.variables.setdefault(counter, NUMBER)
+    named: tuple[tuple[str, Iterable[str], tuple[str, ...]], ...] = (
+        ("state", document.trial.states, ("trial", "states")),
+        ("block", document.schedule, ("schedule",)),
+    )
+    for kind_of, entries, where in named:
+        for name in entries:
+            if name in RESERVED:
+                position = root.find(where).key_position(name)
+                diagnostics.error(
+                    202, position, f"'{name}' is a word of the language.", f"Choose another {kind_of} name."
+                )
+    return names
+
+
+def _type_of(values: Sequence[spec.RuntimeValue], names: Names, symbols: dict[str, None]) -> Type:
+    """Return the type of a list of values and note the symbols among them."""
+    words = [value for value in values if isinstance(value, str)]
+    if not words:
+        return NUMBER if any(value is not None for value in values) else Type("name", frozenset({"any"}))
+    domains: set[Domain] = set()
+    for word in words:
+        if word in names.places:
+            domains.add("place")
+        else:
+            domains.add("symbol")
+            symbols.setdefault(word)
+    return Type("name", frozenset(domains))

@@ -1,0 +1,86 @@
+"""What a protocol says about itself, checked: estimand, references, leak checks and its own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
+from cheesebench.protocol import documents as doc
+from cheesebench.protocol.declare import counters
+from cheesebench.protocol.expressions import TRUTH, Expression
+from cheesebench.protocol.lookup import Lookup
+
+
+class EvidenceBuilder(Lookup):
+    """Reads what does not change a life."""
+
+    def primary_reference(self) -> int | None:
+        """Return the index of the reference that the verdict is about: the first on ``success``."""
+        return next((n for n, r in enumerate(self.document.reference) if r.measure == "success"), None)
+
+    def where(self) -> Expression | None:
+        """Return the condition under which a trial is compared with the primary reference."""
+        primary = self.primary_reference()
+        condition = None
+        for number, reference in enumerate(self.document.reference):
+            tree = self.optional(reference.where, ("reference", number, "where"), TRUTH)
+            if number == primary:
+                condition = tree
+        return condition
+
+    def check(self) -> None:
+        """Check what no other part reads: estimand, reference, checks, tests."""
+        document = self.document
+        if isinstance(document.estimand, doc.OfBlock) and document.estimand.block not in self.names.blocks:
+            self.unknown("block", document.estimand.block, self.names.blocks, ("estimand", "block"))
+        for number, reference in enumerate(document.reference):
+            path = ("reference", number)
+            known = ["success", *document.measures, *counters(document)]
+            if reference.measure not in known:
+                self.unknown("measure", reference.measure, known, (*path, "measure"))
+            rates = (
+                [reference.value, *reference.curve, *(reference.interval or ())]
+                if reference.measure == "success"
+                else []
+            )
+            if any(not 0 <= rate <= 1 for rate in rates):
+                self.diagnostics.error(
+                    217,
+                    self.root.find(path).position,
+                    "A pass rate lies between 0 and 1.",
+                    "Write 0.8 for 80 %.",
+                )
+            if reference.interval and reference.interval[0] > reference.interval[1]:
+                self.diagnostics.error(
+                    217, self.root.find(path).position, "The interval runs backwards.", "Write [low, high]."
+                )
+        for number, check in enumerate(document.checks):
+            if check.at not in self.names.states:
+                self.unknown("state", check.at, self.names.states, ("checks", number, "at"))
+            if check.hidden not in self.names.variables:
+                self.unknown("variable", check.hidden, self.names.variables, ("checks", number, "hidden"))
+        for number, test in enumerate(document.tests):
+            self._check_test(test, ("tests", number))
+
+    def _check_test(self, test: doc.Test, path: Sequence[str | int]) -> None:
+        for number, name in enumerate(test.visit or ()):
+            if name not in self.names.places and name not in self.names.variables:
+                self.unknown("zone", name, [*self.names.places, *self.names.variables], (*path, "visit", number))
+        if test.expect.outcome is not None and test.expect.outcome not in self.names.outcomes:
+            self.unknown("outcome", test.expect.outcome, self.names.outcomes, (*path, "expect", "outcome"))
+        groups: tuple[tuple[str, Mapping[str, object], Iterable[str]], ...] = (
+            ("counter", test.expect.counters, counters(self.document)),
+            ("measure", test.expect.measures, self.document.measures),
+            ("variable", test.expect.variables, self.names.variables),
+        )
+        for what, expected, known in groups:
+            for name in expected:
+                if name not in known:
+                    self.unknown(what, name, known, (*path, "expect", f"{what}s", name))
+        if isinstance(test.actions, list):
+            letters = {*ACTIONS, *ACTION_LETTERS}
+            for number, action in enumerate(test.actions):
+                if action not in letters:
+                    self.unknown("action", action, sorted(letters), (*path, "actions", number))
+        elif test.actions is not None and (odd := set(test.actions) - set(ACTION_LETTERS + " ")):
+            self.unknown("action", sorted(odd)[0], ACTION_LETTERS, (*path, "actions"))

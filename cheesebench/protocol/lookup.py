@@ -1,0 +1,93 @@
+"""Looking names up for the parts of a specification; every miss is reported at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cheesebench.errors import did_you_mean
+from cheesebench.protocol import documents as doc
+from cheesebench.protocol import specification as spec
+from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.expressions import Expression, Type
+from cheesebench.protocol.names import Names
+from cheesebench.protocol.source import Node
+
+Path = Sequence[str | int]
+
+
+class Lookup:
+    """Base of the builders; every method reports what it finds and goes on."""
+
+    def __init__(self, document: doc.ProtocolDocument, root: Node, names: Names, diagnostics: Diagnostics) -> None:
+        self.document, self.root, self.names, self.diagnostics = document, root, names, diagnostics
+
+    def unknown(self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]) -> None:
+        """Report that there is no such thing, with the closest name that there is."""
+        known = list(known)
+        hint = did_you_mean(name, known).strip() or f"Known: {', '.join(known) or 'none'}."
+        self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
+
+    def expression(
+        self,
+        value: object,
+        path: Sequence[str | int],
+        want: Type | None = None,
+        *,
+        it: bool = False,
+        lenient: bool = False,
+    ) -> Expression | None:
+        """Resolve one expression; None when it has an error."""
+        node = self.root.find(path)
+        return self.names.expression(value, node, self.diagnostics, want=want, it=it, lenient=lenient)
+
+    def optional(
+        self,
+        value: object,
+        path: Sequence[str | int],
+        want: Type | None = None,
+        *,
+        it: bool = False,
+        lenient: bool = False,
+    ) -> Expression | None:
+        """Resolve an expression that may be absent."""
+        return None if value is None else self.expression(value, path, want, it=it, lenient=lenient)
+
+    def place(
+        self, name: str, path: Sequence[str | int], *, solid: bool | None = None, what: str = "zone"
+    ) -> spec.Place:
+        """Resolve a zone, group, door or solid, or a variable that holds one.
+
+        ``solid``: True wants solids, False wants floor, None takes either.
+        """
+        position = self.root.find(path).position
+        self.names.used.add(name)
+        if name in self.names.variables:
+            kind = self.names.variables[name]
+            if kind.kind not in ("name", "set") or not kind.domains & {"place", "any"}:
+                self.diagnostics.error(
+                    204, position, f"The variable '{name}' holds no {what}.", "Name a zone or group."
+                )
+            for held in self.held(name):
+                self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,")
+            return spec.Place(name, variable=True)
+        if name not in self.names.places:
+            self.unknown(what, name, [*self.names.places, *self._place_variables()], path)
+            return spec.Place(name)
+        self._check_ground(name, position, solid, f"'{name}'")
+        return spec.Place(name)
+
+    def _check_ground(self, name: str, position: Position, solid: bool | None, subject: str) -> None:
+        arena = self.names.arena
+        solids = [member for member in arena.members(name) if member in arena.solids]
+        if solid is False and solids:
+            self.diagnostics.error(205, position, f"{subject} is solid: it is never entered.", "Use 'press'.")
+        if solid is True and len(solids) < len(arena.members(name)):
+            self.diagnostics.error(205, position, f"{subject} is floor: it is never pressed.", "Use 'enter'.")
+
+    def held(self, variable: str) -> list[str]:
+        """Return the places that a draw column can hold (for a mutable variable nothing is known)."""
+        rows = [draw.of[variable] for draw in self.document.draw.values() if variable in draw.of]
+        return [str(v) for column in rows for v in dict.fromkeys(column) if str(v) in self.names.places]
+
+    def _place_variables(self) -> list[str]:
+        return [name for name, kind in self.names.variables.items() if "place" in kind.domains]

@@ -1,0 +1,94 @@
+"""How short a trial can be: a lower bound that ignores guards, chance, waiting times and closed doors."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.protocol.specification import Place, RuleSpec, Specification
+
+#: A state, a cell and a heading.
+_Situation = tuple[str, int, int]
+
+
+def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
+    """Return the fewest steps in which a trial can reach an ``end`` of a rule; None when none can be reached.
+
+    ``possible`` gives the names that a place can have. Guards are taken to hold, doors to be open, frozen states to
+    move and clocks to have run out, so the bound is never too high.
+    """
+    return _Search(specification, possible).run()
+
+
+class _Search:
+    """Breadth first over situations."""
+
+    def __init__(self, specification: Specification, possible: Callable[[Place], list[str]]) -> None:
+        self.spec, self.possible = specification, possible
+        self.arena = specification.arena
+        self.open_cells = self.arena.open_cells()
+        self.solid_at = {square: name for name, squares in self.arena.solids.items() for square in squares}
+        self.turn = len(HEADINGS) // self.arena.turns
+        rules = [rule for state in specification.states.values() for rule in state.rules]
+        self.targets = {id(rule): self._members(rule) for rule in rules}
+
+    def _members(self, rule: RuleSpec) -> list[str]:
+        names = self.possible(rule.target) if rule.target is not None else []
+        return [member for name in names for member in self.arena.members(name)]
+
+    def run(self) -> int | None:
+        starts = sorted({c for name in self.possible(self.spec.start.at) for c in self.arena.cells_of(name)})
+        situations = [(e.name, cell, h) for e in self.spec.entry for cell in starts for h in self.arena.headings]
+        steps = dict.fromkeys(situations, 0)
+        queue = deque(situations)
+        while queue:
+            situation = queue.popleft()
+            for following in self._successors(situation):
+                if following is None:
+                    return steps[situation] + 1
+                if following not in steps:
+                    steps[following] = steps[situation] + 1
+                    queue.append(following)
+        return None
+
+    def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
+        """Yield what one step can lead to; None is the end of the trial."""
+        name, cell, heading = situation
+        ahead = self.arena.step(cell, heading, self.open_cells)
+        moves = {
+            FORWARD: (cell if ahead is None else ahead, heading),
+            ROTATE_LEFT: (cell, (heading - self.turn) % len(HEADINGS)),
+            ROTATE_RIGHT: (cell, (heading + self.turn) % len(HEADINGS)),
+            STAY: (cell, heading),
+        }
+        pressed = self.solid_at.get(self.arena.ahead(cell, heading)) if ahead is None else None
+        for action, (target, facing) in moves.items():
+            yield (name, target, facing)
+            for rule in self.spec.states[name].rules:
+                if not self._fires(rule, action, cell, target, pressed if action == FORWARD else None):
+                    continue
+                if rule.end is not None:
+                    yield None
+                yield from self._arrivals(rule, name, target, facing)
+
+    def _fires(self, rule: RuleSpec, action: int, old: int, new: int, pressed: str | None) -> bool:
+        if rule.trigger == "after":
+            return True
+        if rule.trigger == "act":
+            return rule.action == action
+        if rule.trigger == "press":
+            return pressed in self.targets[id(rule)]
+        zones = (self.arena.zones.get(member, ()) for member in self.targets[id(rule)])
+        return any(new in cells and old not in cells for cells in zones)
+
+    def _arrivals(self, rule: RuleSpec, name: str, cell: int, heading: int) -> Iterator[_Situation]:
+        """Yield where a rule leaves the subject: where it is, or where it is placed (in any heading)."""
+        state = rule.go or name
+        place = (self.spec.states[state].entry.place if rule.go else None) or rule.effects.place
+        if place is None:
+            yield (state, cell, heading)
+            return
+        for target in sorted({c for n in self.possible(place) for c in self.arena.cells_of(n)}):
+            for facing in self.arena.headings:
+                yield (state, target, facing)

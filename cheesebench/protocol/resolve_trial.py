@@ -1,0 +1,229 @@
+"""States, rules, effects and end conditions of a trial, resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cheesebench.errors import did_you_mean
+from cheesebench.interfaces import ACTIONS
+from cheesebench.protocol import documents as doc
+from cheesebench.protocol import specification as spec
+from cheesebench.protocol.declare import runtime_value
+from cheesebench.protocol.expressions import NUMBER, TRUTH, Type
+from cheesebench.protocol.lookup import Lookup
+
+
+class TrialBuilder(Lookup):
+    """Builds everything under ``trial``."""
+
+    def limit(self) -> int | str:
+        """Return the step limit, or the name of the variable that holds it."""
+        limit = self.document.trial.limit
+        if isinstance(limit, str):
+            if self.names.variables.get(limit, TRUTH).kind != "number":
+                self.unknown("number variable", limit, self.names.variables, ("trial", "limit"))
+            self.names.used.add(limit)
+        return limit
+
+    def entry(self) -> tuple[spec.GuardedName, ...]:
+        """Return the guarded choice of the initial state."""
+        path = ("trial", "start")
+        entries = []
+        for number, entry in enumerate(self.document.trial.start):
+            here = (*path, number)
+            if entry.go not in self.names.states:
+                self.unknown("state", entry.go, self.names.states, (*here, "go"))
+            state = self.document.trial.states.get(entry.go)
+            if state is not None and state.reward is not None:
+                position = self.root.find(("trial", "states", entry.go)).key_position("reward")
+                self.diagnostics.error(
+                    208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset returns none.",
+                    "Give it in a rule or in 'each'.",
+                )  # fmt: skip
+            guard = self.optional(entry.if_, (*here, "if"), TRUTH)
+            entries.append(spec.GuardedName(guard, entry.go, self.root.find(here).position))
+        if entries and self.document.trial.start[-1].if_ is not None:
+            position = self.root.find(path).position
+            self.diagnostics.error(
+                209,
+                position,
+                "The last entry of 'start' has a condition: no state may be left.",
+                "Add one without.",
+            )
+        if not entries:
+            self.diagnostics.error(209, self.root.find(path).position, "'start' names no state.", "Name one.")
+        return tuple(entries)
+
+    def states(self) -> dict[str, spec.StateSpec]:
+        """Return all states, in file order."""
+        found = {}
+        for name, state in self.document.trial.states.items():
+            path = ("trial", "states", name)
+            say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
+            found[name] = spec.StateSpec(
+                name=name,
+                entry=self.effects(state, path),
+                say=tuple(line for text in say for line in text.splitlines()),
+                show=tuple(self._shown(place, glyph, (*path, "show", place)) for place, glyph in state.show.items()),
+                close=tuple(self._door(door, (*path, "close", number)) for number, door in enumerate(state.close)),
+                freeze=state.freeze,
+                each=self.effects(state.each, (*path, "each")),
+                rules=self.rules(state.rules, (*path, "rules")),
+                position=self.root.find(path[:-1]).key_position(name),
+            )
+        return found
+
+    def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
+        key = self.root.find(path[:-1])
+        position = key.key_position(str(path[-1]))
+        if place not in self.names.places and place not in self.names.variables:
+            known = [*self.names.places, *self._place_variables()]
+            hint = did_you_mean(place, known).strip() or f"Known: {', '.join(known)}."
+            self.diagnostics.error(201, position, f"There is no zone or solid '{place}' to show.", hint)
+            shown = spec.Place(place)
+        else:
+            shown = self.place(place, path)
+        if len(glyph) == 1:
+            return shown, spec.Place(glyph)
+        self.names.used.add(glyph)
+        if glyph not in self.names.variables:
+            self.unknown("variable with a glyph", glyph, self.names.variables, path)
+        for value in [v for draw in self.document.draw.values() for v in draw.of.get(glyph, [])]:
+            if len(str(value)) != 1:
+                self.diagnostics.error(
+                    210,
+                    self.root.find(path).position,
+                    f"'{glyph}' can hold '{value}', which is no glyph.",
+                    "Use one character.",
+                )
+        return shown, spec.Place(glyph, variable=True)
+
+    def _door(self, name: str, path: Sequence[str | int]) -> spec.Place:
+        arena, position = self.names.arena, self.root.find(path).position
+        self.names.used.add(name)
+        if name in self.names.variables:
+            held = [
+                str(v)
+                for draw in self.document.draw.values()
+                for v in draw.of.get(name, [])
+                if runtime_value(v) is not None
+            ]
+            for value in held:
+                if not set(arena.members(value)) <= set(arena.doors):
+                    self.diagnostics.error(
+                        211, position, f"'{name}' can hold '{value}', which is no door.", "Name doors only."
+                    )
+            return spec.Place(name, variable=True)
+        if not set(arena.members(name)) <= set(arena.doors):
+            self.unknown("door", name, [*arena.doors, *self._place_variables()], path)
+        return spec.Place(name)
+
+    def effects(self, effects: doc.Effects | None, path: Sequence[str | int], *, it: bool = False) -> spec.EffectsSpec:
+        """Resolve effects; ``it`` says whether the name ``it`` has a meaning in them."""
+        if effects is None:
+            return spec.EffectsSpec()
+        return spec.EffectsSpec(
+            set=self._assignments(effects.set, (*path, "set"), it, adding=False),
+            add=self._assignments(effects.add, (*path, "add"), it, adding=True),
+            count=tuple(effects.count),
+            reward=self.optional(effects.reward, (*path, "reward"), NUMBER, it=it),
+            place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
+        )
+
+    def _target(self, name: str, path: Sequence[str | int], it: bool) -> spec.Place:
+        if name == "it" and it:
+            return spec.Place("it", variable=True)
+        return self.place(name, path, solid=False)
+
+    def _assignments(
+        self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, adding: bool
+    ) -> tuple[spec.Assignment, ...]:
+        found = []
+        for name, value in entries.items():
+            here = (*path, name)
+            position = self.root.find(path).key_position(name)
+            if name not in self.document.vars:
+                what = "is a column of a draw" if name in self.names.variables else "is not declared"
+                hint = did_you_mean(name, self.document.vars).strip() or f"Add 'vars: {{{name}: 0}}'."
+                self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
+                continue
+            kind = self.names.variables[name]
+            if adding and kind.kind != "set":
+                self.diagnostics.error(
+                    212, position, f"'add' needs a set, but '{name}' is none.", f"Declare '{name}: []'."
+                )
+                continue
+            want = kind if not adding else Type("name", kind.domains) if kind.domains else NUMBER
+            if adding and "any" in kind.domains:
+                tree = self.expression(value, here, None, it=it)
+            else:
+                tree = self.expression(value, here, want, it=it)
+            if tree is not None:
+                found.append(spec.Assignment(name, tree))
+        return tuple(found)
+
+    def rules(
+        self, rules: Sequence[doc.Rule], path: Sequence[str | int], *, watch: bool = False
+    ) -> tuple[spec.RuleSpec, ...]:
+        """Resolve rules; those of ``watch`` may neither move the trial nor keep time."""
+        return tuple(
+            built
+            for number, rule in enumerate(rules)
+            if (built := self._rule(rule, (*path, number), watch)) is not None
+        )
+
+    def _rule(self, rule: doc.Rule, path: Sequence[str | int], watch: bool) -> spec.RuleSpec | None:
+        position = self.root.find(path).position
+        given = [key for key in ("enter", "press", "after", "act") if getattr(rule, key) is not None]
+        if len(given) != 1:
+            sentence = f"A rule has exactly one trigger (enter, press, after, act); this one has {len(given)}."
+            self.diagnostics.error(213, position, sentence, "Split it." if given else "Add one.")
+            return None
+        trigger = given[0]
+        if rule.go is not None and rule.end is not None:
+            self.diagnostics.error(214, position, "A rule has either 'go' or 'end', not both.", "Remove one.")
+        for key in ("go", "end") if watch else ():
+            if getattr(rule, key) is not None:
+                place = self.root.find(path).key_position(key)
+                self.diagnostics.error(
+                    215,
+                    place,
+                    f"A watch rule never moves the trial: '{key}' is not allowed.",
+                    "Use 'finish'.",
+                )
+        if watch and trigger == "after":
+            self.diagnostics.error(
+                215, position, "A watch rule has no clock: 'after' is not allowed.", "Use a rule of a state."
+            )
+        if rule.go is not None and rule.go not in self.names.states:
+            self.unknown("state", rule.go, self.names.states, (*path, "go"))
+        it = trigger in ("enter", "press")
+        target = None
+        if it:
+            target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
+        after = self.optional(rule.after, (*path, "after"), NUMBER)
+        return spec.RuleSpec(
+            trigger=trigger,
+            target=target,
+            after=after,
+            action=ACTIONS.index(rule.act) if rule.act is not None else None,
+            guard=self.optional(rule.if_, (*path, "if"), TRUTH, it=it),
+            p=self.optional(rule.p, (*path, "p"), NUMBER, it=it),
+            effects=self.effects(rule, path, it=it),
+            go=rule.go,
+            end=rule.end,
+            position=position,
+            text=f"{trigger} {getattr(rule, trigger)}",
+        )
+
+    def finish(self) -> tuple[spec.GuardedName, ...]:
+        """Return the end conditions."""
+        path = ("trial", "finish")
+        return tuple(
+            spec.GuardedName(
+                self.optional(entry.if_, (*path, number, "if"), TRUTH),
+                entry.end,
+                self.root.find((*path, number)).position,
+            )
+            for number, entry in enumerate(self.document.trial.finish)
+        )
