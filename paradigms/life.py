@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
@@ -14,6 +14,7 @@ from cheesebench.interfaces import (
     RUNNING,
     TERMINATED,
     TRUNCATED,
+    Scene,
     TaskEvent,
     TrialResult,
     Value,
@@ -23,6 +24,7 @@ from cheesebench.paradigms.draws import DrawSequence
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, read_place
 from cheesebench.paradigms.scenes import Look
 from cheesebench.paradigms.streams import Stream
+from cheesebench.paradigms.tables import Tables
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.specification import BlockSpec
@@ -284,6 +286,28 @@ class ArenaLife:
         for group, member_at in self._geometry.member_at.items():
             if member_at[cell] is not None:
                 self.occupied[group] = member_at[cell]
+
+    # -- what authors' tools read
+
+    @property
+    def pose(self) -> int:
+        """Where the subject stands and looks, as an index into the tables (see ``tables.Geometry``)."""
+        return self._pose
+
+    @property
+    def tables(self) -> Tables:
+        """The movement tables of this moment: with the doors and the freeze of the current state."""
+        return self._look.tables
+
+    @property
+    def events(self) -> Sequence[TaskEvent]:
+        """The rules that have fired in this trial, in order."""
+        return self._events
+
+    def scene_of(self, state: str) -> Scene:
+        """Return what a state would show with the variables of this moment; nothing happens."""
+        wanted = self._program.states[state]
+        return self._gallery.look(wanted.read_look(self)).scene
 
     # -- what the fast path reads
 

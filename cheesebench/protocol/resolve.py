@@ -68,6 +68,7 @@ def resolve(
             if (tree := builder.expression(text, ("measures", name))) is not None
         },
         outcomes=tuple(outcomes(document)),
+        test_positions=tuple(root.find(("tests", number)).position for number in range(len(document.tests))),
     )
     evidence.check()
     return None if diagnostics.errors else (specification, names)

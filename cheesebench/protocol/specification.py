@@ -178,6 +178,8 @@ class Specification:
     measures: Mapping[str, Expression]
     outcomes: tuple[str, ...]
     warnings: tuple[Diagnostic, ...] = ()
+    test_positions: tuple[Position, ...] = ()
+    """Where each of ``document.tests`` stands."""
 
     @property
     def name(self) -> str:
