@@ -65,7 +65,7 @@ def shortest_path(geometry: Geometry, tables: Tables, pose: int, goal: Destinati
         here = queue.popleft()
         for index in range(here, here + 3):
             if arrives(geometry, tables, index, goal):
-                return _actions_to(here, came_by) + [index & 3]
+                return [*_actions_to(here, came_by), index & 3]
             there = tables.moves[index]
             if there not in came_by:
                 came_by[there] = index

@@ -1,0 +1,135 @@
+"""Shortest paths: as few actions as possible, the last one the event; and none where there is no way."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_RIGHT
+from cheesebench.paradigms.navigation import arrives, destination, is_frozen, shortest_path
+from cheesebench.paradigms.tables import Geometry
+from cheesebench.protocol import Arena, Catalogue
+
+FILE = """
+version: 1
+paradigm: rooms
+arena:
+  headings: {headings}
+  map: |
+    #########
+    #AA..D.B#
+    #A...#..#
+    #..S.L..#
+    #########
+  legend: {{A: west, B: east, S: start, D: {{door: gate}}, L: {{solid: lever, glyph: "L"}}}}
+  groups: {{side: [west, east]}}
+start: {{at: start, face: N}}
+trial:
+  limit: 50
+  start: run
+  states:
+    run: {{rules: [{{enter: side, end: arrived}}, {{press: lever, end: pressed}}]}}
+schedule: {{main: {{trials: 1}}}}
+"""
+
+
+def geometry_of(headings: int = 8) -> Geometry:
+    specification, found = Catalogue().examine_text(FILE.format(headings=headings))
+    assert specification is not None, found
+    return Geometry(specification.arena, ())
+
+
+def pose_at(geometry: Geometry, column: int, row: int, heading: str = "N") -> int:
+    return geometry.pose(geometry.arena.cells.index((column, row)), HEADINGS.index(heading))
+
+
+def walk(geometry: Geometry, arena: Arena, pose: int, name: str, closed: tuple[str, ...] = ()) -> str | None:
+    """Return the letters of the path, after checking that its last action, and no other, is the event."""
+    tables, goal = geometry.tables(frozenset(closed), False), destination(arena, [name])
+    path = shortest_path(geometry, tables, pose, goal)
+    if path is None:
+        return None
+    events = []
+    for action in path:
+        events.append(arrives(geometry, tables, pose + action, goal))
+        pose = tables.moves[pose + action]
+    assert events == [False] * (len(path) - 1) + [True]
+    return "".join("FLRS"[action] for action in path)
+
+
+@pytest.mark.parametrize(
+    ("headings", "name", "letters"),
+    [
+        (8, "west", "FLF"),  # as short as LFF, and FORWARD is tried first
+        (4, "west", "FFLF"),
+        (8, "lever", "RRFF"),
+        (4, "lever", "RFF"),
+        (8, "wall", "FFF"),
+        (8, "gate", "RFF"),
+    ],
+)
+def test_a_path_ends_with_the_event(headings: int, name: str, letters: str) -> None:
+    geometry = geometry_of(headings)
+    assert walk(geometry, geometry.arena, pose_at(geometry, 3, 3), name) == letters
+
+
+def test_the_nearest_member_of_a_group_is_taken() -> None:
+    geometry = geometry_of()
+    assert walk(geometry, geometry.arena, pose_at(geometry, 6, 1, "E"), "side") == "F"
+    assert walk(geometry, geometry.arena, pose_at(geometry, 3, 1, "W"), "side") == "F"
+
+
+def test_a_zone_is_left_to_be_entered_again() -> None:
+    geometry = geometry_of()
+    path = walk(geometry, geometry.arena, pose_at(geometry, 2, 1, "E"), "west")
+    assert path is not None
+    assert path.count("F") == 2
+
+
+def test_a_closed_door_leaves_no_way() -> None:
+    geometry = geometry_of()
+    start = pose_at(geometry, 3, 3)
+    assert walk(geometry, geometry.arena, start, "east") is not None
+    assert walk(geometry, geometry.arena, start, "east", closed=("gate",)) is None
+
+
+def test_nothing_is_reached_or_pressed_in_a_frozen_state() -> None:
+    geometry = geometry_of()
+    tables = geometry.tables(frozenset(), True)
+    pose = pose_at(geometry, 4, 3, "E")
+    lever = destination(geometry.arena, ["lever"])
+    assert is_frozen(tables, pose)
+    assert not arrives(geometry, tables, pose + FORWARD, lever)
+    assert shortest_path(geometry, tables, pose, lever) is None
+    free = geometry.tables(frozenset(), False)
+    assert not is_frozen(free, pose)
+    assert arrives(geometry, free, pose + FORWARD, lever)
+    assert not arrives(geometry, free, pose + ROTATE_RIGHT, lever)
+
+
+def test_paths_are_as_short_as_an_exhaustive_search_says() -> None:
+    geometry = geometry_of()
+    tables = geometry.tables(frozenset(), False)
+    goal = destination(geometry.arena, ["east"])
+    for number in range(geometry.poses):
+        start = number * 4
+        path = shortest_path(geometry, tables, start, goal)
+        assert path is not None
+        assert len(path) == _fewest(geometry, start)
+
+
+def _fewest(geometry: Geometry, start: int) -> int:
+    """The number of actions to the first entry, counted layer by layer over (pose, entered) pairs."""
+    tables = geometry.tables(frozenset(), False)
+    east = set(geometry.arena.zones["east"])
+    queue, seen = deque([(start, 0)]), {start}
+    while True:
+        pose, count = queue.popleft()
+        for action in range(4):
+            new = tables.moves[pose + action]
+            if geometry.cell(new) in east and geometry.cell(pose) not in east:
+                return count + 1
+            if new not in seen:
+                seen.add(new)
+                queue.append((new, count + 1))
