@@ -1,0 +1,109 @@
+"""Everything that is asked of every shipped protocol; a new file is tested the moment it is there."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from cheesebench.interfaces import RUNNING
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.author_tests import run_tests
+from cheesebench.paradigms.environment import environment_class
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+
+#: Trials of a life that are played at random, and most steps of each.
+TRIALS, STEPS = 12, 400
+
+_catalogue = Catalogue(installed_plugins().protocol_directories)
+every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
+every_view = pytest.mark.parametrize("view", list(installed_plugins().views))
+
+
+def specification_of(name: str) -> Specification:
+    """Load it in the test, so that a broken file fails its own tests and no others."""
+    return _catalogue.load(_catalogue.files[name])
+
+
+@cache
+def paradigm_of(name: str) -> ArenaParadigm:
+    return ArenaParadigm(specification_of(name))
+
+
+def random_life(name: str, view: str, seed: int) -> list[object]:
+    """Live some trials with random actions; return all that happened."""
+    chance = random.Random(seed)
+    life = ArenaLife(paradigm_of(name).program, installed_plugins().view(view), seed, subject=1)
+    lived: list[object] = []
+    for _ in range(TRIALS):
+        if (observation := life.begin_trial()) is None:
+            break
+        lived.append(observation)
+        for _ in range(STEPS):
+            step = life.step(chance.randrange(4))
+            lived.append(step)
+            if step[2] != RUNNING:
+                lived.append(life.result())
+                break
+        else:
+            break  # a long trial; it need not be played to its end
+    return lived
+
+
+def test_there_are_protocols() -> None:
+    assert "t_maze" in _catalogue.files
+
+
+@every_protocol
+def test_its_own_tests_pass(name: str) -> None:
+    reports = run_tests(paradigm_of(name), installed_plugins().view("ascii_2d"))
+    assert reports, f"{name} has no 'tests:' of its own"
+    failed = [str(report) for report in reports if not report.passed]
+    assert not failed, "\n".join(failed)
+
+
+@every_protocol
+@every_view
+def test_gymnasium_accepts_it(name: str, view: str) -> None:
+    environment = environment_class(specification_of(name))(view=view, render_mode="ansi")
+    check_env(environment, skip_render_check=True)
+    environment.close()
+
+
+@every_protocol
+def test_gymnasium_makes_it(name: str) -> None:
+    camel = "".join(part[:1].upper() + part[1:] for part in name.replace(".", "_").split("_"))
+    environment = gymnasium.make(f"cheesebench/{camel}-v1")
+    observation, _ = environment.reset(seed=3)
+    assert environment.observation_space.contains(observation)
+    environment.close()
+
+
+@every_protocol
+@every_view
+def test_equal_seeds_give_equal_lives(name: str, view: str) -> None:
+    life = random_life(name, view, seed=5)
+    assert len(life) > STEPS / 4
+    assert life == random_life(name, view, seed=5)
+
+
+@every_protocol
+@every_view
+def test_every_observation_is_in_the_space(name: str, view: str) -> None:
+    environment = environment_class(specification_of(name))(view=view)
+    space = environment.observation_space
+    environment.action_space.seed(11)
+    observation, _ = environment.reset(seed=11)
+    assert space.contains(observation)
+    for _ in range(TRIALS * STEPS):
+        observation, _, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        assert space.contains(observation), observation
+        if terminated or truncated:
+            observation, _ = environment.reset()
+            assert space.contains(observation), observation
+    environment.close()
