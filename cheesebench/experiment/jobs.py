@@ -84,9 +84,10 @@ class Workplace:
                     log.write_trial(record, events)
                     trials += 1
                     finished(record)
-            except RunLogError:
+            except (RunLogError, Stopped):
                 raise
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
+                # BaseException, because sys.exit() and pytest.fail() are no reason to end the worker either.
                 log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
                 log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}")
                 return False

@@ -137,7 +137,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         if mode != "ro":
             # A finished transaction survives the death of any process; only a power cut can take the last.
             connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA schema_version").fetchone()
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
         raise
@@ -158,6 +158,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
             memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             with closing(connect(copy)) as source:
                 source.backup(memory)
+            memory.execute("PRAGMA query_only = ON")
             return memory
 
 

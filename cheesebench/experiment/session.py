@@ -233,9 +233,10 @@ class RunSession:
                 # An observer looks on; the run does not depend on it.
                 self._observed = False
                 text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
-                self._log.note("error", text, cell.plan, subject)
+                with contextlib.suppress(RunLogError):
+                    self._log.note("error", text, cell.plan, subject)
         if report.error:
-            raise RunLogError(report.error)
+            self._fail(cell, RunLogError(report.error))
 
     def _finish(self, cell: _Cell) -> None:
         try:

@@ -158,6 +158,9 @@ class WorkerThread:
                 return
             except RunLogError as problem:
                 error = str(problem)
+            except Exception as problem:
+                # A bug of ours: whoever waits for this subject must hear of it.
+                error = f"{type(problem).__name__}: {problem}"
             tell(report, Report(trials=trials, ended=True, complete=complete, error=error))
             tell(ended.set)
 

@@ -1,0 +1,51 @@
+"""A real plugin with a real life in it: see stranger/stranger.py."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cheesebench.plugin_manager import PluginManager
+
+STRANGER = Path(__file__).parent / "stranger"
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of the plugin, which is installed as long as the test lasts."""
+    monkeypatch.syspath_prepend(STRANGER)
+    return importlib.import_module("stranger")
+
+
+@pytest.fixture
+def plugins(stranger: ModuleType) -> PluginManager:
+    """A plugin manager that knows the stranger."""
+    manager = PluginManager()
+    assert manager.failures == {}
+    return manager
+
+
+@pytest.fixture
+def command(stranger: ModuleType) -> Callable[..., list[str]]:
+    """The command line of a process that runs the stranger's ``main`` with these arguments."""
+
+    def arguments(*given: object) -> list[str]:
+        return [sys.executable, str(STRANGER / "stranger.py"), *map(str, given)]
+
+    return arguments
+
+
+@pytest.fixture
+def environment() -> Callable[..., dict[str, str]]:
+    """The environment for such a process, with changes."""
+
+    def changed(**changes: str) -> dict[str, str]:
+        return {**os.environ, **changes}
+
+    return changed

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import math
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import FILE_NAME, locate
+from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
+from cheesebench.interfaces import TaskEvent
+
+EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
+
+
+@pytest.fixture
+def log(stranger: ModuleType, tmp_path: Path) -> Iterator[RunLog]:
+    cells = stranger.cells(["walker", "moody"], subjects=2)
+    with RunLog.create(tmp_path / "results", "r1", cells.items(), options={"seed": 1, "design": "cohort"}) as log:
+        yield log
+
+
+def record(plan: CellPlan, subject: int, trial: int, **changes: object) -> TrialRecord:
+    values: dict[str, object] = {
+        "block": "b",
+        "session": 1,
+        "outcome": "found",
+        "success": True,
+        "reward": 0.1 + 0.2,
+        "steps": 3,
+        "actions": "F.S",
+        "counters": {"z": 1, "a": 0},
+        "measures": {"speed": 1 / 3, "n": 2, "none": None, "yes": True, "seen": ["ä", "b"], "endless": math.inf},
+        "variables": {"side": "west"},
+    }
+    key = {"model": plan.model, "protocol": plan.protocol, "view": plan.view, "subject": subject, "trial": trial}
+    return TrialRecord(**{**values, **key, **changes})  # type: ignore[arg-type]
+
+
+def test_what_was_written_is_read_back_exactly(log: RunLog) -> None:
+    plan = log.plans()[0]
+    written = [
+        record(plan, 0, 0),
+        record(plan, 0, 1, success=False, outcome="timeout", compared=False),
+        record(plan, 1, 0, success=None),
+    ]
+    for trial in written:
+        log.write_trial(trial, EVENTS if trial.trial == 0 else ())
+    assert log.trials(plan) == written
+    assert log.trials(plan, 1) == written[2:]
+    assert list(log.trials(plan)[0].counters) == ["z", "a"]  # the protocol's order
+    assert log.events(written[0]) == EVENTS
+    assert log.events(written[1]) == ()
+    with RunLog.open_read_only(log.directory) as reader:
+        assert reader.trials() == written
+        assert reader.plans() == log.plans()
+        assert reader.manifest == log.manifest
+
+
+def test_plans_keep_their_order_and_everything_in_them(log: RunLog, stranger: ModuleType) -> None:
+    assert log.plans() == list(stranger.cells(["walker", "moody"], subjects=2))
+    assert log.manifest["format"] == FORMAT
+    assert log.manifest["options"] == {"seed": 1, "design": "cohort"}
+    assert log.run_id == "r1"
+
+
+def test_the_dump_does_not_depend_on_the_order_of_writing(stranger: ModuleType, tmp_path: Path) -> None:
+    cells = stranger.cells(["walker", "moody"], subjects=2)
+    trials = [record(plan, subject, trial) for plan in cells for subject in range(2) for trial in range(5)]
+    dumps = []
+    for run_id in ("ordered", "shuffled"):
+        with RunLog.create(tmp_path, run_id, cells.items(), options={}) as log:
+            for trial in trials:
+                log.write_trial(trial, EVENTS)
+            dumps.append(list(log.dump()))
+        random.Random(0).shuffle(trials)
+    assert dumps[0] == dumps[1]
+    assert len(dumps[0]) == len(trials)
+
+
+def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> None:
+    plan = log.plans()[0]
+    log.write_trial(record(plan, 1, 4), EVENTS)
+    log.write_trial(record(plan, 1, 4), EVENTS)  # the same again is no news
+    with pytest.raises(RunLogError, match=r"trial 4 of subject 1 .* outcome was 'found' and is now 'timeout'"):
+        log.write_trial(record(plan, 1, 4, outcome="timeout"), EVENTS)
+    with pytest.raises(RunLogError, match="other rules fired"):
+        log.write_trial(record(plan, 1, 4), EVENTS[:1])
+    assert log.trials(plan) == [record(plan, 1, 4)]
+    assert log.events(record(plan, 1, 4)) == EVENTS
+
+
+def test_missing_trials_are_filled_up_and_replaced(log: RunLog) -> None:
+    plan = log.plans()[0]
+    log.write_trial(record(plan, 0, 0), EVENTS)
+    assert log.write_missing(plan, 0, "the cause") == 1
+    assert [(r.trial, r.missing, r.success) for r in log.trials(plan)] == [
+        (0, "", True),
+        *((trial, "infrastructure", None) for trial in range(1, plan.trials)),
+    ]
+    assert [(entry.kind, entry.text, entry.subject) for entry in log.journal(plan)] == [("error", "the cause", 0)]
+    log.write_trial(record(plan, 0, 1), EVENTS)
+    log.write_life(plan, 0, 2)
+    # The life was over after two trials: those that were thought to be missing never existed.
+    assert log.trials(plan) == [record(plan, 0, 0), record(plan, 0, 1)]
+    assert log.lives(plan) == {0: 2}
+
+
+def test_cells_can_be_added(log: RunLog, stranger: ModuleType) -> None:
+    before = log.plans()
+    more = stranger.cells(["walker"], names=["corridor", "hall"])
+    log.add_cells(more.items())
+    assert [plan.key for plan in log.plans()] == [*(plan.key for plan in before), ("walker", "hall", "ascii_2d")]
+    assert set(log.manifest["protocols"]) == {"corridor", "hall"}
+
+
+def test_an_existing_run_is_left_alone(log: RunLog) -> None:
+    with pytest.raises(RunLogError, match=r"'r1' already exists in .*; --resume r1 to continue it, or choose another"):
+        RunLog.create(log.directory.parent, "r1", [], options={})
+    assert len(log.plans()) == 2
+
+
+def test_results_cannot_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    for place in (tmp_path / "results", tmp_path / "results" / "deeper"):
+        with pytest.raises(RunLogError, match=r"(not a directory|Not a directory).* [Cc]hoose another place"):
+            RunLog.create(place, "r1", [], options={})
+
+
+def test_a_run_that_is_not_there_is_answered_with_the_nearest(log: RunLog) -> None:
+    results = log.directory.parent
+    assert locate(results, "r1") == locate(results, str(log.directory)) == locate(results, str(log.path)) == log.path
+    with pytest.raises(RunLogError, match=r"There is no run 'r11' in .* Did you mean 'r1'\?"):
+        locate(results, "r11")
+    with pytest.raises(RunLogError, match=r"There is no run 'r1' in .* holds no runs"):
+        locate(results / "nowhere", "r1")
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[100:] = random.Random(0).randbytes(len(content) - 100)
+    path.write_bytes(content)
+
+
+def text(path: Path) -> None:
+    path.write_text("this is no database, but it is long enough to be looked at. " * 100)
+
+
+def other_database(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE something (x)")
+
+
+def newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (damaged, "no run log, or a damaged one"),
+        (text, "no run log, or a damaged one"),
+        (other_database, "is an SQLite file but no run log"),
+        (newer, f"newer CheeseBench \\(format {FORMAT + 1}; .* Upgrade"),
+        (Path.unlink, "There is no run log"),
+    ],
+)
+@pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
+def test_a_file_that_is_no_run_log_is_said_to_be_none(log: RunLog, harm: object, message: str, opened: object) -> None:
+    log.close()
+    assert callable(harm)
+    assert callable(opened)
+    harm(log.path)
+    with pytest.raises(RunLogError, match=message):
+        opened(log.directory)
+
+
+def test_a_full_disk_keeps_what_was_finished(log: RunLog) -> None:
+    plan = log.plans()[0]
+    pages = log._connection.execute("PRAGMA page_count").fetchone()[0]
+    log._connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+    written = []
+    with pytest.raises(RunLogError, match=r"the disk is full. Make room, then continue with --resume r1"):  # noqa: PT012
+        for trial in range(1000):
+            log.write_trial(record(plan, 0, trial), EVENTS)
+            written.append(trial)
+    assert written
+    log._connection.execute(f"PRAGMA max_page_count = {pages + 1000}")
+    log.write_trial(record(plan, 0, len(written)), EVENTS)
+    assert [r.trial for r in log.trials(plan)] == [*written, len(written)]
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A directory of one's own, for a test that is not root while it lasts (root may write everywhere)."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("no users here")
+    with tempfile.TemporaryDirectory() as directory:
+        user = os.geteuid()
+        if user == 0:
+            os.chown(directory, 65534, -1)
+            os.seteuid(65534)
+        try:
+            yield Path(directory)
+        finally:
+            os.seteuid(user)
+
+
+def test_a_directory_that_cannot_be_written(unprivileged: Path) -> None:
+    unprivileged.chmod(0o555)
+    with pytest.raises(RunLogError, match=r"No run can be written to .*Permission denied.* Make it writable"):
+        RunLog.create(unprivileged, "r1", [], options={})
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_run_in_a_read_only_directory_can_be_read(
+    stranger: ModuleType, unprivileged: Path, interrupted: bool
+) -> None:
+    cells = stranger.cells(["walker"])
+    log = RunLog.create(unprivileged, "r1", cells.items(), options={})
+    plan = next(iter(cells))
+    log.write_trial(record(plan, 0, 0), EVENTS)
+    if interrupted:
+        # What a killed process leaves behind: all is in the journal file, and its index may be gone.
+        left = {path.name: path.read_bytes() for path in log.directory.iterdir()}
+        log.close()
+        for name, content in left.items():
+            if not name.endswith("-shm"):
+                (log.directory / name).write_bytes(content)
+        assert (log.directory / f"{FILE_NAME}-wal").stat().st_size > 0
+    log.close()
+    for path in (*log.directory.iterdir(), log.directory):
+        path.chmod(0o555)
+    try:
+        with RunLog.open_read_only(log.directory) as reader:
+            assert reader.trials() == [record(plan, 0, 0)]
+            with pytest.raises(RunLogError, match="--resume r1"):
+                reader.note("error", "cannot be written")
+    finally:
+        log.directory.chmod(0o755)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import TrialRecord
+from cheesebench.interfaces import TaskEvent
+with RunLog.open(Path(sys.argv[1])) as log:
+    for trial in range(300):
+        key = dict(model="m", protocol="p", view="v", subject=int(sys.argv[2]), trial=trial)
+        log.write_trial(TrialRecord(**key, outcome="found"), [TaskEvent(1, "s", "e", "f:1")])
+"""
+
+
+def test_several_processes_write_one_log(log: RunLog) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(log.path), str(subject)]) for subject in (0, 1, 1)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert [(r.subject, r.trial) for r in log.trials()] == [(s, t) for s in (0, 1) for t in range(300)]
+    assert all(len(log.events(r)) == 1 for r in log.trials())

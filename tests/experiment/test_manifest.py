@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.manifest import check_run_id, describe_run, git_state, new_run_id
+
+
+def test_new_run_ids_differ_and_are_valid() -> None:
+    ids = {check_run_id(new_run_id()) for _ in range(20)}
+    assert len(ids) > 1
+
+
+@pytest.mark.parametrize("run_id", ["", ".hidden", "../up", "a/b", "a\\b", "a b", "é", "x" * 101, "a\n", "-x"])
+def test_a_run_id_must_be_able_to_name_a_directory(run_id: str) -> None:
+    with pytest.raises(OptionError, match=r"--cheese-run-id .* cannot name a run"):
+        check_run_id(run_id)
+
+
+def test_the_manifest_is_json_and_holds_no_environment(stranger: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHEESE_TEST_API_KEY", "sk-very-secret")
+    specification = stranger.corridor()
+    manifest = describe_run("r1", [specification], {"seed": 5})
+    assert json.loads(json.dumps(manifest)) == manifest
+    assert manifest["options"] == {"seed": 5}
+    assert manifest["protocols"]["corridor"]["sha256"] == specification.sha256
+    assert manifest["protocols"]["corridor"]["text"] == specification.text
+    assert {"python", "cheesebench", "gymnasium", "numpy", "scipy", "platform"} <= set(manifest["versions"])
+    assert "sk-very-secret" not in json.dumps(manifest)
+
+
+def test_git_tells_revision_and_changes(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org")
+        subprocess.run(("git", *identity, *arguments), cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    assert git_state(tmp_path) is None  # no commit yet
+    (tmp_path / "file").write_text("1")
+    git("add", "file")
+    git("commit", "-m", "one")
+    clean = git_state(tmp_path)
+    assert clean is not None
+    assert len(clean["revision"]) == 40
+    assert clean["dirty"] is False
+    (tmp_path / "file").write_text("2")
+    assert git_state(tmp_path) == {**clean, "dirty": True}
+
+
+def test_no_repository_and_no_git_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert git_state(tmp_path) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_state(tmp_path) is None

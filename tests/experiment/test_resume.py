@@ -1,0 +1,175 @@
+"""Runs that are killed, interrupted and continued: real processes, real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.resume import check_resumable
+from cheesebench.experiment.session import RunSession
+from cheesebench.plugin_manager import PluginManager
+
+#: Seconds after which a test gives up waiting for another process.
+PATIENCE = 60
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def finished_trials(directory: Path) -> int:
+    if not (directory / "run.sqlite").exists():
+        return 0
+    try:
+        with RunLog.open_read_only(directory) as log:
+            return len(log.trials())
+    except RunLogError:
+        return 0  # being created at this moment
+
+
+def children(process: int) -> set[int]:
+    """Return the processes that ``process`` has started."""
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return {int(child) for path in found for child in path.read_text().split()}
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def interrupted(arguments: list[str], directory: Path, sent: signal.Signals) -> tuple[int, set[int], int]:
+    """Send a signal to a run once some trials are finished; return exit code, its workers, and trials left."""
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: finished_trials(directory) >= 4)
+    workers = children(process.pid) if sys.platform == "linux" else set()
+    process.send_signal(sent)
+    code = process.wait(PATIENCE)
+    until(lambda: not any(map(alive, workers)))
+    return code, workers, finished_trials(directory)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("processes", [0, 2])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_loses_nothing_and_is_continued_as_if_nothing_had_happened(
+    command: Callable[..., list[str]], stranger: ModuleType, tmp_path: Path, processes: int, sent: signal.Signals
+) -> None:
+    subjects, names = 4, "corridor,hall"
+    cells = stranger.cells(["slow"], subjects, names.split(","))
+    with RunLog.create(tmp_path, "whole", cells.items(), options={"seed": 1}) as log:
+        expected = stranger.run(log, cells, processes=8)
+
+    arguments = command(tmp_path, "killed", "slow", subjects, processes, names)
+    code, workers, left = interrupted(arguments, tmp_path / "killed", sent)
+    # Python ends itself by the signal after a KeyboardInterrupt that nobody caught.
+    assert code == -sent
+    assert len(workers) >= processes or sys.platform != "linux"
+    assert 4 <= left < len(expected)
+    with RunLog.open_read_only(tmp_path / "killed") as log:
+        assert set(log.dump()) < set(expected)
+        assert not any(record.missing for record in log.trials())
+
+    continued = subprocess.run(arguments, capture_output=True, encoding="utf-8", check=True)
+    assert continued.stdout.splitlines() == expected
+
+
+def test_a_life_that_failed_is_lived_again(stranger: ModuleType, plugins: PluginManager, tmp_path: Path) -> None:
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "whole", cells.items(), options={"seed": 1}) as log:
+        expected = stranger.run(log, cells, processes=0)
+        first = log.trials(plan, 1)[0]
+        events = log.events(first)
+        rest = [(record, log.events(record)) for record in log.trials(plan, 0)]
+    with RunLog.create(tmp_path, "failed", cells.items(), options={"seed": 1}) as log:
+        log.write_trial(first, events)
+        log.write_missing(plan, 1, "the network was down")
+        log.write_missing(plan, 2, "the network was down")
+        for record, fired in rest:
+            log.write_trial(record, fired)
+        log.write_life(plan, 0, len(rest))
+        with RunSession(log, plugins, cells, seed=1, processes=1) as session:
+            while not session.wait(plan, PATIENCE):
+                pass
+        assert list(log.dump()) == expected
+        assert log.journal(plan, "started")[0].text == "2 of 3 subjects to run"
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_life_that_comes_out_differently_is_an_error(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path, processes: int
+) -> None:
+    cells = stranger.cells(["moody"], subjects=1)
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        stranger.run(log, cells, processes=0)
+        recorded = list(log.dump())
+        log._connection.execute("DELETE FROM lives")  # as if it had been killed before its end
+        message = r"cannot be continued: trial 0 of subject 0 .* came out differently"
+        with (
+            RunSession(log, plugins, cells, seed=1, processes=processes) as session,
+            pytest.raises(RunLogError, match=message),
+        ):
+            session.wait(plan, PATIENCE)
+        assert "came out differently" in log.journal(plan, "error")[0].text
+        assert list(log.dump()) == recorded
+
+
+def test_closing_stops_at_once_and_waits_for_nobody(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["slow"], subjects=1000)
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        session = RunSession(log, plugins, cells, seed=1, processes=2)
+        session.start()
+        until(lambda: log.trials(plan))
+        session.close()
+        session.close()
+        left = list(log.dump())
+        assert session.progress(plan).done < 1000
+        assert log.journal(kind="closed")[-1].text == "0 of 1 cells are finished"
+        assert list(log.dump()) == left
+        assert not any(record.missing for record in log.trials())
+
+
+def test_only_the_same_run_can_be_continued(stranger: ModuleType, tmp_path: Path) -> None:
+    cells = stranger.cells(["walker"], names=["corridor", "hall"])
+    some = dict(list(cells.items())[:1])
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        check_resumable(log, cells, seed=1)
+        check_resumable(log, some.items(), seed=1)
+        for changed, seed, message in (
+            (cells, 2, "Run 'r1' cannot be continued: the seed was 1 and is now 2. Give the options"),
+            (stranger.cells(["slow"]), 1, "the model 'slow' is not part of it (only walker)"),
+            (stranger.cells(["walker"], names=["attic"]), 1, "the protocol 'attic' is not part of it"),
+            (stranger.cells(["walker"], subjects=5), 1, "number of subjects of corridor was 3 and is now 5"),
+        ):
+            with pytest.raises(RunLogError) as refusal:
+                check_resumable(log, changed, seed)
+            assert message in str(refusal.value)
+        longer = stranger.corridor("corridor", trials=7)
+        plan = plan_cell(longer, "walker", "ascii_2d", find_design("smoke"))
+        with pytest.raises(RunLogError, match=r"the protocol 'corridor' has changed \(was [0-9a-f]{8}, is now"):
+            check_resumable(log, {plan: longer}, 1)
+        corridor = stranger.corridor()
+        plan = plan_cell(corridor, "walker", "ascii_2d", find_design("smoke"))
+        with pytest.raises(RunLogError, match="the design of corridor was cohort and is now smoke; the number of s"):
+            check_resumable(log, {plan: corridor}, 1)

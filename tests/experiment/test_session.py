@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.session import Progress, RunSession
+from cheesebench.experiment.workers import LOG_NAME
+from cheesebench.interfaces import Agent, AgentContext, AgentSpec
+from cheesebench.plugin_manager import PluginManager
+
+NAMES = ["corridor", "hall", "alley"]
+
+
+def finish(session: RunSession, plan: CellPlan) -> None:
+    while not session.wait(plan, 60):
+        pass
+
+
+def errors(log: RunLog, plan: CellPlan) -> list[tuple[int | None, str]]:
+    return sorted((entry.subject, entry.text) for entry in log.journal(plan, "error") if entry.subject is not None)
+
+
+@pytest.fixture
+def expected(stranger: ModuleType, tmp_path: Path) -> list[str]:
+    """The dump of the run that every other way of running it must give too."""
+    cells = stranger.cells(["walker"], names=NAMES)
+    with RunLog.create(tmp_path, "expected", cells.items(), options={"seed": 1}) as log:
+        dump: list[str] = stranger.run(log, cells, processes=0)
+    assert len(dump) > 9
+    return dump
+
+
+@pytest.mark.parametrize("processes", [0, 1, 3, None])
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]])
+def test_processes_and_order_change_nothing(
+    stranger: ModuleType, tmp_path: Path, expected: list[str], processes: int | None, names: list[str]
+) -> None:
+    cells = stranger.cells(["walker"], names=names)
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        assert stranger.run(log, cells, processes=processes) == expected
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "4711"])
+def test_the_hash_seed_changes_nothing(
+    command: Callable[..., list[str]],
+    environment: Callable[..., dict[str, str]],
+    tmp_path: Path,
+    expected: list[str],
+    hash_seed: str,
+) -> None:
+    finished = subprocess.run(
+        command(tmp_path, "r1", "walker", 3, 2, ",".join(NAMES)),
+        env=environment(PYTHONHASHSEED=hash_seed, PYTHONIOENCODING="utf-8"),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert finished.stdout.splitlines() == expected
+
+
+def test_another_seed_is_another_run(stranger: ModuleType, tmp_path: Path, expected: list[str]) -> None:
+    cells = stranger.cells(["walker"], names=NAMES)
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 2}) as log:
+        assert stranger.run(log, cells, seed=2, processes=0) != expected
+
+
+def test_two_sessions_may_run_the_same_cells_at_once(
+    command: Callable[..., list[str]], stranger: ModuleType, tmp_path: Path, expected: list[str]
+) -> None:
+    cells = stranger.cells(["walker"], names=NAMES)
+    RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}).close()
+    runs = [
+        subprocess.Popen(command(tmp_path, "r1", "walker", 3, 1, ",".join(names)), stdout=subprocess.DEVNULL)
+        for names in (NAMES, NAMES[::-1])
+    ]
+    assert [run.wait() for run in runs] == [0, 0]
+    with RunLog.open_read_only(tmp_path / "r1") as log:
+        assert list(log.dump()) == expected
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+@pytest.mark.parametrize(
+    ("model", "trials", "cause"),
+    [
+        ("raiser", 2, "stopped in trial 2: ValueError: no idea what to do (stranger.py:"),
+        ("quitter", 1, "stopped in trial 1: SystemExit: enough (stranger.py:"),
+        ("answers", 0, "stopped in trial 0: The agent 'answers' returned the action 7. Actions are 0 (FORWARD)"),
+    ],
+)
+def test_an_agent_that_fails_is_not_a_model_that_fails(
+    stranger: ModuleType, tmp_path: Path, processes: int, model: str, trials: int, cause: str
+) -> None:
+    cells = stranger.cells([model], subjects=2)
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        stranger.run(log, cells, processes=processes)
+        missing = [["" if trial < trials else "infrastructure" for trial in range(plan.trials)]] * 2
+        assert [[r.missing for r in log.trials(plan, subject)] for subject in (0, 1)] == missing
+        assert all(r.success is None and r.outcome is None for r in log.trials() if r.missing)
+        assert [(s, text[: len(cause)]) for s, text in errors(log, plan)] == [(0, cause), (1, cause)]
+        assert "Traceback" in log.journal(plan, "traceback")[0].text
+        assert log.lives(plan) == {}
+
+
+def test_a_worker_that_dies_takes_only_its_subject_with_it(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["dying", "walker"], subjects=8)
+    plan, other = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=2) as session:
+            session.start()
+            finish(session, plan)
+            finish(session, other)
+            done = session.progress(plan).done
+        whole = log.lives(plan)
+        dead = [subject for subject in range(8) if subject not in whole]
+        assert whole
+        assert dead
+        for subject in dead:
+            assert [r.missing for r in log.trials(plan, subject)] == ["", *["infrastructure"] * (plan.trials - 1)]
+        cause = f"the worker process ended with exit code 3; {LOG_NAME} has what it printed"
+        assert errors(log, plan) == [(subject, cause) for subject in dead]
+        assert done == sum(whole.values()) + len(dead)
+        assert len(log.lives(other)) == 8
+        assert (log.directory / LOG_NAME).read_text().count("dying\n") == len(dead)
+
+
+def test_what_an_agent_prints_does_no_harm(stranger: ModuleType, tmp_path: Path, expected: list[str]) -> None:
+    cells = stranger.cells(["talker"])
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        stranger.run(log, cells, processes=2)
+        assert len(log.lives(next(iter(cells)))) == 3
+        assert "thinking aloud" in (log.directory / LOG_NAME).read_text()
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_observers_see_every_trial_here(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path, processes: int
+) -> None:
+    seen: list[tuple[CellPlan, TrialRecord]] = []
+
+    def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
+        seen.append((plan, record))
+
+    plugins.register(SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished), "conftest")
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=processes) as session:
+            finish(session, plan)
+        assert sorted((r for _, r in seen), key=stranger.key) == log.trials(plan)
+        assert {p for p, _ in seen} == {plan}
+
+
+def test_an_observer_that_raises_does_not_stop_the_run(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
+        raise ZeroDivisionError("oh")
+
+    plugins.register(SimpleNamespace(cheesebench_trial_finished=cheesebench_trial_finished), "conftest")
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=0) as session:
+            finish(session, plan)
+        assert len(log.lives(plan)) == 3
+        assert [text for _, text in errors(log, plan)] == [
+            "an observer raised ZeroDivisionError: oh; observers are not called any more"
+        ]
+
+
+def test_agents_that_only_this_process_knows_run_here(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    homes: set[int] = set()
+
+    def create(context: AgentContext) -> Agent:
+        homes.add(os.getpid())
+        walker: Agent = stranger.Walker(context)
+        return walker
+
+    # It takes the name of an installed agent: a worker process would run that one instead.
+    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [AgentSpec("walker", create)]), "conftest")
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=2) as session:
+            finish(session, plan)
+        assert len(log.lives(plan)) == 3
+    assert homes == {os.getpid()}
+
+
+def test_a_model_that_nobody_supplies_is_missing_with_its_cause(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["wlaker"], subjects=1)
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1) as session:
+            finish(session, plan)
+        assert "There is no model 'wlaker'. Did you mean 'walker'?" in errors(log, plan)[0][1]
+
+
+def test_progress_counts_what_is_done_and_what_will_not_be(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker", "raiser"])
+    walker, raiser = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=1) as session:
+            assert session.progress(walker) == Progress(0, 18)
+            session.start()
+            session.start([walker])  # queued already
+            finish(session, walker)
+            finish(session, raiser)
+            # `until` cut the walkers' lives short; the raisers' trials are missing, not unplanned.
+            trials = len(log.trials(walker))
+            assert trials < 18
+            assert session.progress(walker) == Progress(trials, trials)
+            assert session.progress(raiser) == Progress(6, 18)
+        assert [entry.kind for entry in log.journal(walker)] == ["started", "finished"]
+        assert log.journal(kind="closed")[0].text == "2 of 2 cells are finished"
+
+
+def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("needs a small disk of its own")
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(small)], capture_output=True)
+    if mount.returncode:
+        pytest.skip("this machine does not let a small disk be mounted")
+    try:
+        cells = stranger.cells(["walker"], subjects=400)
+        plan = next(iter(cells))
+        with RunLog.create(small, "r1", cells.items(), options={"seed": 1}) as log:
+            with (
+                RunSession(log, plugins, cells, seed=1, processes=2) as session,
+                pytest.raises(RunLogError, match=r"(is full|refuses to be written).* --resume r1"),
+            ):
+                finish(session, plan)
+            finished = log.trials(plan)
+            assert finished
+            assert not any(record.missing for record in finished)
+        with RunLog.open_read_only(small / "r1") as log:
+            assert log.trials(plan) == finished
+    finally:
+        subprocess.run(["umount", str(small)], check=True)

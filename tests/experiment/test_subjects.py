@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cheesebench.errors import PluginError
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.subjects import agent_seed, live
+from cheesebench.interfaces import STAY, AgentContext, AgentSpec, TaskEvent
+from cheesebench.plugin_manager import PluginManager
+
+
+def variant(agent: Any, **members: object) -> Any:
+    """Return a kind of ``agent`` with other members."""
+    return type("Variant", (agent,), members)
+
+
+def lived(
+    stranger: ModuleType, agent: Any, seed: int = 1, subject: int = 0
+) -> list[tuple[TrialRecord, Sequence[TaskEvent]]]:
+    plan, specification = next(iter(stranger.cells(["walker"]).items()))
+    view = PluginManager().view("ascii_2d")
+    return list(live(stranger.Corridor(specification), view, AgentSpec("walker", agent), plan, seed, subject))
+
+
+def test_a_life_is_lived_until_its_schedule_is_over(stranger: ModuleType) -> None:
+    trials = lived(stranger, stranger.Walker)
+    assert [record.trial for record, _ in trials] == list(range(len(trials)))
+    # Three in a row end the schedule early.
+    assert [record.outcome for record, _ in trials][-3:] == ["found"] * 3
+    for record, events in trials:
+        assert record.steps == len(record.actions)
+        assert record.counters == {"pauses": len(events)}
+        assert record.measures["latency"] == record.steps
+        moves = record.path_length
+        # Every step on the way costs .1, the last one pays by the length.
+        assert record.actions.count("F") >= moves
+        if record.outcome == "found":
+            assert record.reward == pytest.approx(0.1 * moves - 0.1 * (record.steps - 1))
+
+
+def test_waiting_is_done_for_the_agent_who_sees_it(stranger: ModuleType) -> None:
+    seen: list[tuple[int, float, bool]] = []
+
+    def observe(self: Any, action: int, reward: float, observation: str, ended: bool) -> None:
+        seen.append((action, reward, ended))
+
+    forward = variant(stranger.Walker, act=lambda self, observation: (0,), observe=observe)
+    record, events = lived(stranger, forward)[0]
+    middle = events[0].step
+    assert record.actions == "F" * middle + ".." + "F" * (record.steps - middle - 2)
+    assert seen[middle : middle + 2] == [(STAY, -0.1, False)] * 2
+    assert [ended for _, _, ended in seen[: record.steps]] == [False] * (record.steps - 1) + [True]
+
+
+def test_what_is_left_of_a_plan_is_dropped_with_the_trial(stranger: ModuleType) -> None:
+    planner = variant(stranger.Walker, act=lambda self, observation: [0] * 1000)
+    for record, _ in lived(stranger, planner):
+        assert record.outcome == "found"
+        # A plan is carried out as it is, also through the two steps in which nothing moves.
+        assert record.actions == "F" * (record.path_length + 2)
+
+
+def test_numbers_of_numpy_are_actions_too(stranger: ModuleType) -> None:
+    array = variant(stranger.Walker, act=lambda self, observation: np.array([0, 0]))
+    assert {record.outcome for record, _ in lived(stranger, array)} == {"found"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ((7,), "returned the action 7. Actions are 0 \\(FORWARD\\)"),
+        ((0, -1), "returned the action -1"),
+        ((1.5,), "returned the action 1.5"),
+        ("F", "returned the action 'F'"),
+        (([0],), "returned the action \\[0\\]"),
+        ((None,), "returned the action None"),
+        ((), "returned no action"),
+        (3, "returned 3, not a list of actions such as \\[0\\]"),
+    ],
+)
+def test_what_is_no_action_is_the_agents_fault(stranger: ModuleType, answer: object, complaint: str) -> None:
+    with pytest.raises(PluginError, match=f"The agent 'walker' {complaint}"):
+        lived(stranger, variant(stranger.Answers, answer=answer))
+
+
+def test_a_cut_off_life_has_the_planned_trials(stranger: ModuleType) -> None:
+    trials = lived(stranger, variant(stranger.Walker, act=lambda self, observation: (STAY,)))
+    assert [(record.outcome, record.steps) for record, _ in trials] == [("timeout", stranger.LIMIT)] * 6
+
+
+def test_every_subject_has_a_seed_of_its_own(stranger: ModuleType) -> None:
+    plans: list[CellPlan] = list(stranger.cells(["walker", "slow"], names=["corridor", "hall"]))
+    seeds = {agent_seed(p, seed, subject) for p, seed, subject in itertools.product(plans, (1, 2), (0, 1))}
+    assert len(seeds) == 16
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_a_seed_never_changes(stranger: ModuleType) -> None:
+    plan = next(iter(stranger.cells(["walker"])))
+    # A published run must be repeatable with every later version.
+    assert agent_seed(dataclasses.replace(plan, sha256="0" * 64), 1, 2) == 7494628756938841982
+
+
+def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> None:
+    contexts: list[AgentContext] = []
+
+    def create(context: AgentContext) -> Any:
+        contexts.append(context)
+        return stranger.Walker(context)
+
+    lived(stranger, create)
+    plan = next(iter(stranger.cells(["walker"])))
+    assert contexts == [AgentContext(seed=agent_seed(plan, 1, 0), view="ascii_2d")]
