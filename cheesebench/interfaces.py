@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan, TrialRecord
@@ -179,6 +179,49 @@ class Paradigm(Protocol):
 
     def life(self, view: View, seed: int, subject: int) -> Life:
         """Return the life of ``subject`` (from 0) under ``seed``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """One moment for the eye of an author: a scene, and where in it the subject stands (heading 0-7).
+
+    ``left`` and ``top`` are the column and row of the arena (usually 0) that the scene's corner shows: landmarks
+    outside the map make the scene larger than the map.
+    """
+
+    state: str
+    scene: Scene
+    column: int
+    row: int
+    heading: int
+    left: int = 0
+    top: int = 0
+
+
+@runtime_checkable
+class Illustrated(Protocol):
+    """A paradigm that can also show its states to an author. Optional: ``cheesebench render`` asks for it."""
+
+    def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
+        """Return how the first trial of this life begins; or what ``state`` would show at that moment."""
+        ...
+
+
+@runtime_checkable
+class WatchedLife(Protocol):
+    """What a life can also tell while a trial runs. Optional: ``cheesebench play`` asks for it."""
+
+    block: str
+    session: int
+    trial: int
+    """Number in the session, from 1."""
+    steps: int
+    state: str
+
+    @property
+    def events(self) -> Sequence[TaskEvent]:
+        """The rules that have fired in this trial, in order."""
         ...
 
 

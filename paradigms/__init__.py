@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench import hookimpl
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Life, View
+    from cheesebench.interfaces import Life, Still, View
     from cheesebench.protocol import Specification
 
 
@@ -25,6 +25,30 @@ class ArenaParadigm:
         from cheesebench.paradigms.life import ArenaLife
 
         return ArenaLife(self.program, view, seed, subject)
+
+    def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
+        """Return how the first trial of this life begins; or what ``state`` would show at that moment.
+
+        Nothing happens for it: the subject stays where it is, whatever ``place`` would do on entry.
+        """
+        from cheesebench.interfaces import Still
+        from cheesebench.paradigms.life import ArenaLife
+        from cheesebench.paradigms.scenes import canvas_of
+
+        life = ArenaLife(self.program, view, seed, subject)
+        life.begin_trial()
+        geometry, state = self.program.geometry, state or life.state
+        canvas = canvas_of(geometry.arena)
+        column, row = geometry.arena.cells[geometry.cell(life.pose)]
+        return Still(
+            state=state,
+            scene=life.scene_of(state),
+            column=column - canvas.left,
+            row=row - canvas.top,
+            heading=geometry.heading(life.pose),
+            left=canvas.left,
+            top=canvas.top,
+        )
 
 
 class ArenaFamily:
