@@ -54,7 +54,11 @@ def cheesebench_reporters() -> Iterable[Reporter]:
 
 @hookspec
 def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
-    """Called when a trial has been written to the run log, in the process that runs the subject."""
+    """Called when a trial has been written to the run log, in the process of the session, one call at a time.
+
+    (The subject may have lived in a worker process.) An observer that raises is named in the run's journal and
+    not called again; the run goes on.
+    """
 
 
 @hookspec
