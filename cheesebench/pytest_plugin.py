@@ -60,7 +60,7 @@ OPTIONS = (
     ),
     _Option(
         "design",
-        "How many subjects and trials: smoke (wiring only, no verdict), paper or cohort. Default: paper",
+        "How many subjects and trials: smoke (wiring only, no verdict), paper or cohort. Default: cohort",
         keywords={"metavar": "NAME"},
     ),
     _Option(

@@ -20,7 +20,7 @@ from cheesebench.pytest_plugin import PREFIX
 DEFAULTS: Mapping[str, Any] = {
     "view": ["ascii_2d"],
     "edition": "paper",
-    "design": "paper",
+    "design": "cohort",
     "subjects": None,
     "seed": 0,
 }
@@ -64,9 +64,7 @@ def results_directory(config: pytest.Config) -> Path:
     return config.invocation_params.dir / given if given else config.rootpath / "results"
 
 
-def read_settings(
-    config: pytest.Config, plugins: PluginManager, recorded: Mapping[str, Any] | None = None
-) -> Settings:
+def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mapping[str, Any] | None = None) -> Settings:
     """Return the settings, or raise a CheeseBenchError for what cannot be meant.
 
     ``recorded`` are the options in the manifest of the run that is resumed: they hold where nothing is given,
@@ -79,6 +77,8 @@ def read_settings(
     def of_the_run(name: str, given: Any) -> Any:
         if recorded is None or name not in recorded:
             return DEFAULTS.get(name) if given is None else given
+        if isinstance(given, list) and set(given) <= set(recorded[name]):
+            return given
         if given is not None and given != recorded[name]:
             raise OptionError(
                 f"--resume {option('resume')}: that run was made with --{name} {_shown(recorded[name])}, "
@@ -137,9 +137,7 @@ def _markdown(config: pytest.Config) -> Path | None:
         return None
     path = config.invocation_params.dir / given
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(
-            f"--cheese-markdown {given} cannot be written. Name a file in a directory that exists."
-        )
+        raise OptionError(f"--cheese-markdown {given} cannot be written. Name a file in a directory that exists.")
     return path
 
 
