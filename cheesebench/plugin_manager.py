@@ -118,14 +118,6 @@ class PluginManager(pluggy.PluginManager):
             )
         return families[specification.family].compile(specification)
 
-    def origin_of_agent(self, name: str) -> str:
-        """Return the name of the plugin that supplies the agent (the last one that does wins)."""
-        for implementation in self.hook.cheesebench_agents.get_hookimpls()[::-1]:
-            supply: Callable[[], Iterable[AgentSpec]] = implementation.function  # type: ignore[assignment]
-            if any(spec.name == name for spec in supply()):
-                return implementation.plugin_name
-        raise UnknownNameError("model", name, self.agents)
-
 
 def _look_up(kind: str, name: str, known: dict[str, T]) -> T:
     if name not in known:
