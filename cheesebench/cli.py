@@ -1,1 +1,215 @@
-"""Being written."""
+"""The ``cheesebench`` command: options and help here, the work in ``cheesebench.commands``; light at import."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from cheesebench import __version__
+from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, UnknownNameError
+
+#: Exit codes: findings (errors of ``lint``), a user's mistake, a reader that closed the pipe, Ctrl-C.
+FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
+
+#: The commands, in the order of the help, and the module of ``cheesebench.commands`` that does the work.
+COMMANDS = {
+    "list": "listing",
+    "lint": "lint",
+    "render": "render",
+    "play": "play",
+    "schema": "schema",
+    "report": "report",
+}
+
+_PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; a user's mistake is one line on stderr, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show an arrow shows its number instead of ending the program.
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has seen enough (`| head`). Python would complain when it flushes stdout at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except ProtocolError as error:
+        lines = str(error).splitlines()
+        return _mistake(*([f"the protocol has {len(lines)} errors."] if len(lines) > 1 else []), *lines)
+    except CheeseBenchError as error:
+        return _mistake(" ".join(str(error).split()))
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        return _mistake(f"{error.strerror or error}{place}. Check the path, its permissions and the disk.")
+
+
+def _run(arguments: list[str]) -> int:
+    parser = build_parser()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        raise UnknownNameError("command", arguments[0], COMMANDS)
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    module = importlib.import_module(f"cheesebench.commands.{COMMANDS[options.command]}")
+    code: int = module.run(options)
+    return code
+
+
+def _mistake(*lines: str) -> int:
+    """Say what is wrong on stderr: one line, or one for each finding in a protocol."""
+    from cheesebench.film import printable
+
+    # stderr may be closed too (`2>&1 | head`).
+    with contextlib.suppress(OSError):
+        print(f"cheesebench: {printable(chr(10).join(lines))}", file=sys.stderr, flush=True)
+    return MISTAKE
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise OptionError(f"{message}. See '{self.prog} --help'.")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = _Parser(
+        prog="cheesebench",
+        description="Rodent paradigms declared in YAML: look at them, check them, play them, and see what runs "
+        "came to. Models are run by pytest: pytest --model NAME.",
+        epilog="Example: cheesebench list",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"cheesebench {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    def command(name: str, summary: str, description: str, *examples: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}. {description}",
+            epilog="examples:\n" + "\n".join(f"  cheesebench {name} {example}".rstrip() for example in examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    _add_list(command)
+    _add_lint(command)
+    _add_render(command)
+    _add_play(command)
+    _add_schema(command)
+    _add_report(command)
+    return parser
+
+
+_Command = Callable[..., argparse.ArgumentParser]
+
+
+def _add_list(command: _Command) -> None:
+    parser = command("list", "show what is installed", "Protocols, agents, views and report formats.", "", "--json")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def _add_lint(command: _Command) -> None:
+    parser = command(
+        "lint",
+        "check protocol files",
+        "Every error, warning and note with its place and a remedy.\nThe exit code is 1 when there are errors.",
+        "my_maze.protocol.yaml",
+        "--strict -q my_protocols/",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{_PROTOCOL}, or a directory of them")
+    parser.add_argument("--strict", action="store_true", help="let warnings fail too")
+    parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
+
+
+def _add_render(command: _Command) -> None:
+    parser = command(
+        "render",
+        "show the picture of a state",
+        "As an agent sees it at the start of the first trial,\nand what is what on it.",
+        "my_maze.protocol.yaml",
+        "my_maze --state choice --seed 3",
+        "my_maze.protocol.yaml --expand",
+    )
+    parser.add_argument("protocol", metavar="FILE", help=_PROTOCOL)
+    parser.add_argument("--state", metavar="NAME", help="the state to show (default: the initial one)")
+    parser.add_argument(
+        "--view", metavar="NAME", action="append", help="the view, repeatable, or 'all' (default: ascii_2d)"
+    )
+    parser.add_argument(
+        "--expand", action="store_true", help="print the arena that a generator draws as YAML, to be edited by hand"
+    )
+    _add_life(parser)
+
+
+def _add_play(command: _Command) -> None:
+    parser = command(
+        "play",
+        "be the rodent",
+        "Keys: arrows or WASD and the space bar, q to quit. Without a terminal,\n"
+        "lines of the letters F (forward), L and R (turn), S (stay) are read from standard input.",
+        "my_maze.protocol.yaml",
+        'my_maze --seed 3 --actions "F F L"',
+    )
+    parser.add_argument("protocol", metavar="FILE", help=_PROTOCOL)
+    parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
+    parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
+    _add_life(parser)
+
+
+def _add_schema(command: _Command) -> None:
+    parser = command(
+        "schema",
+        "print the JSON Schema of protocol files",
+        "For editors: begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
+        "--output protocol.schema.json",
+    )
+    _add_output(parser)
+
+
+def _add_report(command: _Command) -> None:
+    parser = command(
+        "report",
+        "report on a run",
+        "Everything is computed anew from the run's log; the run may still be going on.",
+        "20250131-093000-ab12",
+        "results/20250131-093000-ab12 --format json --output run.json",
+    )
+    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    parser.add_argument("--format", metavar="NAME", default="markdown", help="markdown (default), json, text, ...")
+    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
+    _add_output(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", metavar="PATH", help="write it to this file (default: standard output)")
+
+
+def _add_life(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="seed of the life (default: 0)")
+    parser.add_argument(
+        "--subject", metavar="N", type=_whole_number, default=0, help="number of the subject (default: 0)"
+    )
+
+
+def _whole_number(text: str) -> int:
+    # 63 bits: more than any seed needs, and nothing overflows.
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0")
+    return int(text)

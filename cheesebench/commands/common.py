@@ -1,0 +1,82 @@
+"""What several commands need: finding a protocol, text that is safe to print, writing a result."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cheesebench.errors import OptionError
+from cheesebench.film import printable
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import SUFFIX, Catalogue, Specification
+
+
+def installed_catalogue() -> Catalogue:
+    """Return the protocols of all installed plugins."""
+    return Catalogue(installed_plugins().protocol_directories)
+
+
+def find_protocol(catalogue: Catalogue, name: str) -> Path:
+    """Return the file of a protocol: a path, a file of that name in this directory, or an installed protocol.
+
+    Raises OptionError for a path that leads nowhere, UnknownNameError for an unknown name.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise OptionError(f"{name} is a directory. Name one *{SUFFIX} file in it.")
+    if name.endswith((".yaml", ".yml")) or "/" in name or os.sep in name:
+        raise OptionError(f"There is no file {name}. Check the path.")
+    local = Path(f"{name}{SUFFIX}")
+    if local.is_file():
+        if name in catalogue.files:
+            print(f"cheesebench: {local} is used, not the installed '{printable(name)}'.", file=sys.stderr)
+        return local
+    return catalogue.files.get(name) or Path(catalogue.find(name).path)
+
+
+def load_protocol(name: str) -> Specification:
+    """Return a checked protocol by name or path; ProtocolError has its errors."""
+    catalogue = installed_catalogue()
+    return catalogue.load(find_protocol(catalogue, name))
+
+
+def shown_path(path: Path | str) -> str:
+    """Return a path as short as it can be from here."""
+    absolute, here = Path(path).absolute(), Path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
+
+
+def one_line(text: object) -> str:
+    """Return text as one printable line."""
+    return printable(" ".join(str(text).split()))
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a plain table of printable cells."""
+    from tabulate import tabulate
+
+    cells = [["" if cell is None else one_line(cell) for cell in row] for row in rows]
+    text: str = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 error``, ``2 errors``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def write_output(text: str, path: str | None) -> None:
+    """Write a result to a file, or to standard output (a terminal gets printable text only)."""
+    if path is None:
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(
+            f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists."
+        ) from None

@@ -1,0 +1,44 @@
+"""``cheesebench lint``: all that is wrong, or worth knowing, about protocol files."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cheesebench.cli import FINDINGS
+from cheesebench.commands.common import counted, find_protocol, installed_catalogue
+from cheesebench.errors import OptionError
+from cheesebench.protocol import SUFFIX, Catalogue
+
+_NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the findings of every file, then a summary; return FINDINGS when they are to fail."""
+    catalogue = installed_catalogue()
+    paths = list(_files(catalogue, options.files))
+    found: Counter[str] = Counter()
+    for path in paths:
+        for diagnostic in catalogue.examine(path)[1]:
+            found[diagnostic.severity] += 1
+            if not (options.quiet and diagnostic.severity == "info"):
+                print(diagnostic)
+    counts = ", ".join(counted(found[severity], noun) for severity, noun in _NOUNS.items())
+    print(f"{counted(len(paths), 'file')}: {counts}")
+    return FINDINGS if found["error"] or (options.strict and found["warning"]) else 0
+
+
+def _files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
+    """Yield the files that are meant, each once; directories are searched to the bottom."""
+    seen: set[Path] = set()
+    for name in names:
+        directory = Path(name)
+        found = sorted(directory.rglob(f"*{SUFFIX}")) if directory.is_dir() else [find_protocol(catalogue, name)]
+        if not found:
+            raise OptionError(f"There is no file *{SUFFIX} in the directory {name}. Name another.")
+        for path in found:
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield path

@@ -1,0 +1,98 @@
+"""``cheesebench list``: protocols, agents, views and report formats, and what of them is broken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
+from cheesebench.errors import ProtocolError
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print everything that can be named."""
+    plugins = installed_plugins()
+    found = collect(plugins, installed_catalogue())
+    # JSON is pure ASCII, so whatever a stranger's plugin calls itself, a terminal is safe.
+    print(json.dumps(found, indent=2) if options.json else _as_text(found))
+    return 0
+
+
+def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
+    """Return all that is installed as JSON values; a broken file or plugin takes nothing else down."""
+    protocols, broken = [], []
+    for path in catalogue.files.values():
+        try:
+            protocols.append(_describe(catalogue.load(path)))
+        except ProtocolError as error:
+            broken.append({"file": shown_path(path), "errors": str(error).splitlines()})
+    return {
+        "protocols": protocols,
+        "broken_protocols": broken,
+        "shadowed_protocols": catalogue.shadowed,
+        "agents": [
+            {"name": agent.name, "memory": agent.memory, "summary": agent.summary} for agent in plugins.agents.values()
+        ],
+        "views": list(plugins.views),
+        "report_formats": list(plugins.reporters),
+        "broken_plugins": plugins.failures,
+    }
+
+
+def _describe(specification: Specification) -> dict[str, Any]:
+    document = specification.document
+    rates = [reference.value for reference in document.reference if reference.measure == "success"]
+    return {
+        "name": specification.name,
+        "edition": specification.edition,
+        "title": specification.title,
+        "dimension": document.dimension,
+        "trials": specification.planned_trials,
+        "limit": specification.limit,
+        "reference": rates[0] if rates else None,
+        "random": document.chance.value if document.chance else None,
+        "file": shown_path(specification.path),
+    }
+
+
+def _as_text(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            protocol["name"],
+            protocol["edition"],
+            protocol["dimension"],
+            f"{protocol['trials']} x {protocol['limit']}",
+            _rate(protocol["reference"]),
+            _rate(protocol["random"]),
+            protocol["file"],
+        ]
+        for protocol in found["protocols"]
+    ]
+    headers = ["protocol", "edition", "dimension", "trials x limit", "rodent", "random", "file"]
+    agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
+    parts = [
+        table(headers, rows),
+        table(["agent", "memory", ""], agents),
+        f"views: {_joined(found['views'])}\nreport formats: {_joined(found['report_formats'])}",
+    ]
+    remarks = [
+        f"{one_line(one['file'])} has {counted(len(one['errors']), 'error')}; the first is {one_line(one['errors'][0])}"
+        for one in found["broken_protocols"]
+    ]
+    remarks += map(one_line, found["shadowed_protocols"])
+    remarks += [
+        f"The plugin {one_line(name)} cannot be loaded: {one_line(reason)}"
+        for name, reason in found["broken_plugins"].items()
+    ]
+    return "\n\n".join([*parts, "\n".join(remarks)] if remarks else parts)
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _joined(names: list[str]) -> str:
+    return ", ".join(map(one_line, names))

@@ -1,0 +1,119 @@
+"""``cheesebench play``: a person lives the life of a subject, and sees which rules fire."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from cheesebench.commands import keys
+from cheesebench.commands.common import counted, load_protocol, one_line
+from cheesebench.film import printable
+from cheesebench.interfaces import ACTIONS, RUNNING, Life, TaskEvent, TrialResult, WatchedLife
+from cheesebench.plugin_manager import installed_plugins
+
+_CLEAR = "\x1b[2J\x1b[H"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play until the actions or the schedule are over."""
+    given = None if options.actions is None else keys.parse_actions(options.actions)
+    view = installed_plugins().view(options.view)
+    specification = load_protocol(options.protocol)
+    life = installed_plugins().compile(specification).life(view, options.seed, options.subject)
+    by_key = given is None and keys.reads_keys()
+    game = Game(life, specification.name, clear=by_key and _can_clear())
+    if given is not None:
+        game.play(iter(given))
+    elif by_key:
+        print("Arrows or WASD move, the space bar stays, q quits.\n")
+        # Closed whatever happens, so that the terminal is given back as it was.
+        with contextlib.closing(keys.from_terminal()) as actions:
+            game.play(actions)
+    else:
+        print("Letters move: F (forward), L and R (turn), S (stay), then Enter; q quits.\n")
+        game.play(keys.from_lines(sys.stdin))
+    return 0
+
+
+def _can_clear() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class Game:
+    """One life played by a person; everything that happens is printed."""
+
+    def __init__(self, life: Life, name: str, *, clear: bool = False) -> None:
+        self._life, self._name, self._clear = life, name, clear
+        self._trials = self._successes = 0
+        #: Reward of all trials.
+        self._total = 0.0
+
+    def play(self, actions: Iterator[int]) -> None:
+        """Play trial after trial until the schedule or the actions are over; say what it came to."""
+        over = False
+        while not over:
+            observation = self._life.begin_trial()
+            if observation is None:
+                print("The schedule is over.")
+                break
+            over = not self._play_trial(observation, actions)
+        judged = f", {self._successes} with success" if self._trials else ""
+        print(f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}.")
+
+    def _play_trial(self, observation: str, actions: Iterator[int]) -> bool:
+        """Return whether the trial was played to its end."""
+        self._show(0, "start", observation, 0.0)
+        print()
+        told = 0
+        for steps, action in enumerate(actions, 1):
+            observation, reward, status = self._life.step(action)
+            self._total += reward
+            if self._clear:
+                print(_CLEAR, end="")
+            self._show(steps, ACTIONS[action], observation, reward)
+            result = None if status == RUNNING else self._life.result()
+            events = self._events(result)
+            self._tell(events[told:])
+            told = len(events)
+            if result is not None:
+                self._end(result)
+                return True
+        return False
+
+    def _show(self, steps: int, action: str, observation: str, reward: float) -> None:
+        life = self._life
+        where = [f"trial {self._trials + 1}", f"step {steps}: {action}"]
+        if isinstance(life, WatchedLife):
+            where[:1] = [f"block {life.block}", f"session {life.session}", f"trial {life.trial}"]
+            where.append(f"state {life.state}")
+        print(one_line(" · ".join([self._name, *where])))
+        print(printable(observation))
+        frozen = " · nothing moves: any action waits" if life.waiting else ""
+        print(f"reward {reward:+g} · total {self._total:g}{frozen}", flush=True)
+
+    def _events(self, result: TrialResult | None) -> Sequence[TaskEvent]:
+        if result is not None:
+            return result.events
+        return self._life.events if isinstance(self._life, WatchedLife) else ()
+
+    def _tell(self, events: Sequence[TaskEvent]) -> None:
+        for event in events:
+            print(one_line(f"  {event.source}: {event.event} in state {event.state}"))
+        print(flush=True)
+
+    def _end(self, result: TrialResult) -> None:
+        self._trials += 1
+        self._successes += bool(result.success)
+        judgement = {True: " (success)", False: " (no success)", None: ""}[result.success]
+        print(one_line(f"The trial ends: {result.outcome}{judgement}."))
+        numbers = {**result.counters, **result.measures}
+        if numbers:
+            print(one_line(", ".join(f"{name} {_number(value)}" for name, value in numbers.items())))
+        print()
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)

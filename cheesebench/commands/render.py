@@ -1,0 +1,84 @@
+"""``cheesebench render``: the picture of a state, and what is what on it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+
+from cheesebench.commands.common import load_protocol, one_line, shown_path, table
+from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.film import printable
+from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Arena
+from cheesebench.protocol.expansion import arena_as_yaml
+
+#: ``--view all`` shows every view.
+ALL = "all"
+Square = tuple[int, int]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the picture in every view that is asked for, and the legend."""
+    specification = load_protocol(options.protocol)
+    if options.expand:
+        if options.state or options.view:
+            raise OptionError(
+                "--expand shows no picture, so --state and --view mean nothing beside it. Leave them out."
+            )
+        arena = arena_as_yaml(specification)
+        print(printable(f"# In place of the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
+        return 0
+    if options.state is not None and options.state not in specification.states:
+        raise UnknownNameError("state", options.state, specification.states)
+    paradigm = installed_plugins().compile(specification)
+    if not isinstance(paradigm, Illustrated):
+        raise OptionError(f"Protocols of the family '{specification.family}' have no picture. Use 'cheesebench play'.")
+    views = _views(options.view)
+    stills = [(view, paradigm.still(view, options.seed, options.subject, options.state)) for view in views]
+    state = stills[0][1].state
+    where = f"first trial of subject {options.subject}, seed {options.seed}"
+    print(f"{specification.name}: state {state} ({where})")
+    for view, still in stills:
+        print(f"\n{view.name}\n" if len(stills) > 1 else "")
+        print(printable(view.render(still.scene, still.column, still.row, still.heading)))
+    print(f"\n{legend(specification.arena, stills[0][1])}")
+    return 0
+
+
+def _views(names: Iterable[str] | None) -> list[View]:
+    plugins = installed_plugins()
+    if names is not None and ALL in names:
+        return list(plugins.views.values())
+    return [plugins.view(name) for name in dict.fromkeys(names or ["ascii_2d"])]
+
+
+def legend(arena: Arena, still: Still) -> str:
+    """Return what the agent, the zones, doors, solids, landmarks and groups of a picture are."""
+    closed = {
+        (column + still.left, row + still.top)
+        for row, tiles in enumerate(still.scene.tiles)
+        for column, tile in enumerate(tiles)
+        if tile.kind == "door"
+    }
+    rows: list[list[object]] = []
+    for name, cells in arena.zones.items():
+        squares = [arena.cells[cell] for cell in cells]
+        kind = "zone"
+        if name in arena.doors:
+            kind = "door, closed" if closed.issuperset(squares) else "door, open"
+        rows.append([_glyphs(still, squares), name, kind, len(squares)])
+    rows += [
+        [_glyphs(still, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
+    ]
+    rows += [[mark.glyph, mark.name, "landmark", 1] for mark in arena.landmarks]
+    column, row = still.column + still.left, still.row + still.top
+    lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[still.heading]}."]
+    lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]
+    return f"{table(['glyph', 'name', 'what', 'squares'], rows)}\n\n" + "\n".join(lines)
+
+
+def _glyphs(still: Still, squares: Iterable[Square]) -> str:
+    """Return the different glyphs that these squares of the arena show, in the order in which they stand."""
+    tiles = still.scene.tiles
+    return " ".join(dict.fromkeys(tiles[row - still.top][column - still.left].glyph for column, row in squares))
