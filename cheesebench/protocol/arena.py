@@ -10,7 +10,7 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
 from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.generators import COMPASS, GENERATORS, Drawn, GeneratorError
-from cheesebench.protocol.source import Node
+from cheesebench.protocol.source import Node, walk
 
 #: Default characters of a map.
 WALL, FLOOR, VOID = "#", ".", " "
@@ -174,7 +174,8 @@ def _read_map(
 ) -> _Places | None:
     lines = text.rstrip("\n").split("\n")
     width = max(map(len, lines))
-    place = node.find(["map"]).position
+    written = node.find(["map"])
+    place = written.position
     if not text.strip():
         diagnostics.error(143, place, "The map is empty.", "Draw walls with '#' and floor with '.'.")
         return None
@@ -192,7 +193,7 @@ def _read_map(
                     missing.add(character)
                     diagnostics.error(
                         144,
-                        Position(place.file, place.line + (0 if node.find(["map"]).quoted == 0 else 1) + row, 1),
+                        written.inside(sum(map(len, lines[:row])) + row + column),
                         f"The map character '{character}' (column {column + 1} of the map) has no legend entry.",
                         f"Add 'legend: {{{character}: NAME}}'.",
                     )
@@ -210,11 +211,24 @@ def _read_map(
             )
     both = (set(places.zones) & set(places.solids)) | (set(places.doors) & set(places.solids))
     for name in sorted(both):
-        diagnostics.error(145, node.position, f"'{name}' is both floor and a solid.", "Use two names.")
+        diagnostics.error(145, naming_position(node, name), f"'{name}' is both floor and a solid.", "Use two names.")
     if not places.cells:
         diagnostics.error(143, place, "The map has no floor.", "Draw floor with '.' or a zone's character.")
         return None
-    return None if missing or both else places
+    return None if both else places
+
+
+def naming_position(node: Node, name: str) -> Position:
+    """Return where the legend or the groups of an arena (its node) give a name to a place."""
+    groups, legend = node.find(["groups"]), node.find(["legend"])
+    if name in groups.keys:
+        return groups.keys[name]
+    for character, place in legend.keys.items():
+        entry = legend.find([character])
+        found = next((one for one in walk(entry) if one.value == name), None)
+        if found is not None:
+            return place if found is entry else found.position
+    return node.position
 
 
 def _place(character: str, entry: documents.LegendEntry | None, square: Square, places: _Places) -> str:

@@ -10,7 +10,7 @@ from cheesebench.protocol.checks import check
 from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, in_file_order
 from cheesebench.protocol.inherit import resolve_parents
 from cheesebench.protocol.resolve import resolve
-from cheesebench.protocol.source import Node, read_file, read_text
+from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text
 from cheesebench.protocol.specification import Specification
 from cheesebench.protocol.structure import read_structure
 
@@ -69,13 +69,15 @@ class Catalogue:
         self, root: Node | None, path: Path, diagnostics: Diagnostics
     ) -> tuple[Specification | None, list[Diagnostic]]:
         specification = None
-        if root is not None and not diagnostics.errors:
+        merged = None
+        if root is not None:
             merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
-            if merged is not None:
-                tree, ancestors = merged
-                document = read_structure(tree, diagnostics)
-                resolved = document and resolve(document, tree, path, ancestors, diagnostics)
-                specification = check(*resolved, tree, diagnostics) if resolved else None
+        # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
+        if merged is not None and all(error.code == DUPLICATE_KEY for error in diagnostics.errors):
+            tree, ancestors = merged
+            document = read_structure(tree, diagnostics)
+            resolved = document and resolve(document, tree, path, ancestors, diagnostics)
+            specification = check(*resolved, tree, diagnostics) if resolved else None
         found = in_file_order(diagnostics.found)
         return (None if diagnostics.errors else specification), found
 

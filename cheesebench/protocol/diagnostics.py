@@ -25,10 +25,6 @@ class Position:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
-    def shifted(self, columns: int) -> Position:
-        """Return the place ``columns`` further to the right."""
-        return Position(self.file, self.line, self.column + columns)
-
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.documents import is_name
 from cheesebench.protocol.source import Node, read_file
 
 #: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
@@ -39,9 +40,9 @@ def resolve_parents(
     """
     ancestors: list[str] = []
     merged, seen = root, {path.resolve()}
-    while (extends := merged.child("extends")) is not None:
+    while (extends := merged.child("extends")) is not None and extends.value is not None:
         name = extends.value
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not is_name(name):
             diagnostics.error(150, extends.position, "'extends' names one protocol.", "Write its id.")
             return None
         parent_path = find(name, Path(extends.position.file))
@@ -49,12 +50,16 @@ def resolve_parents(
             hint = did_you_mean(name, known()).strip() or "Is its file in the same folder, or in a registered one?"
             diagnostics.error(150, extends.position, f"The parent protocol '{name}' is not known.", hint)
             return None
-        if parent_path.resolve() in seen or len(seen) > MAX_GENERATIONS:
+        if parent_path.resolve() in seen:
             diagnostics.error(150, extends.position, f"'{name}' extends itself in a circle.", "Break the circle.")
+            return None
+        if len(seen) > MAX_GENERATIONS:
+            sentence = f"There are more than {MAX_GENERATIONS} generations of protocols."
+            diagnostics.error(150, extends.position, sentence, "Extend an older one.")
             return None
         seen.add(parent_path.resolve())
         parent = read_file(parent_path, diagnostics)
-        if parent is None or diagnostics.errors:
+        if parent is None:
             return None
         ancestors.append(name)
         own = Node({k: v for k, v in merged.value.items() if k != "extends"}, merged.position, merged.keys)  # type: ignore[union-attr]

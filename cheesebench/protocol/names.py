@@ -110,7 +110,7 @@ class Names:
                 )
             return resolved
         except ExpressionError as error:
-            place = node.position.shifted(node.quoted + error.offset)
+            place = node.inside(error.offset)
             diagnostics.error(error.code, place, error.sentence, error.remedy)
             return None
 
@@ -267,7 +267,7 @@ class _Typer:
                 and one.name == "last"
                 and other.name not in (*self.names.outcomes, "none")
             ):
-                place = self.node.position.shifted(self.node.quoted + other.offset)
+                place = self.node.inside(other.offset)
                 hint = did_you_mean(other.name, self.names.outcomes).strip()
                 offered = hint or f"Outcomes are {', '.join(self.names.outcomes)}."
                 self.diagnostics.warning(309, place, f"No trial ends with the outcome '{other.name}'.", offered)

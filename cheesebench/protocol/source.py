@@ -28,13 +28,16 @@ else:
 
 #: Largest protocol file that is read, in bytes.
 MAX_BYTES = 256 * 1024
+#: Code of the error that a key stands twice in a mapping.
+DUPLICATE_KEY = 105
 #: Deepest nesting of mappings and lists.
 MAX_DEPTH = 40
 #: Most digits of a number; more is a slip, and converting it could take long.
 MAX_DIGITS = 15
 
-# What YAML does not count as printable.
+# What YAML does not count as printable (escapes in quotes can bring it in all the same).
 _NOT_TEXT = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _CONSTANTS = {
@@ -50,13 +53,22 @@ Scalar = str | int | float | bool | None
 class Node:
     """A value of the file: a scalar, a mapping (in file order) or a list, and where it begins.
 
-    ``quoted`` is 1 for a quoted scalar: the text then begins one column further right.
+    ``text_at`` is where the text of a scalar begins if it stands in the file as it is, line for line: behind a
+    quote, or below the ``|`` of a block. It is None for text that YAML has changed (escapes, folded lines).
     """
 
     value: Scalar | Mapping[str, Node] | Sequence[Node]
     position: Position
     keys: Mapping[str, Position] = field(default_factory=dict)
-    quoted: int = 0
+    text_at: Position | None = None
+
+    def inside(self, offset: int) -> Position:
+        """Return where the character ``offset`` of a text stands, or where the text begins if nobody knows."""
+        if self.text_at is None or not isinstance(self.value, str):
+            return self.position
+        row = self.value.count("\n", 0, offset)
+        column = offset - (self.value.rfind("\n", 0, offset) + 1)
+        return Position(self.text_at.file, self.text_at.line + row, self.text_at.column + column)
 
     def plain(self) -> Any:
         """Return the value as plain Python data."""
@@ -152,10 +164,9 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        diagnostics.error(
-            101, start, f"The file cannot be read: {error.strerror}.", "Check the path and its permissions."
-        )
+    except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
+        reason = getattr(error, "strerror", None) or error
+        diagnostics.error(101, start, f"The file cannot be read: {reason}.", "Check the path and its permissions.")
         return None
     if len(data) > MAX_BYTES:
         diagnostics.error(
@@ -163,7 +174,7 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
         )
         return None
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
@@ -178,16 +189,18 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
 def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
     """Read YAML text whose top level is a mapping; on any problem add a diagnostic and return None."""
     start = Position(file, 1, 1)
+    text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:
         diagnostics.error(
             103, start, f"The text is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two."
         )
         return None
     if odd := _NOT_TEXT.search(text):
-        line = text.count("\n", 0, odd.start()) + 1
-        place = Position(file, line, odd.start() - (text.rfind("\n", 0, odd.start()) + 1) + 1)
+        before = _LINE_BREAK.split(text[: odd.start()])
+        place = Position(file, len(before), len(before[-1]) + 1)
         diagnostics.error(102, place, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it.")
         return None
+    lines = _LINE_BREAK.split(text)
     try:
         document = _Loader(text).get_single_node()
     except _RefusedError as refused:
@@ -195,15 +208,10 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         diagnostics.error(refused.code, place, refused.sentence, refused.remedy)
         return None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        place = _position(mark, file) if mark else start
-        if "but found another document" in str(error):
-            diagnostics.error(109, place, "The file holds more than one YAML document.", "Keep one protocol per file.")
-        else:
-            diagnostics.error(
-                104, place, f"This is not valid YAML: {problem}.", "Check quotes, colons and indentation."
-            )
+        _report_syntax(error, lines, file, diagnostics)
+        return None
+    except (ValueError, OverflowError):  # the pure Python scanner, of an escape such as "\\Uffffffff"
+        diagnostics.error(104, start, "This is not valid YAML: an escape means no character.", "Mend the escape.")
         return None
     if document is None or not isinstance(document, yaml.MappingNode):
         place = start if document is None else _position(document.start_mark, file)
@@ -214,41 +222,86 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
             "Begin with 'version: 1'.",
         )
         return None
-    return _convert(document, file, diagnostics)
+    return _Converter(file, lines, diagnostics).convert(document)
+
+
+def _report_syntax(error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics) -> None:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    place = _position(mark, file) if mark else Position(file, 1, 1)
+    if "but found another document" in str(error):
+        diagnostics.error(109, place, "The file holds more than one YAML document.", "Keep one protocol per file.")
+        return
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    line = lines[place.line - 1] if place.line <= len(lines) else ""
+    tab = "\t" in line[: len(line) - len(line.lstrip())] or line[place.column - 1 : place.column] == "\t"
+    remedy = "Indent with blanks, not with tabs." if tab else "Check quotes, colons and indentation."
+    diagnostics.error(104, place, f"This is not valid YAML: {problem}.", remedy)
 
 
 def _position(mark: yaml.Mark, file: str) -> Position:
     return Position(file, mark.line + 1, mark.column + 1)
 
 
-def _convert(node: YamlNode, file: str, diagnostics: Diagnostics) -> Node:
-    position = _position(node.start_mark, file)
-    if isinstance(node, yaml.MappingNode):
+class _Converter:
+    """Turns composed YAML into nodes; what is wrong with one value takes no other down."""
+
+    def __init__(self, file: str, lines: Sequence[str], diagnostics: Diagnostics) -> None:
+        self.file, self.lines, self.diagnostics = file, lines, diagnostics
+
+    def convert(self, node: YamlNode) -> Node:
+        position = _position(node.start_mark, self.file)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, position)
+        if isinstance(node, yaml.SequenceNode):
+            return Node([self.convert(child) for child in node.value], position)
+        assert isinstance(node, yaml.ScalarNode)
+        if node.style is None:
+            value = _scalar(node.value, position, self.diagnostics)
+        else:
+            value = self._text(node.value, position)
+        return Node(value, position, text_at=self._text_at(node, position))
+
+    def _mapping(self, node: yaml.MappingNode, position: Position) -> Node:
         children: dict[str, Node] = {}
         keys: dict[str, Position] = {}
         for key_node, value_node in node.value:
-            place = _position(key_node.start_mark, file)
+            place = _position(key_node.start_mark, self.file)
             if not isinstance(key_node, yaml.ScalarNode):
-                diagnostics.error(105, place, "A key must be a plain word.", "Write 'key: value'.")
+                self.diagnostics.error(DUPLICATE_KEY, place, "A key must be a plain word.", "Write 'key: value'.")
                 continue
-            key = key_node.value
+            key = self._text(key_node.value, place)
             if key in children:
-                diagnostics.error(
-                    105,
-                    place,
-                    f"The key '{key}' stands here twice (first in line {keys[key].line}).",
-                    "Keep one.",
-                )
+                sentence = f"The key '{key}' stands here twice (first in line {keys[key].line})."
+                self.diagnostics.error(DUPLICATE_KEY, place, sentence, "Keep one.")
                 continue
             keys[key] = place
-            children[key] = _convert(value_node, file, diagnostics)
+            children[key] = self.convert(value_node)
         return Node(children, position, keys)
-    if isinstance(node, yaml.SequenceNode):
-        return Node([_convert(child, file, diagnostics) for child in node.value], position)
-    assert isinstance(node, yaml.ScalarNode)
-    if node.style is not None:
-        return Node(node.value, position, quoted=1)
-    return Node(_scalar(node.value, position, diagnostics), position)
+
+    def _text(self, text: str, position: Position) -> str:
+        if odd := _NOT_TEXT.search(text):
+            self.diagnostics.error(102, position, f"The character U+{ord(odd[0]):04X} is not text.", "Remove it.")
+            return _NOT_TEXT.sub("?", text)
+        return text
+
+    def _text_at(self, node: yaml.ScalarNode, position: Position) -> Position | None:
+        """Return where the text of a scalar begins in the file, None unless it stands there as it is."""
+        line, column = node.start_mark.line, node.start_mark.column
+        written: list[str] = node.value.rstrip("\n").split("\n")
+        if node.style in ("|", ">"):
+            line += 1
+            first = next((row for row in range(len(written)) if written[row].strip()), None)
+            if first is None or line + first >= len(self.lines):
+                return None
+            # The block's indentation: what its first line has more than the text.
+            column = len(self.lines[line + first]) - len(self.lines[line + first].lstrip(" "))
+            column -= len(written[first]) - len(written[first].lstrip(" "))
+        elif node.style is not None:
+            column += 1
+        found = self.lines[line : line + len(written)]
+        if [row[column : column + len(text)] for row, text in zip(found, written, strict=False)] != written:
+            return None
+        return Position(position.file, line + 1, column + 1)
 
 
 def _scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
