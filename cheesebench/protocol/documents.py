@@ -20,10 +20,18 @@ MAX_COUNT = 100_000
 #: Largest number of squares of an arena.
 MAX_SQUARES = 10_000
 
+#: Longest name, in characters.
+MAX_NAME = 80
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Heading = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
 Scope = Literal["subject", "block", "session", "trial"]
 Scalar = int | float | str | bool
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can be the name of something."""
+    return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
 
 
 def _check(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
@@ -43,8 +51,8 @@ Name = Annotated[
     str,
     StringConstraints(pattern=f"^{_NAME.pattern}$"),
     _check(
-        lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)),
-        "a name (letters, digits, _; no digit first)",
+        is_name,
+        f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
     ),
 ]
 #: One character as it is drawn; a digit may be written without quotes.
@@ -73,7 +81,7 @@ GlyphOrName = Annotated[
     _check(
         lambda v: (
             (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
-            or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or bool(_NAME.fullmatch(v))))
+            or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or is_name(v)))
         ),
         "one visible character, or the name of a variable that holds one",
     ),
@@ -193,20 +201,6 @@ class Arena(Model):
     landmarks: dict[Name, Glyph | PlacedLandmark] | list[PlacedLandmark] = Field(default_factory=dict)
     headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _landmark_forms(cls, value: Any) -> Any:
-        """Give every landmark one form before the union is tried, so that its errors are not doubled."""
-        if isinstance(value, dict) and isinstance(value.get("landmarks"), dict):
-            for name, landmark in value["landmarks"].items():
-                if not isinstance(landmark, dict) and not (len(str(landmark)) == 1 and str(landmark).isprintable()):
-                    raise PydanticCustomError(
-                        "landmark",
-                        "landmark '{name}': one visible character, or at and glyph",
-                        {"name": name},
-                    )
-        return value
-
 
 class Variable(Model):
     """A mutable value: a number, a name or (from a list) a set."""
@@ -294,10 +288,7 @@ class Trial(Model):
     limit: Annotated[
         int | str,
         _check(
-            lambda v: (
-                (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT)
-                or (isinstance(v, str) and bool(_NAME.fullmatch(v)))
-            ),
+            lambda v: (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT) or is_name(v),
             f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
         ),
     ] = Field(description="Steps after which a trial is cut off.")

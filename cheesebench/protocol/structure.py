@@ -23,7 +23,7 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
     checked in the same pass; anything else that is wrong makes the result None.
     """
     version = root.child("version")
-    if version is not None and version.value != VERSION:
+    if version is not None and version.value is not None and not _is_version(version.value):
         _report_version(version, diagnostics)
         return None
     data = _without_nulls(root.plain())
@@ -31,7 +31,7 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
         try:
             return ProtocolDocument.model_validate(data)
         except ValidationError as error:
-            found = error.errors(include_url=False)
+            found = _of_one_member(data, error.errors(include_url=False))
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
             _report(root, data, found, diagnostics)
             if len(unknown) < len(found):
@@ -41,12 +41,17 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
     return None
 
 
+def _is_version(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value == VERSION
+
+
 def _report_version(version: Node, diagnostics: Diagnostics) -> None:
-    newer = isinstance(version.value, int) and not isinstance(version.value, bool) and version.value > VERSION
+    value = version.value
+    newer = isinstance(value, int | float) and not isinstance(value, bool) and value > VERSION
     diagnostics.error(
         120,
         version.position,
-        f"This file is written in version {_shown(version.value)} of the protocol language; "
+        f"This file is written in version {_shown(value)} of the protocol language; "
         f"this CheeseBench reads version {VERSION}.",
         "Install a newer pytest-cheesebench." if newer else f"Write 'version: {VERSION}'.",
     )
@@ -64,7 +69,8 @@ def _without_nulls(value: Any) -> Any:
 def _remove(data: Any, path: _Path, key: str) -> None:
     for step in path:
         data = data[step]
-    data.pop(key, None)
+    if isinstance(data, dict):
+        data.pop(key, None)
 
 
 def _inside_data(data: Any, step: str | int) -> bool:
@@ -83,45 +89,99 @@ def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
     return tuple(path)
 
 
-def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics) -> None:
-    reported: set[_Path] = set()
+def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Reduce the complaints of all members of a union about one value to those of the member that was meant.
+
+    That is the one with the fewest complaints about what is *in* the value; when no member takes such a value at
+    all, one complaint is left that names what all of them expected.
+    """
+    chosen: list[ErrorDetails] = []
+    unions: dict[_Path, dict[str, list[ErrorDetails]]] = {}
     for detail in found:
-        kind, location = detail["type"], tuple(detail["loc"])
-        path = _real_path(data, location)
-        if kind == "extra_forbidden":
-            key = str(location[-1])
-            parent = root.find(path[:-1])
+        place = _first_union(data, detail)
+        if place is None:
+            chosen.append(detail)
+        else:
+            member = str(detail["loc"][len(place)])
+            # As if the union's member were not in the location.
+            without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
+            unions.setdefault(place, {}).setdefault(member, []).append(without)
+    for place, members in unions.items():
+        fitting = [m for m in members.values() if not any(len(e["loc"]) == len(place) and _is_misfit(e) for e in m)]
+        if fitting:
+            chosen += _of_one_member(data, min(fitting, key=len))
+        else:
+            complaints = [next(e for e in m if len(e["loc"]) == len(place)) for m in members.values()]
+            words = dict.fromkeys(map(_expected, complaints))
+            expected = " or ".join(w for w in words if w != "a whole number" or "a number" not in words)
+            merged: Any = {**complaints[0], "type": "shape", "ctx": {"expected": expected}}
+            chosen.append(merged)
+    return chosen
+
+
+def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
+    """Return the path of the outermost union in an error's location: the next step is a member's name, no key."""
+    location = tuple(detail["loc"])
+    end = len(location) - (0 if _is_misfit(detail) else 1)
+    for number, step in enumerate(location[:end]):
+        if step == "[key]" or (isinstance(step, int) and not _inside_data(data, step)):
+            return None  # a key, or the missing half of a pair
+        if not _inside_data(data, step):
+            return location[:number]
+        data = data[step]
+    return None
+
+
+def _is_misfit(detail: ErrorDetails) -> bool:
+    """Whether an error is about a value, not about a key in it."""
+    return detail["type"] not in ("missing", "extra_forbidden") or isinstance(detail["loc"][-1], int)
+
+
+def _spoken(path: _Path) -> str:
+    """Name a place in an author's words."""
+    if not path:
+        return "the file"
+    if isinstance(path[-1], str):
+        return f"'{path[-1]}'"
+    return f"entry {path[-1] + 1} of {_spoken(path[:-1])}"
+
+
+def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics) -> None:
+    for detail in found:
+        path = _real_path(data, tuple(detail["loc"]))
+        key = str(detail["loc"][-1]) if detail["loc"] else ""
+        if _is_misfit(detail):
+            _report_misfit(root, path, key == "[key]", _expected(detail), diagnostics)
+        elif detail["type"] == "extra_forbidden":
             known = _known_keys(path[:-1])
-            where = f" in '{path[-2]}'" if len(path) > 1 else ""
-            hint = did_you_mean(key, known)
-            remedy = hint.strip() or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
-            diagnostics.error(121, parent.key_position(key), f"There is no key '{key}'{where}.", remedy)
-        elif kind == "missing":
-            key = str(location[-1])
-            node = root.find(path)
-            where = f" in '{path[-1]}'" if path else ""
-            diagnostics.error(122, node.position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
-        elif path not in reported:  # several members of a union complain about one value: once is enough
-            reported.add(path)
-            _report_misfit(root, path, location, detail, diagnostics)
+            where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
+            hint = did_you_mean(key, known).strip()
+            remedy = hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
+            position = root.find(path[:-1]).key_position(key)
+            diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
+        else:
+            where = f" in {_spoken(path)}" if path else ""
+            position = root.find(path).position
+            diagnostics.error(122, position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
 
 
-def _report_misfit(root: Node, path: _Path, location: _Path, detail: ErrorDetails, diagnostics: Diagnostics) -> None:
-    node = root.find(path)
-    name = f"'{path[-1]}'" if path else "the file"
-    expected = _expected(detail)
-    if location and location[-1] == "[key]":
+def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics) -> None:
+    if is_key:
         key = str(path[-1]) if path else ""
-        diagnostics.error(
-            124,
-            root.find(path[:-1]).key_position(key),
-            f"'{key}' cannot be a key here: expected {expected}.",
-            "Rename it.",
-        )
+        position = root.find(path[:-1]).key_position(key)
+        diagnostics.error(124, position, f"{_shown(key)} cannot be a key here: expected {expected}.", "Rename it.")
         return
-    value = node.value
+    value = root.find(path).value
     kind = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, list) else _shown(value)
-    diagnostics.error(123, node.position, f"The value of {name} does not fit: {kind}.", f"Expected {expected}.")
+    sentence = f"The value of {_spoken(path)} does not fit: {kind}."
+    diagnostics.error(123, root.find(path).position, sentence, f"Expected {expected}.")
+
+
+#: What a value can be that has a short form, by model.
+_SHORT_FORMS = {
+    "LegendEntry": "the name of a zone, or a mapping of keys",
+    "Entry": "the name of a state, or a mapping of keys",
+}
 
 
 def _expected(detail: ErrorDetails) -> str:
@@ -130,9 +190,10 @@ def _expected(detail: ErrorDetails) -> str:
     kind = detail["type"]
     if kind == "shape":
         return str(context.get("expected") or detail["msg"])
+    if isinstance(detail["loc"][-1], int) and kind == "missing":
+        return "a pair [a, b]"
     words = {
-        "model_type": "a mapping of keys",
-        "model_attributes_type": "a mapping of keys",
+        "model_type": _SHORT_FORMS.get(str(context.get("class_name")), "a mapping of keys"),
         "dict_type": "a mapping of keys",
         "list_type": "a list",
         "tuple_type": "a pair [a, b]",
@@ -141,6 +202,7 @@ def _expected(detail: ErrorDetails) -> str:
         "float_type": "a number",
         "bool_type": "true or false",
         "too_short": "at least one entry",
+        "too_long": f"at most {context.get('max_length')} entries",
         "literal_error": f"one of {context.get('expected', '')}",
         "greater_than_equal": f"a number from {context.get('ge')}",
         "greater_than": f"a number above {context.get('gt')}",
@@ -151,7 +213,8 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def _shown(value: object) -> str:
-    text = str(value)
+    words = {None: "null", True: "true", False: "false"}
+    text = words[value] if value is None or isinstance(value, bool) else str(value)
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
