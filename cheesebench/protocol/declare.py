@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.arena import Arena, naming_position
+from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.expressions import NUMBER, Domain, Type
 from cheesebench.protocol.names import RESERVED, Names
-from cheesebench.protocol.source import Node
+from cheesebench.protocol.source import Node, walk
 
 #: Outcome of a trial that the step limit cut off.
 TIMEOUT = "timeout"
@@ -59,6 +59,11 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     )
     taken: dict[str, str] = dict.fromkeys(names.places, "a zone or group")
 
+    for name in dict.fromkeys([*names.places, *arena.doors]):
+        if name in RESERVED:
+            position = naming_position(root.find(["arena"]), name)
+            diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
+
     def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
         position = root.find(path[:-1]).key_position(str(path[-1]))
         if name in RESERVED:
@@ -73,6 +78,9 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     for name, variable in document.vars.items():
         values = variable.init if isinstance(variable.init, list) else [variable.init]
         kind = _type_of([runtime_value(v) for v in values], names, symbols)
+        if _mixed(map(runtime_value, values)):
+            position = root.find(("vars", name)).position
+            diagnostics.error(203, position, f"The set '{name}' mixes numbers and names.", "Keep one.")
         if isinstance(variable.init, list):
             kind = Type("set", kind.domains if values else frozenset[Domain]({"any"}))
         declare(name, kind, "a variable", ("vars", name))
@@ -90,13 +98,9 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         for column, cells in draw.of.items():
             path = ("draw", draw_name, "of", column)
             column_values: list[spec.RuntimeValue] = [runtime_value(cell) for cell in cells]
-            if len({isinstance(v, str) for v in column_values if v is not None}) > 1:
-                diagnostics.error(
-                    203,
-                    root.find(path).position,
-                    f"The column '{column}' mixes numbers and names.",
-                    "Keep one.",
-                )
+            if _mixed(column_values):
+                position = root.find(path).position
+                diagnostics.error(203, position, f"The column '{column}' mixes numbers and names.", "Keep one.")
             kind = _type_of(column_values, names, symbols)
             declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
     for block in document.schedule.values():
@@ -116,13 +120,9 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     names.symbols = tuple(symbols)
     for counter in counters(document):
         if counter in RESERVED or counter in taken:
-            what = taken.get(counter, "a word of the language")
-            diagnostics.error(
-                202,
-                root.find(("trial",)).position,
-                f"The counter '{counter}' is already {what}.",
-                "Rename it.",
-            )
+            what = f"the name of {taken[counter]}" if counter in taken else "a word of the language"
+            position = _counting_position(root, counter)
+            diagnostics.error(202, position, f"The counter '{counter}' is already {what}.", "Rename it.")
         names.variables.setdefault(counter, NUMBER)
     named: tuple[tuple[str, Iterable[str], tuple[str, ...]], ...] = (
         ("state", document.trial.states, ("trial", "states")),
@@ -136,6 +136,21 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
                     202, position, f"'{name}' is a word of the language.", f"Choose another {kind_of} name."
                 )
     return names
+
+
+def _counting_position(root: Node, counter: str) -> Position:
+    """Return where the first ``count`` of a counter stands."""
+    for node in walk(root.find(["trial"])):
+        counted = node.child("count") if isinstance(node.value, Mapping) else None
+        for name in walk(counted) if counted is not None else ():
+            if name.value == counter:
+                return name.position
+    return root.key_position("trial")
+
+
+def _mixed(values: Iterable[spec.RuntimeValue]) -> bool:
+    """Whether numbers stand among names (``none`` is a name: there is nothing to calculate with it)."""
+    return len({isinstance(value, str | None) for value in values}) > 1
 
 
 def _type_of(values: Sequence[spec.RuntimeValue], names: Names, symbols: dict[str, None]) -> Type:

@@ -247,7 +247,8 @@ class _Parser:
             raise ExpressionError(self.end, "The expression ends too early.", "Complete or remove the last operator.")
         self.at += 1
         if token.kind == "number":
-            return Number(float(token.text) if not token.text.isdigit() else int(token.text))
+            value = float(token.text)
+            return Number(int(token.text) if token.text.isdigit() and value < 1e15 else value)
         if token.text == "(":
             tree = self.nested(self.disjunction)
             if not self.take(")"):

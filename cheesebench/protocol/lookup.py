@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
+from cheesebench.protocol.declare import all_effects
 from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.documents import is_name
 from cheesebench.protocol.expressions import Expression, Type
-from cheesebench.protocol.names import Names
+from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node
 
 Path = Sequence[str | int]
@@ -53,41 +55,56 @@ class Lookup:
         return None if value is None else self.expression(value, path, want, it=it, lenient=lenient)
 
     def place(
-        self, name: str, path: Sequence[str | int], *, solid: bool | None = None, what: str = "zone"
+        self, name: str, path: Sequence[str | int], *, solid: bool | None = None, placing: bool = False
     ) -> spec.Place:
         """Resolve a zone, group, door or solid, or a variable that holds one.
 
-        ``solid``: True wants solids, False wants floor, None takes either.
+        ``solid``: True wants solids, False wants floor, None takes either. ``placing``: somebody is put there.
         """
         position = self.root.find(path).position
         self.names.used.add(name)
         if name in self.names.variables:
             kind = self.names.variables[name]
             if kind.kind not in ("name", "set") or not kind.domains & {"place", "any"}:
-                self.diagnostics.error(
-                    204, position, f"The variable '{name}' holds no {what}.", "Name a zone or group."
-                )
+                self.diagnostics.error(204, position, f"The variable '{name}' holds no zone.", "Name a zone or group.")
             for held in self.held(name):
-                self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,")
+                self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,", placing)
             return spec.Place(name, variable=True)
         if name not in self.names.places:
-            self.unknown(what, name, [*self.names.places, *self._place_variables()], path)
+            self.unknown("zone", name, [*self.names.places, *self._place_variables()], path)
             return spec.Place(name)
-        self._check_ground(name, position, solid, f"'{name}'")
+        self._check_ground(name, position, solid, f"'{name}'", placing)
         return spec.Place(name)
 
-    def _check_ground(self, name: str, position: Position, solid: bool | None, subject: str) -> None:
+    def _check_ground(self, name: str, position: Position, solid: bool | None, subject: str, placing: bool) -> None:
         arena = self.names.arena
         solids = [member for member in arena.members(name) if member in arena.solids]
-        if solid is False and solids:
+        if placing and solids:
+            self.diagnostics.error(205, position, f"{subject} is solid: nobody stands there.", "Name a zone of floor.")
+        elif solid is False and solids:
             self.diagnostics.error(205, position, f"{subject} is solid: it is never entered.", "Use 'press'.")
         if solid is True and len(solids) < len(arena.members(name)):
             self.diagnostics.error(205, position, f"{subject} is floor: it is never pressed.", "Use 'enter'.")
 
     def held(self, variable: str) -> list[str]:
-        """Return the places that a draw column can hold (for a mutable variable nothing is known)."""
-        rows = [draw.of[variable] for draw in self.document.draw.values() if variable in draw.of]
-        return [str(v) for column in rows for v in dict.fromkeys(column) if str(v) in self.names.places]
+        """Return the places that a variable is known to hold at some time."""
+        return [name for name in map(str, self.values(variable)) if name in self.names.places]
+
+    def values(self, variable: str) -> list[doc.Scalar]:
+        """Return what a variable or column is given by name anywhere (it may also copy another one).
+
+        ``none`` is left out: it means nothing everywhere.
+        """
+        found: list[doc.Scalar | list[doc.Scalar]] = []
+        for draw in self.document.draw.values():
+            found += draw.of.get(variable, [])
+        if variable in self.document.vars:
+            found.append(self.document.vars[variable].init)
+            found += [block.set[variable] for block in self.document.schedule.values() if variable in block.set]
+            given = [effects.set[variable] for effects in all_effects(self.document) if variable in effects.set]
+            found += [value for value in given if is_name(value) and value not in {*self.names.variables, *RESERVED}]
+        flat = [value for values in found for value in (values if isinstance(values, list) else [values])]
+        return [value for value in dict.fromkeys(flat) if value != "none"]
 
     def _place_variables(self) -> list[str]:
         return [name for name, kind in self.names.variables.items() if "place" in kind.domains]

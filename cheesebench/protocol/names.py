@@ -104,6 +104,8 @@ class Names:
         try:
             typed = _Typer(self, node, diagnostics, it, lenient)
             resolved, kind = typed.resolve(ex.parse(str(value)), want)
+            if want is not None and want.kind == "set" and resolved == ex.Constant(None):
+                return ex.Members(frozenset())  # `none` empties a set
             if want is not None and not _fits(kind, want):
                 raise ExpressionError(
                     0, f"'{value}' is {describe(kind)}, but {describe(want)} is needed.", _remedy(want), 133
@@ -132,8 +134,6 @@ def _remedy(want: Type) -> str:
 def _fits(kind: Type, want: Type) -> bool:
     if want.kind in ("number", "truth"):
         return kind.kind in ("number", "truth")  # a number other than 0 holds, a condition counts 1 or 0
-    if want.kind == "set" and kind.kind == "name":
-        return "any" in kind.domains  # `none` empties a set
     return kind.kind == want.kind and kind.overlaps(want)
 
 
@@ -237,6 +237,10 @@ class _Typer:
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
         self.names.asked.update(str(side.value) for side in (a, b) if isinstance(side, ex.Constant))
+        for side, other in ((a, b), (b, a)):
+            if isinstance(other, ex.Constant) and other.value in self.names.arena.groups and _is_member(side):
+                sentence = f"'{other.value}' is a group, and this is a member: they are never equal."
+                raise ExpressionError(_offset(left), sentence, f"Write '... in {other.value}'.", 133)
         plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
         if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
             sentence = f"{describe(a_type).capitalize()} is compared with {describe(b_type)}: they are never equal."
@@ -265,7 +269,7 @@ class _Typer:
                 isinstance(one, ex.Word)
                 and isinstance(other, ex.Word)
                 and one.name == "last"
-                and other.name not in (*self.names.outcomes, "none")
+                and other.name not in (*self.names.outcomes, *self.names.variables, *RESERVED)
             ):
                 place = self.node.inside(other.offset)
                 hint = did_you_mean(other.name, self.names.outcomes).strip()
@@ -284,15 +288,24 @@ class _Typer:
                 sentence = f"'in' needs a set or a group on its right, not {describe(kind)}."
                 raise ExpressionError(_offset(right), sentence, "Declare a set: 'seen: []'.", 133)
         member, member_type = self.resolve(left, Type("name", kind.domains))
-        if member_type.kind == "name" and kind.domains and not member_type.overlaps(kind):
+        wanted = ("name",) if kind.domains else ("number", "truth")
+        fits = member_type.kind in wanted and (not kind.domains or member_type.overlaps(kind))
+        if not fits and not ("any" in kind.domains and member_type.kind != "set"):
             sentence = f"{describe(member_type).capitalize()} is never in {describe(kind)}."
             raise ExpressionError(_offset(left), sentence, "Check both names.", 133)
         return ex.Binary("in", member, collection)
 
 
+def _is_member(tree: ex.Expression) -> bool:
+    """Whether an expression names a single zone or solid, never a group."""
+    return tree == ex.BuiltIn("it") or (isinstance(tree, ex.Call) and tree.function == "where")
+
+
 def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
     if isinstance(resolved, ex.Constant):
         return bool(arena.cells_of(resolved.value or ""))
+    if resolved == ex.BuiltIn("it"):
+        return True
     return isinstance(resolved, ex.Variable) and kind.kind in ("name", "set") and bool(kind.domains & {"place", "any"})
 
 

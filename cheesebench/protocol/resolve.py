@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,10 @@ from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.resolve_trial import TrialBuilder
 from cheesebench.protocol.source import Node
+from cheesebench.protocol.structure import without_nulls
 
+#: Most subsets that an ordered ``pick`` may go through.
+MAX_SUBSETS = 10_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
 DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance")
 
@@ -37,7 +42,7 @@ def resolve(
     builder = _Builder(document, root, names, diagnostics)
     trial = TrialBuilder(document, root, names, diagnostics)
     evidence = EvidenceBuilder(document, root, names, diagnostics)
-    plain = root.plain()
+    plain = without_nulls(root.plain())
     specification = spec.Specification(
         paradigm=document.paradigm,
         edition=document.edition,
@@ -114,14 +119,20 @@ class _Builder(Lookup):
             if draw.max_run is not None and (draw.order in ("cycle", "by_subject") or draw.pick):
                 position = place.key_position("max_run")
                 self.diagnostics.error(206, position, "'max_run' belongs to shuffled or random rows.", "Remove it.")
-            if draw.max_run is not None and len(set(rows and [row[0] for row in rows])) == 1:
+            if draw.max_run is not None and rows:
                 position = place.key_position("max_run")
-                self.diagnostics.error(
-                    206,
-                    position,
-                    "The first column has one value only: its run never ends.",
-                    "Remove 'max_run'.",
-                )
+                value, often = Counter(row[0] for row in rows).most_common(1)[0]
+                if often == len(rows):
+                    sentence = "The first column has one value only: its run never ends."
+                    self.diagnostics.error(206, position, sentence, "Remove 'max_run'.")
+                elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
+                    sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
+                    self.diagnostics.error(206, position, sentence, "Allow longer runs.")
+            subsets = math.comb(len(rows), draw.pick or 0)
+            if draw.order != "random" and subsets > MAX_SUBSETS:
+                position = place.key_position("pick")
+                sentence = f"There are {subsets} subsets to put in order, more than {MAX_SUBSETS}."
+                self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
             keep_if = self.optional(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
             found.append(
                 spec.DrawSpec(name, draw.per, draw.order, columns, rows, draw.pick, draw.copies, draw.max_run, keep_if)
@@ -130,7 +141,7 @@ class _Builder(Lookup):
 
     def start(self) -> spec.StartSpec:
         start = self.document.start
-        at = self.place(start.at, ("start", "at"), solid=False)
+        at = self.place(start.at, ("start", "at"), solid=False, placing=True)
         is_variable = start.face not in (*HEADINGS, "random")
         position = self.root.find(("start", "face")).position
         if is_variable and start.face not in self.names.variables:
@@ -138,14 +149,15 @@ class _Builder(Lookup):
             self.unknown("heading", start.face, known, ("start", "face"))
         elif is_variable:
             self.names.used.add(start.face)
-            for value in [v for draw in self.document.draw.values() for v in draw.of.get(start.face, [])]:
-                if value not in (*HEADINGS, "random"):
-                    self.diagnostics.error(
-                        207,
-                        position,
-                        f"'{start.face}' can hold '{value}', which is no heading.",
-                        "Use N NE E ...",
-                    )
+            known = [*(HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]), "random"]
+            if self.names.variables[start.face].kind != "name":
+                self.diagnostics.error(
+                    207, position, f"The variable '{start.face}' holds no heading.", "Hold N, E, ..."
+                )
+            for value in self.values(start.face):
+                if value not in known:
+                    sentence = f"'{start.face}' can hold '{value}', which is no heading here."
+                    self.diagnostics.error(207, position, sentence, f"Use {' '.join(known)}.")
         elif self.document.arena.headings == 4 and start.face in HEADINGS[1::2]:
             self.diagnostics.error(207, position, f"With four headings nobody faces {start.face}.", "Use N, E, S or W.")
         return spec.StartSpec(at, start.face, is_variable, start.carry)
@@ -190,6 +202,10 @@ class _Builder(Lookup):
         else:
             runtime = runtime_value(value)
         held = "set" if isinstance(value, list) else "name" if isinstance(runtime, str | None) else "number"
+        names_places_only = kind.domains == {"place"}
+        for name in value if isinstance(value, list) else [value]:
+            if names_places_only and isinstance(name, str) and name not in (*self.names.places, "none"):
+                self.unknown("zone", name, self.names.places, path)
         if held != kind.kind and not (runtime is None and kind.kind == "name"):
             position = self.root.find(path).position
             self.diagnostics.error(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.declare import runtime_value
-from cheesebench.protocol.expressions import NUMBER, TRUTH, Type
+from cheesebench.protocol.declare import counters
+from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable
 from cheesebench.protocol.lookup import Lookup
 
 
@@ -88,7 +89,7 @@ class TrialBuilder(Lookup):
         self.names.used.add(glyph)
         if glyph not in self.names.variables:
             self.unknown("variable with a glyph", glyph, self.names.variables, path)
-        for value in [v for draw in self.document.draw.values() for v in draw.of.get(glyph, [])]:
+        for value in self.values(glyph):
             if len(str(value)) != 1:
                 self.diagnostics.error(
                     210,
@@ -102,17 +103,12 @@ class TrialBuilder(Lookup):
         arena, position = self.names.arena, self.root.find(path).position
         self.names.used.add(name)
         if name in self.names.variables:
-            held = [
-                str(v)
-                for draw in self.document.draw.values()
-                for v in draw.of.get(name, [])
-                if runtime_value(v) is not None
-            ]
-            for value in held:
+            if self.names.variables[name].kind not in ("name", "set"):
+                self.diagnostics.error(211, position, f"The variable '{name}' holds no door.", "Name a door.")
+            for value in map(str, self.values(name)):
                 if not set(arena.members(value)) <= set(arena.doors):
-                    self.diagnostics.error(
-                        211, position, f"'{name}' can hold '{value}', which is no door.", "Name doors only."
-                    )
+                    sentence = f"'{name}' can hold '{value}', which is no door."
+                    self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
         if not set(arena.members(name)) <= set(arena.doors):
             self.unknown("door", name, [*arena.doors, *self._place_variables()], path)
@@ -133,7 +129,7 @@ class TrialBuilder(Lookup):
     def _target(self, name: str, path: Sequence[str | int], it: bool) -> spec.Place:
         if name == "it" and it:
             return spec.Place("it", variable=True)
-        return self.place(name, path, solid=False)
+        return self.place(name, path, solid=False, placing=True)
 
     def _assignments(
         self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, adding: bool
@@ -143,7 +139,9 @@ class TrialBuilder(Lookup):
             here = (*path, name)
             position = self.root.find(path).key_position(name)
             if name not in self.document.vars:
-                what = "is a column of a draw" if name in self.names.variables else "is not declared"
+                what = "is not declared"
+                if name in self.names.variables:
+                    what = "is a counter" if name in counters(self.document) else "is a column of a draw"
                 hint = did_you_mean(name, self.document.vars).strip() or f"Add 'vars: {{{name}: 0}}'."
                 self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
                 continue
@@ -202,19 +200,34 @@ class TrialBuilder(Lookup):
         if it:
             target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
         after = self.optional(rule.after, (*path, "after"), NUMBER)
+        self._check_number(after, 0, math.inf, "A duration is no negative number.", (*path, "after"))
+        p = self.optional(rule.p, (*path, "p"), NUMBER, it=it)
+        self._check_number(p, 0, 1, "A probability lies between 0 and 1.", (*path, "p"))
         return spec.RuleSpec(
             trigger=trigger,
             target=target,
             after=after,
             action=ACTIONS.index(rule.act) if rule.act is not None else None,
             guard=self.optional(rule.if_, (*path, "if"), TRUTH, it=it),
-            p=self.optional(rule.p, (*path, "p"), NUMBER, it=it),
+            p=p,
             effects=self.effects(rule, path, it=it),
             go=rule.go,
             end=rule.end,
             position=position,
             text=f"{trigger} {getattr(rule, trigger)}",
         )
+
+    def _check_number(
+        self, tree: Expression | None, low: float, high: float, sentence: str, path: Sequence[str | int]
+    ) -> None:
+        """Report a literal (or what a variable is known to hold) that is out of range."""
+        numbers: list[object] = [tree.value] if isinstance(tree, Number) else []
+        if isinstance(tree, Unary) and isinstance(tree.operand, Number):
+            numbers = [-tree.operand.value]
+        if isinstance(tree, Variable):
+            numbers = [*self.values(tree.name)]
+        if any(isinstance(number, int | float) and not low <= number <= high for number in numbers):
+            self.diagnostics.error(218, self.root.find(path).position, sentence, "Mend the number.")
 
     def finish(self) -> tuple[spec.GuardedName, ...]:
         """Return the end conditions."""

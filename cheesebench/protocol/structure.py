@@ -26,7 +26,7 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
     if version is not None and version.value is not None and not _is_version(version.value):
         _report_version(version, diagnostics)
         return None
-    data = _without_nulls(root.plain())
+    data = without_nulls(root.plain())
     for _ in range(2):
         try:
             return ProtocolDocument.model_validate(data)
@@ -57,12 +57,12 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
     )
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Leave out keys whose value is null: null deletes, here as in ``extends``."""
     if isinstance(value, dict):
-        return {key: _without_nulls(child) for key, child in value.items() if child is not None}
+        return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
-        return [_without_nulls(child) for child in value]
+        return [without_nulls(child) for child in value]
     return value
 
 
