@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections import Counter
 from collections.abc import Sequence
 
-from cheesebench.errors import CheeseBenchError
 from cheesebench.paradigms.streams import Stream
 from cheesebench.protocol.specification import DrawSpec, RuntimeValue
 
-#: Most subsets that an ordered ``pick`` may go through.
-MAX_SUBSETS = 10_000
 #: Attempts at a permuted block that keeps ``max_run``.
-MAX_ATTEMPTS = 1_000
+MAX_ATTEMPTS = 100
 
 Row = tuple[RuntimeValue, ...]
 
@@ -50,10 +47,6 @@ class DrawSequence:
         spec = self._spec
         if spec.pick is None or spec.order == "random":
             return spec.rows
-        if math.comb(len(spec.rows), spec.pick) > MAX_SUBSETS:
-            raise CheeseBenchError(
-                f"The draw '{spec.name}' has more than {MAX_SUBSETS} subsets to put in order. Use 'order: random'."
-            )
         return [_as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
 
     def _independent(self, rows: Sequence[Row]) -> Row:
@@ -71,13 +64,33 @@ class DrawSequence:
         return self._block[self.count % size]
 
     def _permuted_block(self, items: list[Row]) -> list[Row]:
-        """Return a permutation, uniform among those that keep ``max_run`` also across the block's border."""
+        """Return a permutation that keeps ``max_run``, also across the block's border.
+
+        It is uniform among those, except where hardly any permutation keeps it: then one is put together step by step.
+        """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
             if not self._too_long([*self._run, *(row[0] for row in block)]):
                 return block
-        raise CheeseBenchError(
-            f"The draw '{self._spec.name}' found no order with 'max_run: {self._spec.max_run}'. Allow a longer run."
+        return self._composed_block(items)
+
+    def _composed_block(self, items: list[Row]) -> list[Row]:
+        """Return a permutation that keeps ``max_run``, put together so that no value piles up at the end."""
+        left = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|composed")
+        block: list[Row] = []
+        while left:
+            run = [*self._run, *(row[0] for row in block)]
+            place = next(n for n, row in enumerate(left) if self._can_go_on([*run, row[0]], left[:n] + left[n + 1 :]))
+            block.append(left.pop(place))
+        return block
+
+    def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
+        """Whether rows can follow these values so that no run is too long: each other row parts two runs."""
+        longest = self._spec.max_run or len(values) + len(left)
+        last, length = values[-1], len(list(itertools.takewhile(lambda value: value == values[-1], reversed(values))))
+        return length <= longest and all(
+            often <= (len(left) - often) * longest + (longest - length if value == last else longest)
+            for value, often in Counter(row[0] for row in left).items()
         )
 
     def _too_long(self, values: Sequence[RuntimeValue]) -> bool:

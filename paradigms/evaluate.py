@@ -36,9 +36,21 @@ def _divide(left: float, right: float) -> float:
     return left / right if right else float("nan")
 
 
+def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Let whole numbers become floats where they are no longer exact, or `n: n * n` would fill the memory."""
+
+    def compute_bounded(left: float, right: float) -> float:
+        result: float = compute(left, right)
+        return result if -_EXACT < result < _EXACT else float(result)
+
+    return compute_bounded
+
+
+#: Whole numbers below this are exact as floats too.
+_EXACT = 2**53
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide,
+    "+": _bounded(operator.add), "-": _bounded(operator.sub), "*": _bounded(operator.mul), "/": _divide,
     "in": lambda member, collection: member in collection,
 }  # fmt: skip
 

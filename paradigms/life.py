@@ -21,13 +21,13 @@ from cheesebench.interfaces import (
     View,
 )
 from cheesebench.paradigms.draws import DrawSequence
-from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, read_place
+from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.scenes import Look
 from cheesebench.paradigms.streams import Stream
 from cheesebench.paradigms.tables import Tables
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.documents import Scope
-from cheesebench.protocol.specification import BlockSpec
+from cheesebench.protocol.specification import BlockSpec, RuntimeValue
 
 
 class ArenaLife:
@@ -122,7 +122,7 @@ class ArenaLife:
         self._begin_scopes(block, began)
         self._draw_rows(began)
         limit = self._program.specification.limit
-        self._limit = int(self.values[limit]) if isinstance(limit, str) else limit
+        self._limit = limit if isinstance(limit, int) else self._held_limit(self.values[limit])
         self._place_at_start("session" in began)
         initial = next(name for guard, name in self._program.entry if guard is None or guard(self))
         self._enter(initial)  # 5
@@ -150,6 +150,15 @@ class ArenaLife:
             if not (sequence.count and keep_if is not None and keep_if(self)):
                 self.values.update(zip(draw.columns, sequence.next(), strict=True))
 
+    def _held_limit(self, limit: float) -> int:
+        if not 1 <= limit < math.inf:
+            raise self._mistake(f"The limit of the trial is {limit}.", "Let its variable be 1 or more.")
+        return int(limit)
+
+    def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
+        where = f", in the state '{self.state}'" if self.steps else ""
+        return ProtocolError(f"{self._program.specification.path}: {sentence[:-1]}{where}. {remedy}")
+
     def _place_at_start(self, session_begins: bool) -> None:
         """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
         self.occupied = dict.fromkeys(self._geometry.member_at)
@@ -158,13 +167,10 @@ class ArenaLife:
         else:
             self._place(self._start_at(self), f"start|{self._trial_number}")
 
-    def _place(self, name: object, key: str) -> None:
+    def _place(self, name: RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            raise ProtocolError(
-                f"{self._program.specification.path}: the subject is to be placed at '{name}', which is no floor. "
-                "Give the variable a zone before it is used."
-            )
+            raise self._mistake(f"The subject is put at '{plain_name(name)}', which is no floor.", "Give it a zone.")
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
@@ -175,10 +181,12 @@ class ArenaLife:
 
     def _facing(self, key: str) -> int:
         start = self._program.specification.start
-        face = str(self.values[start.face]) if start.face_variable else start.face
+        face = plain_name(self.values[start.face]) if start.face_variable else start.face
+        headings = self._geometry.arena.headings
         if face == "random":
-            headings = self._geometry.arena.headings
             return headings[self._stream.below(len(headings), f"{key}|face")]
+        if face not in [HEADINGS[heading] for heading in headings]:
+            raise self._mistake(f"'start: face' is '{face}', which is no heading here.", "Give the variable a heading.")
         return HEADINGS.index(face)
 
     # -- steps
@@ -259,10 +267,13 @@ class ArenaLife:
             values.update([(name, value(self)) for name, value in effects.set])
         for name, value in effects.add:
             member = value(self)
-            values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
+            if member is not None:  # `none` is nothing, so nothing is added
+                values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
         for name in effects.count:
             values[name] += 1
         reward = 0.0 if effects.reward is None else float(effects.reward(self))
+        if not math.isfinite(reward):
+            raise self._mistake(f"A reward is {reward}.", "Guard the division.")
         if effects.place is not None:
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{len(self._placed)}")
             self._placed[len(self._trace)] = self._pose
@@ -324,7 +335,7 @@ class ArenaLife:
         wake = self._limit
         if state.timed:
             for rule in state.rules:
-                if rule.after is not None and not math.isnan(duration := rule.after(self)):
+                if rule.after is not None and math.isfinite(duration := rule.after(self)):
                     wake = min(wake, self._entered + math.ceil(duration))
         self._wake = wake
 

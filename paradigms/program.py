@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import View
 from cheesebench.paradigms.evaluate import (
     Function,
@@ -247,16 +248,24 @@ class Program:
         doors = [read_place(door) for door in state.close]
         shows = [(read_place(place), read_place(glyph)) for place, glyph in state.show]
 
+        def mistake(what: str) -> ProtocolError:
+            where = f"{self.specification.path}: {what}, in the state '{state.name}'."
+            return ProtocolError(f"{where} Give the variable another value.")
+
         def read(memory: object) -> LookKey:
             closed = frozenset(
                 door for name in doors for place in names_in(name(memory)) for door in arena.members(place)
             )
+            if odd := set(closed - arena.doors.keys()):
+                raise mistake(f"'{min(odd)}' is closed, which is no door")
             shown = tuple(
                 (place, str(glyph(memory)))
                 for name, glyph in shows
                 for place in names_in(name(memory))
                 if glyph(memory) is not None
             )
+            if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
+                raise mistake(f"'{min(odd)}' is shown, which is no glyph")
             return (closed, state.freeze, shown, state.say)
 
         return read
@@ -267,6 +276,11 @@ def names_in(value: spec.RuntimeValue) -> list[str]:
     if value is None:
         return []
     return sorted(map(str, value)) if isinstance(value, frozenset) else [str(value)]
+
+
+def plain_name(value: spec.RuntimeValue) -> str:
+    """Return a value as a person would write it."""
+    return "none" if value is None else " or ".join(names_in(value))
 
 
 def read_place(place: spec.Place) -> Function:
