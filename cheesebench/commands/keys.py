@@ -62,7 +62,8 @@ def from_terminal() -> Generator[int]:
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
-        tty.setcbreak(terminal)
+        # NOW: what was typed ahead counts.
+        tty.setcbreak(terminal, termios.TCSANOW)
         while pressed := os.read(terminal, 64):
             for key in _KEY.findall(pressed.decode("utf-8", "replace")):
                 name = key.lower() if len(key) == 1 else key

@@ -101,7 +101,7 @@ class Game:
 
     def _tell(self, events: Sequence[TaskEvent]) -> None:
         for event in events:
-            print(one_line(f"  {event.source}: {event.event} in state {event.state}"))
+            print("  " + one_line(f"{event.source}: {event.event} in state {event.state}"))
         print(flush=True)
 
     def _end(self, result: TrialResult) -> None:

@@ -1,0 +1,78 @@
+"""An empty directory to work in, a small protocol, and the command called in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cheesebench.cli import main
+
+MAZE = """
+version: 1
+paradigm: little
+dimension: patience
+arena:
+  map: |
+    #######
+    #S.C.G#
+    #######
+  legend: {S: box, C: cue, G: goal}
+  landmarks: {N: "1"}
+start: {at: box, face: E}
+trial:
+  limit: 9
+  start: wait
+  states:
+    wait: {freeze: true, say: "...", rules: [{after: 2, go: run}]}
+    run:
+      show: {cue: "*"}
+      rules:
+        - {enter: goal, reward: 1, count: visits, end: found}
+schedule: {main: {sessions: 2, trials: 2}}
+success: last == found
+measures: {latency: steps / 2}
+reference: [{measure: success, value: 0.75, status: made up}]
+chance: {value: 0.125, trials: 100, how: counted}
+tests: [{visit: goal, expect: {outcome: found}}]
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def maze() -> str:
+    """The text of the protocol ``little``."""
+    return MAZE
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, in which lies the protocol ``little``."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "little.protocol.yaml").write_text(MAZE, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``cheesebench`` with these arguments."""
+
+    def run(*arguments: object) -> Result:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run

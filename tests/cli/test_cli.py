@@ -1,0 +1,153 @@
+"""The command line as a whole: help, mistakes, pipes, signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cheesebench
+from cheesebench.cli import BROKEN_PIPE, COMMANDS, INTERRUPTED, main
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+
+COMMAND = [sys.executable, "-c", "import sys; from cheesebench.cli import main; sys.exit(main())"]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"cheesebench {cheesebench.__version__}\n"
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    result = run()
+    assert result.code == 0
+    assert all(f"    {command} " in result.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_text_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    assert f"examples:\n  cheesebench {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("lnt little", "Did you mean 'lint'?"),
+        ("lint", "arguments are required: FILE"),
+        ("list --jsn", "unrecognized arguments: --jsn"),
+        ("lint litle", "There is no protocol 'litle'"),
+        ("lint litle.protocol.yaml", "There is no file litle.protocol.yaml"),
+        ("lint ./nowhere/", "There is no file ./nowhere/"),
+        ("lint empty", "There is no file *.protocol.yaml in the directory empty"),
+        ("render empty", "empty is a directory"),
+        ("render little --state rn", "Did you mean 'run'?"),
+        ("render little --view ascii_2e", "Did you mean 'ascii_2d'?"),
+        ("render little --seed -1", "'-1' is no whole number"),
+        ("render little --subject x", "'x' is no whole number"),
+        ("render little --seed 99999999999999999999", "is no whole number"),
+        ("render little --expand", "is a map already"),
+        ("render little --expand --state run", "Leave them out"),
+        ("play little --actions FXL", "'X' in 'FXL' is no action"),
+        ("play little --view ascii_2e --actions F", "Did you mean 'ascii_2d'?"),
+        ("schema --output nowhere/schema.json", "nowhere/schema.json cannot be written"),
+        ("schema --output empty", "empty cannot be written"),
+        ("report nothing", "There is no run 'nothing' in results"),
+        ("report empty", "There is no run 'empty'"),
+        ("report little.protocol.yaml", "is no run log"),
+        ("report nothing --format pdf", "There is no report format 'pdf'"),
+        (f"lint {'x' * 300}", "File name too long"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: str, words: str, run: Run, here: Path) -> None:
+    (here / "empty").mkdir()
+    result = run(*arguments.split())
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.startswith("cheesebench: ")
+    assert words in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_what_is_typed_cannot_command_the_terminal(run: Run) -> None:
+    for arguments in (["\x1b[2J"], ["lint", "\x1b[2J\r"], ["render", "little", "--state", "\x1b]0;x\x07\ny"]):
+        result = run(*arguments)
+        assert result.code == 2
+        assert "\x1b" not in result.err
+        assert "\\x1b" in result.err
+        assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["render", "play"])
+def test_a_broken_protocol_is_told_line_by_line(command: str, run: Run, here: Path, maze: str) -> None:
+    broken = maze.replace("enter: goal", "entr: goal").replace("face: E", "face: Q")
+    (here / "broken.protocol.yaml").write_text(broken, encoding="utf-8")
+    result = run(command, "broken.protocol.yaml")
+    first, *findings = result.err.splitlines()
+    assert result.code == 2
+    assert first == f"cheesebench: the protocol has {len(findings)} errors."
+    assert len(findings) >= 2
+    assert all(finding.startswith("broken.protocol.yaml:") for finding in findings)
+
+
+def test_a_file_here_goes_before_an_installed_protocol(run: Run, here: Path, maze: str) -> None:
+    (here / "t_maze.protocol.yaml").write_text(maze.replace("little", "t_maze"), encoding="utf-8")
+    result = run("render", "t_maze", "--state", "wait")
+    assert result.code == 0
+    assert result.err == "cheesebench: t_maze.protocol.yaml is used, not the installed 't_maze'.\n"
+    assert "#→...." in result.out
+
+
+def test_as_a_process(here: Path) -> None:
+    result = subprocess.run([*COMMAND, "lint", "little"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith("1 file: 0 errors, 0 warnings, 0 notes\n")
+    result = subprocess.run([*COMMAND, "lint", "litle"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_terminal_without_arrows_gets_their_numbers(here: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run([*COMMAND, "render", "little"], capture_output=True, env=environment, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert rb"\u2192" in result.stdout
+
+
+def test_a_reader_may_close_the_pipe(here: Path) -> None:
+    process = subprocess.Popen([*COMMAND, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(60), errors) == (BROKEN_PIPE, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_control_c_is_quiet(here: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "play", "little"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    with contextlib.closing(process.stdout):
+        while b"total 0" not in process.stdout.readline():  # now it waits for a line
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == INTERRUPTED
+    assert process.stderr is not None
+    with contextlib.closing(process.stderr):
+        assert process.stderr.read() == b""
+    assert process.stdin is not None
+    process.stdin.close()

@@ -1,0 +1,152 @@
+"""``list``, ``lint`` and ``schema``: what there is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cheesebench.protocols
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol.schema import schema_text
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Two installed distributions: one brings the protocols of the directory that is returned, one is broken."""
+    site = tmp_path / "site"
+    protocols = site / "strange_protocols"
+    protocols.mkdir(parents=True)
+    (site / "strange.py").write_text(
+        f"from pathlib import Path\ndef cheesebench_protocols(): return [Path({str(protocols)!r})]\n", encoding="utf-8"
+    )
+    (site / "broken.py").write_text("raise RuntimeError('out of\\x1b[2J cheese')\n", encoding="utf-8")
+    for name in ("strange", "broken"):
+        metadata = site / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+        (metadata / "entry_points.txt").write_text(f"[cheesebench]\n{name} = {name}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(site)
+    installed_plugins.cache_clear()
+    yield protocols
+    for name in ("strange", "broken"):
+        sys.modules.pop(name, None)
+    installed_plugins.cache_clear()
+
+
+def test_list_names_all_that_is_installed(run: Run) -> None:
+    result = run("list")
+    assert result.code == 0
+    for name in ("t_maze", "random", "tabular-ql", "bfs-oracle", "views: ascii_2d", "report formats: markdown, json"):
+        assert name in result.out
+    assert "cannot be loaded" not in result.out
+
+
+def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strangers: Path, maze: str) -> None:
+    (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
+    (strangers / "bad.protocol.yaml").write_text(maze.replace("limit: 9", "limit: never ever"), encoding="utf-8")
+    result = run("list")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    (little,) = [line.split() for line in lines if line.startswith("little ")]
+    assert little == [
+        "little",
+        "paper",
+        "patience",
+        "4",
+        "x",
+        "9",
+        "75.0%",
+        "12.5%",
+        "site/strange_protocols/little.protocol.yaml",
+    ]
+    assert [line for line in lines if "bad.protocol.yaml has 1 error; the first is" in line]
+    assert "The plugin broken cannot be loaded: RuntimeError: out of\\x1b[2J cheese" in lines
+    assert any(line.startswith("t_maze ") for line in lines)
+
+
+def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
+    (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
+    (strangers / "bad.protocol.yaml").write_text("- nothing", encoding="utf-8")
+    found = json.loads(run("list", "--json").out)
+    (little,) = [protocol for protocol in found["protocols"] if protocol["name"] == "little"]
+    assert little == {
+        "name": "little",
+        "edition": "paper",
+        "title": "Little",
+        "dimension": "patience",
+        "trials": 4,
+        "limit": 9,
+        "reference": 0.75,
+        "random": 0.125,
+        "file": "site/strange_protocols/little.protocol.yaml",
+    }
+    assert [broken["file"] for broken in found["broken_protocols"]] == ["site/strange_protocols/bad.protocol.yaml"]
+    assert list(found["broken_plugins"]) == ["broken"]
+    assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
+    assert found["views"] == ["ascii_2d"]
+    assert found["report_formats"] == ["markdown", "json", "text"]
+
+
+def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:
+    (here / "bad.protocol.yaml").write_text(
+        bad=maze.replace("enter: goal", "enter: gaol")
+        .replace("found}}]", "lost}}]")(here / "bad.protocol.yaml")
+        .write_text(bad, encoding="utf-8")
+    )
+    result = run("lint", "bad.protocol.yaml", "little")
+    *findings, summary = result.out.splitlines()
+    assert result.code == 1
+    lines = [int(line.split(":")[1]) for line in findings]
+    assert lines == sorted(lines)
+    assert any("Did you mean 'goal'?" in line for line in findings)
+    assert summary == f"2 files: {len(findings)} errors, 0 warnings, 0 notes"
+
+
+def test_lint_fails_for_warnings_only_when_it_is_strict(run: Run, here: Path, maze: str) -> None:
+    (here / "unused.protocol.yaml").write_text(maze + "vars: {unused: 0}\n", encoding="utf-8")
+    result = run("lint", "unused.protocol.yaml")
+    assert (result.code, ": warning W" in result.out) == (0, True)
+    assert run("lint", "--strict", "unused.protocol.yaml").code == 1
+    assert run("lint", "--strict", "little").code == 0
+
+
+def test_lint_can_leave_out_notes(run: Run, here: Path, maze: str) -> None:
+    both = maze.replace("end: found}", "end: found}\n        - {after: 3, end: late}")
+    (here / "both.protocol.yaml").write_text(both, encoding="utf-8")
+    assert ": info I" in run("lint", "both.protocol.yaml").out
+    quiet = run("lint", "-q", "both.protocol.yaml")
+    assert ": info I" not in quiet.out
+    assert "1 note" in quiet.out
+
+
+def test_lint_takes_directories_and_each_file_once(run: Run, here: Path, maze: str) -> None:
+    deep = here / "deep" / "er"
+    deep.mkdir(parents=True)
+    (deep / "one.protocol.yaml").write_text(maze, encoding="utf-8")
+    assert run("lint", ".", "little", here).out.startswith("2 files: ")
+
+
+def test_lint_takes_an_edition_by_its_name(run: Run, strangers: Path, maze: str) -> None:
+    (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
+    edition = "version: 1\nextends: little\nparadigm: little\nedition: rodent\ntrial: {limit: 8}\n"
+    (strangers / "little_for_rodents.protocol.yaml").write_text(edition, encoding="utf-8")
+    assert run("lint", "little@rodent").out.startswith("1 file: 0 errors")
+
+
+def test_lint_passes_every_shipped_protocol(run: Run) -> None:
+    result = run("lint", "-q", Path(cheesebench.protocols.__path__[0]))
+    assert result.code == 0, result.out
+
+
+def test_schema_is_printed_or_written(run: Run, here: Path) -> None:
+    assert run("schema").out == schema_text()
+    assert run("schema", "--output", "s.json").out == ""
+    assert (here / "s.json").read_text(encoding="utf-8") == schema_text()

@@ -1,0 +1,106 @@
+"""``render``: the picture that an agent would see, and what is what on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cheesebench.protocol import Catalogue
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+
+BOXES = """
+version: 1
+paradigm: two_boxes
+arena: {boxes: {width: 2, height: 1}, landmarks: {post: {at: [-1, -1], glyph: "^"}}}
+draw: {way: {order: cycle, of: {goal: [east, west], look: ["*", "%"]}}}
+start: {at: side, face: random}
+trial:
+  limit: 9
+  start: run
+  states:
+    run: {close: gate, rules: [{after: 2, go: open}]}
+    open: {place: west, say: "now\\u202e", show: {goal: look}, rules: [{enter: goal, reward: 1, end: found}]}
+schedule: {main: {}}
+"""
+
+
+def squeezed(text: str) -> str:
+    """Blanks in a row as one, so that a test does not depend on the width of a table's columns."""
+    return re.sub(" +", " ", text)
+
+
+def test_the_initial_state_and_its_legend(run: Run) -> None:
+    result = run("render", "little")
+    assert result.code == 0
+    assert squeezed(result.out) == (
+        "little: state wait (first trial of subject 0, seed 0)\n"
+        "\n"
+        "###1###\n"
+        "#→....#\n"
+        "#######\n"
+        "...\n"
+        "\n"
+        "glyph name what squares\n"
+        "------- ------ -------- ---------\n"
+        ". box zone 1\n"
+        ". cue zone 1\n"
+        ". goal zone 1\n"
+        "# 1 wall solid 16\n"
+        "1 N landmark 1\n"
+        "\n"
+        "The subject stands at column 1, row 1 (from 0) and faces E.\n"
+    )
+
+
+def test_another_state_shows_its_cues_without_being_entered(run: Run) -> None:
+    out = run("render", "little", "--state", "run").out
+    assert "#→.*..#" in out
+    assert "\n* cue zone" in squeezed(out)
+    assert "\n...\n" not in out
+
+
+def test_doors_draws_and_landmarks_outside(run: Run, here: Path) -> None:
+    (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
+    closed = run("render", "two_boxes").out
+    assert closed.startswith("two_boxes: state run")
+    assert "| gate door, closed 1" in squeezed(closed)
+    opened = run("render", "two_boxes", "--state", "open").out
+    assert ". gate door, open" in squeezed(opened)
+    assert "group side: west, east" in opened
+    assert "^ post landmark" in squeezed(opened)
+    # The first row of the draw: the goal is in the east. The say line cannot command the terminal.
+    assert "* east zone 2" in squeezed(opened)
+    assert "now\\u202e" in opened
+
+
+def test_seed_and_subject_choose_the_life(run: Run, here: Path) -> None:
+    (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
+    starts = {run("render", "two_boxes", "--seed", seed).out.splitlines()[-2] for seed in range(12)}
+    assert len(starts) > 4
+    again = [run("render", "two_boxes", "--seed", 3, "--subject", subject).out for subject in (0, 1, 0)]
+    assert again[0] == again[2] != again[1]
+
+
+def test_every_view_can_be_shown(run: Run) -> None:
+    alone = run("render", "little", "--view", "ascii_2d").out
+    assert alone == run("render", "little", "--view", "ascii_2d", "--view", "ascii_2d").out
+    assert "#→....#" in run("render", "little", "--view", "all").out
+
+
+def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
+    (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
+    result = run("render", "two_boxes", "--expand")
+    assert result.code == 0
+    assert result.out.startswith("# In place of the 'arena' of two_boxes.protocol.yaml\narena:\n  map: |2\n")
+    kept = [line for line in BOXES.splitlines() if not line.startswith("arena:")]
+    (here / "ejected.protocol.yaml").write_text("\n".join(kept) + "\n" + result.out, encoding="utf-8")
+    catalogue = Catalogue([here])
+    assert catalogue.find("ejected.protocol.yaml").arena == catalogue.find("two_boxes.protocol.yaml").arena
+
+
+def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:
+    assert run("render", "little").out == run("render", "little.protocol.yaml").out

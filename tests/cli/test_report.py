@@ -1,0 +1,84 @@
+"""``report``: what a real run came to, from its log alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.session import RunSession
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+
+RUN = "20250131-093000-ab12"
+
+
+@pytest.fixture
+def results(here: Path) -> Path:
+    """The directory of a run of the random agent: two subjects through ``little``."""
+    plugins = installed_plugins()
+    specification = Catalogue().load(here / "little.protocol.yaml")
+    plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
+    cells = [(plan, specification)]
+    with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:
+        with RunSession(log, plugins, cells, seed=0, processes=0) as session:
+            while not session.wait(plan, 60):
+                pass
+        assert len(log.trials()) == 8
+    return here / "results"
+
+
+def test_markdown_is_the_default(results: Path, run: Run) -> None:
+    result = run("report", RUN)
+    assert (result.code, result.err) == (0, "")
+    assert RUN in result.out
+    assert "| little " in result.out or "little" in result.out.split("|")[2]
+    assert result.out == run("report", RUN, "--format", "markdown").out
+
+
+def test_every_format_reads_the_same_run(results: Path, run: Run) -> None:
+    summary = json.loads(run("report", RUN, "--format", "json").out)
+    (cell,) = summary["cells"]
+    assert cell["plan"]["protocol"] == "little"
+    assert cell["plan"]["subjects"] == 2
+    text = run("report", RUN, "--format", "text").out
+    assert text.startswith("random in ascii_2d")
+    assert " little " in text
+
+
+@pytest.mark.parametrize("given", [f"results/{RUN}", f"results/{RUN}/run.sqlite", RUN])
+def test_a_run_is_named_by_id_directory_or_file(results: Path, run: Run, given: str) -> None:
+    assert run("report", given, "--format", "json").out == run("report", results / RUN, "--format", "json").out
+
+
+def test_runs_may_lie_elsewhere(results: Path, run: Run) -> None:
+    results.rename(results.with_name("elsewhere"))
+    assert "There is no run" in run("report", RUN).err
+    assert run("report", RUN, "--results", "elsewhere").code == 0
+
+
+def test_a_report_can_be_written_to_a_file(results: Path, run: Run, here: Path) -> None:
+    printed = run("report", RUN).out
+    assert run("report", RUN, "--output", "report.md").out == ""
+    assert (here / "report.md").read_text(encoding="utf-8") == printed
+
+
+def test_an_unknown_run_is_told_with_the_nearest(results: Path, run: Run) -> None:
+    result = run("report", RUN.replace("ab12", "ab13"))
+    assert result.code == 2
+    assert result.err == f"cheesebench: There is no run '20250131-093000-ab13' in results. Did you mean '{RUN}'?\n"
+
+
+def test_what_is_no_run_log(results: Path, run: Run) -> None:
+    (results / RUN / "run.sqlite").write_bytes(b"something else entirely" * 100)
+    result = run("report", RUN)
+    assert (result.code, result.out) == (2, "")
+    assert "is no run log" in result.err
