@@ -96,11 +96,8 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
 
 
 def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:
-    (here / "bad.protocol.yaml").write_text(
-        bad=maze.replace("enter: goal", "enter: gaol")
-        .replace("found}}]", "lost}}]")(here / "bad.protocol.yaml")
-        .write_text(bad, encoding="utf-8")
-    )
+    bad = maze.replace("enter: goal", "enter: gaol").replace("found}}]", "lost}}]")
+    (here / "bad.protocol.yaml").write_text(bad, encoding="utf-8")
     result = run("lint", "bad.protocol.yaml", "little")
     *findings, summary = result.out.splitlines()
     assert result.code == 1
