@@ -170,7 +170,9 @@ class ArenaLife:
     def _place(self, name: RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            raise self._mistake(f"The subject is put at '{plain_name(name)}', which is no floor.", "Give it a zone.")
+            raise self._mistake(
+                f"The subject is to be placed at '{plain_name(name)}', which is no floor.", "Name a zone."
+            )
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
@@ -266,8 +268,7 @@ class ArenaLife:
         if effects.set:
             values.update([(name, value(self)) for name, value in effects.set])
         for name, value in effects.add:
-            member = value(self)
-            if member is not None:  # `none` is nothing, so nothing is added
+            if (member := value(self)) is not None:  # `none` is nothing, so nothing is added
                 values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
         for name in effects.count:
             values[name] += 1
