@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pytest
@@ -120,30 +119,37 @@ OPTIONS = (
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
     yield
+    taken = _taken(parser, [option.name for option in OPTIONS if option.yields])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
     for option in OPTIONS:
-        names = [f"--{option.name}"]
+        names = [] if option.name in taken else [f"--{option.name}"]
         if option.yields:
-            names = [*filter(partial(_is_free, parser), names), f"--cheesebench-{option.name}"]
+            names.append(f"--cheesebench-{option.name}")
         group.addoption(*names, dest=option.destination, help=option.help, **option.keywords)
 
 
-def _is_free(parser: pytest.Parser, name: str) -> bool:
+def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
+    """Return those of the names that are options already; pytest has no question for it but to parse them."""
+    probes = [f"--{name}=probe" for name in names]
     try:
-        _, unknown = parser.parse_known_and_unknown_args([f"{name}=probe"])
-    except pytest.UsageError:  # it exists, and takes no value, or none like this one
-        return False
-    return bool(unknown)
+        _, unknown = parser.parse_known_and_unknown_args(probes)
+    except pytest.UsageError:  # one of them takes no value, or none like this one
+        return names if len(names) == 1 else [name for one in names for name in _taken(parser, [one])]
+    return [name for name, probe in zip(names, probes, strict=True) if probe not in unknown]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
-    given = [option for option in OPTIONS if config.getoption(option.destination, None) not in (None, False)]
-    if any(option.name == "model" for option in given):
+    if config.getoption(f"{PREFIX}model", None):
         from cheesebench.pytest_session import start
 
         start(config)
-    elif given:
-        raise pytest.UsageError(
-            f"--{given[0].name} has no effect without a model: add --model NAME, for example --model random."
-        )
+        return
+    # What a project sets for all of its runs (addopts) may wait for the runs that have a model.
+    typed = {str(argument).split("=", 1)[0] for argument in config.invocation_params.args}
+    for option in OPTIONS:
+        given = config.getoption(option.destination, None) not in (None, False)
+        if given and typed & {f"--{option.name}", f"--cheesebench-{option.name}"}:
+            raise pytest.UsageError(
+                f"--{option.name} has no effect without a model: add --model NAME, for example --model random."
+            )

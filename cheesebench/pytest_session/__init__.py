@@ -19,15 +19,15 @@ class _Adopter:
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
 
-    def pytest_plugin_registered(
-        self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager
-    ) -> None:
-        hooks = vars(self._plugins.hook)
-        if any(callable(getattr(plugin, name, None)) for name in hooks if name.startswith("cheesebench_")):
-            try:
-                self._plugins.register(plugin, name=plugin_name)
-            except pluggy.PluginValidationError as error:
-                raise pytest.UsageError(str(error)) from error
+    def pytest_plugin_registered(self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager) -> None:
+        hooks = [name for name in vars(self._plugins.hook) if name.startswith("cheesebench_")]
+        if self._plugins.is_registered(plugin) or not any(hasattr(plugin, name) for name in hooks):
+            return
+        try:
+            # The prefix keeps it apart from a plugin of the same name among our own entry points.
+            self._plugins.register(plugin, name=f"pytest:{plugin_name}")
+        except pluggy.PluginValidationError as error:
+            raise pytest.UsageError(str(error)) from error
 
 
 def start(config: pytest.Config) -> None:

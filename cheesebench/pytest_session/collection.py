@@ -67,8 +67,8 @@ class Collection:
         items[:] = kept
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Say which files are used in place of others."""
-        return self._run.catalogue.shadowed
+        """Say which files are used in place of others, unless it is to be quiet."""
+        return self._run.catalogue.shadowed if self._run.config.option.verbose >= 0 else []
 
     def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
         for selected in self._selected:

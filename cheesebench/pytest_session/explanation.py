@@ -15,9 +15,7 @@ from cheesebench.statistics import CellResult
 from cheesebench.statistics.wording import percent, plural, points
 
 
-def explain(
-    run: Run, specification: Specification, result: CellResult, records: Sequence[TrialRecord]
-) -> str:
+def explain(run: Run, specification: Specification, result: CellResult, records: Sequence[TrialRecord]) -> str:
     """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
@@ -56,11 +54,7 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
         origin = ", ".join(filter(None, (reference.species, reference.source, reference.status)))
         rows.append(("reference", f"{percent(reference.value)} ({origin})"))
     rows.append(("margin", f"{points(plan.margin).lstrip('+')} points"))
-    if (
-        result.difference is not None
-        and result.difference_low is not None
-        and result.difference_high is not None
-    ):
+    if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
         low, high = result.difference_low, result.difference_high
         rows.append(
             (

@@ -98,9 +98,7 @@ class ProtocolFile(pytest.File):
 
     def collect(self) -> Iterator[CellItem]:
         """Return one item for each model and view."""
-        yield from cell_items(
-            self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::"
-        )
+        yield from cell_items(self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return nothing but the diagnostics."""

@@ -48,7 +48,7 @@ class Reporting:
         if not isinstance(item, (CellItem, BrokenProtocol)):
             return report
         if call.excinfo is not None and isinstance(call.excinfo.value, CheeseBenchError):
-            report.longrepr = _without_traceback(call.excinfo)
+            report.longrepr = _without_traceback(call.excinfo, item)
         if isinstance(item, CellItem) and call.when == "call" and item.result is not None:
             # A plain attribute: pytest-xdist carries it from the worker to the controller.
             report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
@@ -107,12 +107,13 @@ class Reporting:
                 f"To continue:\n  {_resume_command(config, log.run_id)}"
             )
         shown = _short(log.directory, config)
-        self._lines.append(
-            f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}"
-        )
+        self._lines.append(f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}")
         _add_suite_properties(config, summary)
         _write_markdown(run, log.directory, summary)
-        run.plugins.hook.cheesebench_run_finished(summary=summary)
+        try:
+            run.plugins.hook.cheesebench_run_finished(summary=summary)
+        except Exception as error:  # whatever an observer does, the run is over and its results stand
+            self._lines.append(f"An observer failed in cheesebench_run_finished: {type(error).__name__}: {error}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the verdicts, where the run is, and how to go on."""
@@ -121,11 +122,12 @@ class Reporting:
             terminalreporter.write_line("\n\n".join(self._lines))
 
 
-def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
     shown = excinfo.getrepr(style="value", chain=False)
     if shown.reprcrash is not None:
         # What pytest repeats in its short summary, and JUnit has as the message: the first sentence.
         shown.reprcrash.message = str(excinfo.value).split("\n", 1)[0]
+        shown.reprcrash.path, shown.reprcrash.lineno = item.location[0], 1
     return shown
 
 

@@ -70,9 +70,7 @@ class Run:
     def start(self, cells: Sequence[Cell]) -> None:
         """Begin to run the cells in the background; a worker begins each when it is asked for its result."""
         assert self.log is not None
-        self._runner = RunSession(
-            self.log, self.plugins, cells, seed=self.settings.seed, processes=self._processes()
-        )
+        self._runner = RunSession(self.log, self.plugins, cells, seed=self.settings.seed, processes=self._processes())
         if not self.is_worker:
             self._runner.start()
 

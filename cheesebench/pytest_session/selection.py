@@ -32,9 +32,7 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     return chosen
 
 
-def named_protocols(
-    catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None
-) -> list[Selected]:
+def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
     """Return what ``--protocols`` means: directories and files (relative to ``directory``), and names.
 
     ``edition`` None takes every edition that a directory holds, and the default one of a name.

@@ -6,8 +6,10 @@ import importlib
 
 import pytest
 
-# Runs inside this process take back what they import. These must stay: numpy cannot be imported twice.
+# Runs inside this process take back what they import. These must stay: numpy cannot be imported twice, and
+# Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
 for _module in (
+    "hypothesis",
     "scipy.stats",
     "statsmodels.stats.multitest",
     "tabulate",
@@ -92,6 +94,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=paper")  # one subject: the smallest design with verdicts
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")
     for name, text in {

@@ -64,12 +64,10 @@ def test_a_conftest_keeps_its_own_option(pytester: pytest.Pytester, name: str) -
             assert request.config.getoption("cheesebench_{name}") is None
         """
     )
-    pytester.runpytest_subprocess(f"--{name}", "7").assert_outcomes(passed=1)
+    pytester.runpytest(f"--{name}", "7").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize(
-    "declaration", ["action='store_true'", "type=int, required=False", "choices=['a', 'b']"]
-)
+@pytest.mark.parametrize("declaration", ["action='store_true'", "type=int, required=False", "choices=['a', 'b']"])
 def test_an_option_of_another_plugin_stays_theirs_whatever_its_kind(
     pytester: pytest.Pytester, declaration: str
 ) -> None:
@@ -80,19 +78,27 @@ def test_an_option_of_another_plugin_stays_theirs_whatever_its_kind(
         """
     )
     pytester.syspathinsert()
-    helped = pytester.runpytest_subprocess("-p", "theirs", "--help")
+    helped = pytester.runpytest("-p", "theirs", "--help")
     assert helped.ret == 0
     helped.stdout.fnmatch_lines(["*--cheesebench-model=NAME", "*--view=NAME, --cheesebench-view=NAME*"])
-    ours = pytester.runpytest_subprocess("-p", "theirs", "--cheesebench-model=nosuch")
+    ours = pytester.runpytest("-p", "theirs", "--cheesebench-model=nosuch")
     assert ours.ret == pytest.ExitCode.USAGE_ERROR
     ours.stderr.fnmatch_lines(["ERROR: There is no model 'nosuch'.*"])
 
 
 def test_our_options_need_a_model(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess("--design", "smoke")
+    result = pytester.runpytest("--design", "smoke")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --design has no effect without a model: add --model NAME*"])
     assert "Traceback" not in str(result.stderr)
+
+
+def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\naddopts = --design=smoke --inconclusive=fail\n")
+    pytester.makepyfile("def test_passes(): pass")
+    pytester.runpytest().assert_outcomes(passed=1)
+    header = pytester.runpytest("--model", "random", "test_what_a_project_sets_for_all_runs_waits_for_a_model.py")
+    header.stdout.fnmatch_lines(["cheesebench: random; view ascii_2d; design smoke; seed 0"])
 
 
 @pytest.mark.parametrize(
@@ -113,9 +119,7 @@ def test_our_options_need_a_model(pytester: pytest.Pytester) -> None:
         ("--model walker --cheese-results conftest.py lab", "*conftest.py is not a directory*"),
     ],
 )
-def test_what_cannot_be_meant_is_one_line_and_exit_4(
-    project: pytest.Pytester, options: str, line: str
-) -> None:
+def test_what_cannot_be_meant_is_one_line_and_exit_4(project: pytest.Pytester, options: str, line: str) -> None:
     project.mkdir("empty")
     result = project.runpytest(*options.split())
     assert result.ret == pytest.ExitCode.USAGE_ERROR

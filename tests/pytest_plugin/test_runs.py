@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 
 
@@ -19,37 +23,58 @@ def dump(project: pytest.Pytester, run: str) -> list[str]:
 
 
 def finished_trials(directory: Path) -> int:
-    if not (directory / "run.sqlite").exists():
+    try:
+        with RunLog.open_read_only(directory) as log:
+            return len(log.trials())
+    except RunLogError:  # it is not there yet, or just being made
         return 0
-    with RunLog.open_read_only(directory) as log:
-        return len(log.trials())
+
+
+@contextmanager
+def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in its own process, stuck in its third trial."""
+    command = [sys.executable, "-m", "pytest", *options, "--cheese-run-id", "one"]
+    environment = dict(os.environ, DAWDLE="1", COLUMNS="100", TERM="xterm")
+    with subprocess.Popen(
+        command, cwd=project.path, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+    ) as process:
+        try:
+            while finished_trials(project.path / "results" / "one") < 2 and process.poll() is None:
+                time.sleep(0.05)
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_run_is_resumed(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.Signals) -> None:
     command = ("--model", "dawdler", "lab", "-k", "east")
-    monkeypatch.setenv("DAWDLE", "1")
-    process = project.popen(
-        [sys.executable, "-m", "pytest", *command, "--cheese-run-id", "one"], stdin=subprocess.DEVNULL
-    )
-    with process:
-        while finished_trials(project.path / "results" / "one") < 2 and process.poll() is None:
-            time.sleep(0.05)
+    with dawdling(project, *command, output=subprocess.PIPE) as process:
         process.send_signal(number)
         output, _ = process.communicate()
+    assert b"/20 trials" not in output, "progress is for terminals only"
     if number == signal.SIGINT:
         assert process.returncode == pytest.ExitCode.INTERRUPTED
         assert b"pytest --model dawdler lab -k east --resume one" in output
     assert len(dump(project, "one")) == 2
 
-    monkeypatch.delenv("DAWDLE")
     resumed = project.runpytest(*command, "--resume", "one")
     resumed.assert_outcomes(passed=1, deselected=2)
     resumed.stdout.fnmatch_lines(["Run: results/one"])
     project.runpytest(*command, "--cheese-run-id", "two").assert_outcomes(passed=1, deselected=2)
     assert dump(project, "one") == dump(project, "two")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
+def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
+    ours, theirs = os.openpty()
+    with dawdling(project, "--model", "dawdler", "lab/east.protocol.yaml", output=theirs):
+        os.close(theirs)  # so that reading ends should the process end
+        seen = b""
+        while b" 2/20 trials, " not in seen:
+            seen += os.read(ours, 4096)
+    os.close(ours)
+    assert b"east.protocol.yaml" in seen
 
 
 def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:

@@ -40,9 +40,7 @@ def test_protocols_of_a_directory_a_file_and_by_name(project: pytest.Pytester) -
 
 def test_a_conftest_can_supply_protocols(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
-        file.write(
-            "\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n"
-        )
+        file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
     assert collected(project, "--model=walker", "--protocols=east") == ["east[ascii_2d]"]
     assert len(collected(project, "--model=walker")) == 9
 
@@ -131,6 +129,25 @@ def test_two_files_of_one_name_are_told(project: pytest.Pytester) -> None:
     (lab / "other.protocol.yaml").write_bytes((lab / "east.protocol.yaml").read_bytes())
     result = project.runpytest("--model", "walker", "lab")
     assert result.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
-    result.stdout.fnmatch_lines(
-        ["*other.protocol.yaml: the protocol east is run from *east.protocol.yaml already.*"]
-    )
+    result.stdout.fnmatch_lines(["*other.protocol.yaml: the protocol east is run from *east.protocol.yaml already.*"])
+
+
+def test_editions(project: pytest.Pytester) -> None:
+    long = "version: 1\nextends: east\nparadigm: east\nedition: long\ntrial: {limit: 50}\n"
+    (project.path / "lab" / "east_long.protocol.yaml").write_text(long, encoding="utf-8")
+    assert len(collected(project, "--model=walker", "--protocols=lab")) == 4
+    chosen = collected(project, "--model=walker", "--protocols=lab", "--edition=long")
+    assert chosen == ["east@long[ascii_2d]"]
+
+
+def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: pytest.Pytester) -> None:
+    built_in = collected(project, "--model", "walker")
+    name = built_in[0].removesuffix("[ascii_2d]")
+    east = project.path / "lab" / "east.protocol.yaml"
+    own = project.path / "lab" / f"{name}.protocol.yaml"
+    own.write_text(east.read_text(encoding="utf-8").replace("paradigm: east", f"paradigm: {name}"), "utf-8")
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
+    assert collected(project, "--model", "walker") == built_in
+    result = project.runpytest("--model", "walker", "-k", name)
+    result.stdout.fnmatch_lines([f"{own} is used in place of *", f"{name}[[]ascii_2d[]] .*"])
