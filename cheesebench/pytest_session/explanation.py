@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Sequence
 
 from cheesebench.errors import CheeseBenchError
@@ -52,7 +53,7 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
         rows.append(("rate", f"{percent(result.rate)}, 95 % interval {percent(low)} to {percent(high)}"))
     if reference is not None:
         origin = ", ".join(filter(None, (reference.species, reference.source, reference.status)))
-        rows.append(("reference", f"{percent(reference.value)} ({origin})"))
+        rows.append(("reference", f"{percent(reference.value)} ({textwrap.shorten(origin, 100, placeholder=' ...')})"))
     rows.append(("margin", f"{points(plan.margin).lstrip('+')} points"))
     if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
         low, high = result.difference_low, result.difference_high

@@ -14,12 +14,13 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.designs import Design, find_design
 from cheesebench.experiment.manifest import check_run_id
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import DEFAULT_EDITION
 from cheesebench.pytest_plugin import PREFIX
 
 #: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
 DEFAULTS: Mapping[str, Any] = {
     "view": ["ascii_2d"],
-    "edition": "paper",
+    "edition": DEFAULT_EDITION,
     "design": "cohort",
     "subjects": None,
     "seed": 0,
