@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from cheesebench.errors import did_you_mean
+from cheesebench.interfaces import FORWARD
 from cheesebench.protocol import expressions as ex
-from cheesebench.protocol.arena import FLOOR, WALL, Arena
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
+from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.reach import shortest_trial
 from cheesebench.protocol.source import Node
@@ -97,6 +99,10 @@ class _Checks:
                         break
 
     def _covers(self, earlier: RuleSpec, later: RuleSpec) -> bool:
+        if isinstance(earlier.after, ex.Number) and earlier.after.value <= 1:
+            return True
+        if earlier.action == FORWARD and later.trigger in ("enter", "press"):
+            return True
         if earlier.trigger != later.trigger:
             return False
         if earlier.trigger == "act":
@@ -143,15 +149,11 @@ class _Checks:
                 if target is not None and target not in reached:
                     reached.add(target)
                     queue.append(target)
-        place = self.root.find(["arena"]).position
         for zone, cells in arena.zones.items():
             if not reached & set(cells):
-                self.say.warning(
-                    306,
-                    place,
-                    f"The zone '{zone}' cannot be walked to, even with all doors open.",
-                    "Mend the map.",
-                )
+                place = naming_position(self.root.find(["arena"]), zone)
+                sentence = f"The zone '{zone}' cannot be walked to, even with all doors open."
+                self.say.warning(306, place, sentence, "Mend the map.")
 
     def _placed_cells(self) -> Iterator[int]:
         places = [self.spec.start.at] + [e.place for e in self._all_effects() if e.place is not None]
@@ -205,7 +207,6 @@ class _Checks:
             return  # a generator names more zones than a protocol needs
         held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
         grouped = {member for group in used for member in self.spec.arena.groups.get(group, ())}
-        legend = self.root.find(("arena", "legend"))
         drawn = {
             zone
             for entry in document.arena.legend.values()
@@ -214,22 +215,27 @@ class _Checks:
         }
         for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
             if zone not in used | held | grouped | drawn and zone not in self.spec.arena.doors and zone != "wall":
-                self.say.warning(308, legend.position, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
+                place = naming_position(self.root.find(["arena"]), zone)
+                self.say.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
 
     def glyphs(self) -> None:
-        """310: a shown glyph that looks like floor, wall or the agent."""
+        """310: a glyph that looks like floor, wall or the agent."""
+        lookup = Lookup(self.spec.document, self.root, self.names, self.say)
         for state in self.spec.states.values():
+            shows = self.root.find(("trial", "states", state.name, "show"))
             for place, glyph in state.show:
-                for character in [glyph.name] if not glyph.variable else self.possible(glyph):
+                for character in map(str, lookup.values(glyph.name)) if glyph.variable else [glyph.name]:
                     if character in (WALL, *AGENT_GLYPHS) or (character == FLOOR and not self._floor_is_special(place)):
-                        where = self.root.find(("trial", "states", state.name, "show")).key_position(place.name)
-                        like = {WALL: "a wall", FLOOR: "floor"}.get(character, "the agent")
-                        self.say.warning(
-                            310,
-                            where,
-                            f"'{place.name}' is shown as '{character}', which looks like {like}.",
-                            "Use another glyph.",
-                        )
+                        self._alike(shows.key_position(place.name), f"'{place.name}' is shown", character)
+        legend = self.root.find(("arena", "legend"))
+        for character, entry in self.spec.document.arena.legend.items():
+            walkable = entry.zone or entry.zones
+            if entry.glyph and (entry.glyph in AGENT_GLYPHS or (entry.glyph == WALL and walkable)):
+                self._alike(legend.key_position(character), f"'{character}' is drawn", entry.glyph)
+
+    def _alike(self, where: Position, what: str, glyph: str) -> None:
+        like = {WALL: "a wall", FLOOR: "floor"}.get(glyph, "the agent")
+        self.say.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Whether showing floor there takes another glyph away, which is a change that can be seen."""
@@ -298,6 +304,8 @@ class _Checks:
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
+                    if state.freeze and {"enter", "press"} & {earlier.trigger, rule.trigger}:
+                        continue
                     if earlier.trigger == rule.trigger and rule.trigger in ("after", "press", "act"):
                         continue
                     if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):

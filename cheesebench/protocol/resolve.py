@@ -154,7 +154,7 @@ class _Builder(Lookup):
                 self.diagnostics.error(
                     207, position, f"The variable '{start.face}' holds no heading.", "Hold N, E, ..."
                 )
-            for value in self.values(start.face):
+            for value in self.values(start.face) if self.names.variables[start.face].kind == "name" else ():
                 if value not in known:
                     sentence = f"'{start.face}' can hold '{value}', which is no heading here."
                     self.diagnostics.error(207, position, sentence, f"Use {' '.join(known)}.")

@@ -105,8 +105,8 @@ class TrialBuilder(Lookup):
         if name in self.names.variables:
             if self.names.variables[name].kind not in ("name", "set"):
                 self.diagnostics.error(211, position, f"The variable '{name}' holds no door.", "Name a door.")
-            for value in map(str, self.values(name)):
-                if not set(arena.members(value)) <= set(arena.doors):
+            for value in self.values(name):
+                if isinstance(value, str) and not set(arena.members(value)) <= set(arena.doors):
                     sentence = f"'{name}' can hold '{value}', which is no door."
                     self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
