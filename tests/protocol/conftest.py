@@ -32,7 +32,7 @@ Examination = tuple[Specification | None, list[Diagnostic]]
 def _complete(text: str) -> str:
     """Append what every protocol must have and this text has not."""
     text = textwrap.dedent(text).strip("\n")
-    present = {line.split(":")[0] for line in text.splitlines()}
+    present = {line.split(":")[0].strip(MARK) for line in text.splitlines()}
     return "\n".join([text, *(line for key, line in CORRIDOR.items() if key not in present)]).strip("\n") + "\n"
 
 

@@ -1,0 +1,285 @@
+"""Every finding of the language once: what is written, the code, and (at the mark ``«``) where it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Diagnostic, Specification
+
+Findings = Callable[[str], list[str]]
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+EMPTY = "trial: {limit: 1, start: a, states: {a: {}}}"
+FOUND = "rules: [{enter: goal, reward: 1, end: found}]"
+WALK = f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}\n"
+BOXES = "start: {at: west}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: east, end: b}]}}}\n"
+LEVER = 'arena: {map: "S..ZL", legend: {S: box, Z: goal, L: {solid: lever}}, groups: {side: [box, goal]}}\n'
+DOOR = 'arena: {map: "S.d.Z", legend: {S: box, Z: goal, d: {door: gate}}}\n'
+SIDES = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {side: [box, goal]}}\n'
+
+
+def arena(keys: str, legend: str = "") -> str:
+    return f'arena: {{map: "SZ", legend: {{S: box, Z: goal{legend}}}, {keys}}}\n'
+
+
+def trial(rule: str, more: str = "") -> str:
+    return f"trial: {{limit: 9, start: run, {more}states: {{run: {{rules: [{rule}]}}}}}}\n"
+
+
+def state(keys: str) -> str:
+    return f"trial: {{limit: 9, start: run, states: {{run: {{{keys}, {FOUND}}}}}}}\n"
+
+
+ERRORS = {
+    "version": ("E120", "version: «2"),
+    "version as text": ("E120", "version: «'1'"),
+    "unknown key": ("E121", "«vras: {n: 0}"),
+    "unknown key in a rule": ("E121", trial("{enter: goal, «rewrd: 1, end: found}")),
+    "unknown key in an edition of a union": ("E121", "estimand: {last: 3, «lst: 3}"),
+    "missing limit": ("E122", f"trial: «{{start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "missing key in a list": ("E122", "reference: [«{measure: success, value: 0.5}]"),
+    "misfit": ("E123", "start: {at: box, carry: «maybe}"),
+    "misfit in a list": ("E123", "reference: [{measure: success, value: «high, status: x}]"),
+    "odd key": ("E124", "vars: {«two words: 1}"),
+    "expression that ends": ("E130", trial("{enter: goal, if: steps >«, end: found}")),
+    "expression with a quote": ("E130", "success: last == «'found'"),
+    "expression in a quote": ("E130", "success: 'last «= found'"),
+    "unknown name": ("E131", "success: last == found and «bax == 1"),
+    "it without a trigger": ("E132", trial("{act: STAY, if: «it == goal, end: found}")),
+    "it in an entry": ("E132", "vars: {v: none}\n" + state("set: {v: «it}")),
+    "number needed": ("E133", trial("{enter: goal, reward: «goal, end: found}")),
+    "condition needed": ("E133", "success: «last"),
+    "never equal": ("E133", "measures: {m: «last == goal}"),
+    "calculation with a name": ("E133", "measures: {m: 1 + «last}"),
+    "a name to a number": ("E133", "vars: {n: 0}\n" + trial("{enter: goal, set: {n: «goal}, end: found}")),
+    "a number to a name": ("E133", "vars: {v: goal}\n" + trial("{enter: goal, set: {v: «5}, end: found}")),
+    "in what is no set": ("E133", "success: last == found and goal in «box"),
+    "a name in numbers": ("E133", "vars: {seen: [1]}\nsuccess: «last in seen"),
+    "a number in names": ("E133", "vars: {seen: [goal]}\nsuccess: «5 in seen"),
+    "a set in a set": ("E133", "vars: {seen: []}\nsuccess: «seen in seen"),
+    "a member is no group": ("E133", LEVER + trial("{enter: side, if: «it == side, end: found}")),
+    "block sets another kind": ("E133", "vars: {n: 0}\nschedule: {one: {set: {n: «goal}}}"),
+    "unknown function": ("E134", "success: «sise(last) == 1"),
+    "where of a zone": ("E134", "success: last == found and where(«goal) == goal"),
+    "size of a name": ("E134", "measures: {m: size(«last)}"),
+    "time of a number": ("E134", "measures: {m: 1 + time(«steps)}"),
+    "no arena": ("E140", "arena: «{groups: {}}"),
+    "two arenas": ("E140", "arena: «{boxes: {}, pool: {radius: 5}}"),
+    "impossible options": ("E141", BOXES + "arena: {boxes: «{doorway: 9}}"),
+    "legend without a map": ("E142", BOXES + "arena: {boxes: {}, «legend: {S: box}}"),
+    "empty map": ("E143", 'arena: {map: «"  "}'),
+    "map without floor": ("E143", "arena:\n  map: «|\n    ###\n    ###"),
+    "huge map": ("E143", f'arena: {{map: «"{"." * 10_001}"}}'),
+    "unknown character": ("E144", 'arena: {map: "S.«?.Z?", legend: {S: box, Z: goal}}'),
+    "unknown character in a block": ("E144", "arena:\n  map: |\n\n    ####\n     S«?Z\n  legend: {S: box, Z: goal}"),
+    "floor and solid": ("E145", 'arena: {map: "S.ZL", legend: {«S: box, Z: goal, L: {solid: box}}}'),
+    "group with a zone's name": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«box: [goal]}}'),
+    "empty group": ("E146", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«none_here: []}}'),
+    "landmark on floor": ("E147", arena("landmarks: {a: «{at: [1, 0], glyph: x}}")),
+    "landmark far away": ("E147", arena("landmarks: [«{at: [9, 0], glyph: x}]")),
+    "landmark nowhere": ("E147", arena("landmarks: {NNE: «x}")),
+    "landmarks collide": ("E147", arena("landmarks: {E: x, a: «{at: [2, 0], glyph: y}}")),
+    "unknown parent": ("E150", "extends: «nobody"),
+    "a parent that is no name": ("E150", "extends: «../../secret"),
+    "unknown zone": ("E201", trial("{enter: «gaol, end: found}")),
+    "unknown start": ("E201", "start: {at: «bax}"),
+    "unknown state": ("E201", trial("{enter: goal, go: «rnu}")),
+    "unknown first state": ("E201", f"trial: {{limit: 9, start: «rnu, states: {{run: {{{FOUND}}}}}}}"),
+    "unknown member": ("E201", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {side: [box, «gaol]}}'),
+    "unknown door": ("E201", DOOR + state("close: [«gat]")),
+    "a zone is no door": ("E201", DOOR + state("close: «box")),
+    "unknown cue": ("E201", state("show: {«gaol: x}")),
+    "unknown glyph variable": ("E201", state("show: {goal: «lamp}")),
+    "unknown place": ("E201", state("place: «bax")),
+    "unknown heading": ("E201", "start: {at: box, face: «Nord}"),
+    "unknown limit": ("E201", f"trial: {{limit: «gap, start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "unknown block": ("E201", "estimand: {block: «tow}"),
+    "unknown measure": ("E201", "reference: [{measure: «latenzy, value: 3, status: x}]"),
+    "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
+    "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
+    "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
+    "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),
+    "unknown action in a list": ("E201", "tests: [{actions: [F, «JUMP], expect: {outcome: found}}]"),
+    "unknown zone in tests": ("E201", "tests: [{visit: [box, «gaol], expect: {outcome: found}}]"),
+    "unknown counter in tests": ("E201", "tests: [{actions: F, expect: {counters: {laps: «1}}}]"),
+    "block sets an unknown zone": ("E201", "vars: {v: goal}\nschedule: {one: {set: {v: «gaol}}}"),
+    "name of a zone": ("E202", "vars: {«goal: 0}"),
+    "word of the language": ("E202", "vars: {«steps: 0}"),
+    "a zone called it": ("E202", 'arena: {map: "S.Z", legend: {S: box, «Z: it}}\n' + EMPTY),
+    "a group called last": ("E202", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {«last: [box, goal]}}'),
+    "a state called state": ("E202", f"trial: {{limit: 9, start: state, states: {{«state: {{{FOUND}}}}}}}"),
+    "two columns of one name": ("E202", "draw: {a: {of: {x: [1]}}, b: {of: {«x: [1]}}}"),
+    "counter with a variable's name": ("E202", "vars: {n: 0}\n" + trial("{enter: goal, count: [«n], end: found}")),
+    "columns of unequal length": ("E203", "draw: {d: {of: «{x: [1, 2], y: [1]}}}"),
+    "mixed column": ("E203", "draw: {d: {of: {x: «[1, goal]}}}"),
+    "nothing among numbers": ("E203", "draw: {d: {of: {x: «[1, none]}}}"),
+    "mixed set": ("E203", "vars: {seen: «[1, goal]}"),
+    "variable without a zone": ("E204", "vars: {n: 0}\n" + trial("{enter: «n, end: found}")),
+    "enter a solid": ("E205", LEVER + trial("{enter: «lever, end: found}")),
+    "press floor": ("E205", LEVER + trial("{press: «goal, end: found}")),
+    "start on a wall": ("E205", 'arena: {map: "#."}\nstart: {at: «wall}\n' + EMPTY),
+    "start on a solid": ("E205", LEVER + "start: {at: «lever}"),
+    "a draw of solids to enter": ("E205", LEVER + "draw: {d: {of: {x: [lever]}}}\n" + trial("{enter: «x, end: b}")),
+    "pick too many": ("E206", "draw: {d: {pick: «3, of: {x: [1, 2]}}}"),
+    "pick among too many subsets": ("E206", f"draw: {{d: {{order: cycle, «pick: 9, of: {{x: {list(range(20))}}}}}}}"),
+    "copies of random rows": ("E206", "draw: {d: {«copies: 3, of: {x: [1, 2]}}}"),
+    "runs in a cycle": ("E206", "draw: {d: {order: cycle, «max_run: 3, of: {x: [1, 2]}}}"),
+    "runs of one value": ("E206", "draw: {d: {«max_run: 3, of: {x: [1, 1]}}}"),
+    "runs too short": ("E206", "draw: {d: {order: shuffle, «max_run: 1, of: {x: [1, 1, 2]}}}"),
+    "diagonal with four headings": ("E207", arena("headings: 4") + "start: {at: box, face: «NE}"),
+    "column of no headings": ("E207", "draw: {d: {of: {way: [N, Nord]}}}\nstart: {at: box, face: «way}"),
+    "number for a heading": ("E207", "vars: {way: 3}\nstart: {at: box, face: «way}"),
+    "reward at reset": ("E208", state("«reward: 1")),
+    "start with a condition": ("E209", WALK.replace("start: run", "start: «[{if: trial > 1, go: run}]")),
+    "no start": ("E209", f"trial: {{limit: 9, start: «[], states: {{run: {{{FOUND}}}}}}}"),
+    "column of no glyphs": ("E210", "draw: {d: {of: {lamp: [ab, c]}}}\n" + state("show: {goal: «lamp}")),
+    "variable without a glyph": ("E210", "vars: {lamp: bright}\n" + state("show: {goal: «lamp}")),
+    "column of no doors": ("E211", DOOR + "draw: {d: {of: {shut: [gate, goal]}}}\n" + state("close: «shut")),
+    "variable without a door": ("E211", DOOR + "vars: {shut: goal}\n" + state("close: «shut")),
+    "number for a door": ("E211", DOOR + "vars: {shut: 1}\n" + state("close: «shut")),
+    "undeclared set": ("E212", trial("{enter: goal, set: {«n: 1}, end: found}")),
+    "undeclared add": ("E212", trial("{enter: goal, add: {«seen: it}, end: found}")),
+    "add to a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, add: {«n: it}, end: found}")),
+    "set of a column": ("E212", "draw: {d: {of: {x: [1]}}}\n" + trial("{enter: goal, set: {«x: 1}, end: found}")),
+    "undeclared block set": ("E212", "schedule: {one: {set: {«n: 1}}}"),
+    "no trigger": ("E213", trial("«{end: found}")),
+    "two triggers": ("E213", trial("«{enter: goal, after: 3, end: found}")),
+    "go and end": ("E214", trial("«{enter: goal, go: run, end: found}")),
+    "watch goes": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «go: run}], ")),
+    "watch ends": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «end: run}], ")),
+    "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
+    "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
+    "rate above 1": ("E217", "reference: [«{measure: success, value: 80, status: x}]"),
+    "interval backwards": ("E217", "reference: [«{measure: success, value: 0.5, interval: [0.6, 0.4], status: x}]"),
+    "probability above 1": ("E218", trial("{enter: goal, p: «2, end: found}")),
+    "negative time": ("E218", trial("{after: «-1, end: found}")),
+    "drawn negative time": ("E218", "draw: {d: {of: {gap: [3, -1]}}}\n" + trial("{after: «gap, end: found}")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), ERRORS.values(), ids=list(ERRORS))
+def test_every_error_stands_where_it_was_made(
+    code: str, text: str, findings: Findings, marked: Callable[[str], str]
+) -> None:
+    errors = [found for found in findings(text) if found.startswith("E")]
+    assert errors == [f"{code} {marked(text)}"]
+
+
+WARNINGS = {
+    "legend not on the map": ("W301", 'arena: {map: "S..Z", legend: {S: box, Z: goal, «X: other}}'),
+    "unreachable state": ("W302", f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}, «lost: {{}}}}}}"),
+    "rule after one that takes all": ("W303", trial("{enter: goal, reward: 1, end: found}, «{enter: goal, end: lost}")),
+    "rule after a group": ("W303", SIDES + trial("{enter: side, reward: 1, end: found}, «{enter: goal, end: lost}")),
+    "rule after a shorter time": ("W303", trial("{after: 3, reward: 1, end: found}, «{after: 5, end: lost}")),
+    "rule after every step": ("W303", trial("{after: 1, reward: 1, end: found}, «{enter: goal, end: lost}")),
+    "rule after every move": ("W303", trial("{act: FORWARD, reward: 1, end: found}, «{enter: goal, end: lost}")),
+    "time past the limit": ("W303", trial("{enter: goal, reward: 1, end: found}, «{after: 99, end: lost}")),
+    "frozen for ever": ("W304", f"trial: {{limit: 9, start: run, states: {{«run: {{freeze: true, {FOUND}}}}}}}"),
+    "nothing to win": ("W305", "«" + trial("{enter: goal, reward: -1, end: found}")),
+    "zone behind walls": ("W306", 'arena: {map: "S.Z#X", legend: {S: box, Z: goal, X: {zone: «cell, glyph: x}}}'),
+    "limit too low": ("W307", f"trial: {{limit: «2, start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "no way to an end": ("W307", 'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n' + WALK.replace("9", "«9")),
+    "unused variable": ("W308", "vars: {«n: 0}"),
+    "unused draw": ("W308", "draw: {«d: {of: {x: [1, 2]}}}"),
+    "unused zone": ("W308", 'arena: {map: "S.X.Z", legend: {S: box, Z: goal, «X: middle}}'),
+    "unused symbol": ("W308", "vars: {v: c}\nsuccess: v == c\n«" + trial("{enter: goal, reward: 1, set: {v: d}}")),
+    "outcome that nothing emits": ("W309", "success: last == «fuond"),
+    "until what never comes": ("W309", "schedule: {one: {trials: 5, until: {outcome: «fuond, count: 1, of: 2}}}"),
+    "cue like floor": ("W310", state("show: {«goal: .}")),
+    "cue like a wall": ("W310", state("show: {«goal: '#'}")),
+    "cue like the agent": ("W310", state("show: {«goal: ↑}")),
+    "drawn cue like floor": ("W310", "draw: {d: {of: {lamp: [., x]}}}\n" + state("show: {«goal: lamp}")),
+    "variable cue like floor": ("W310", "vars: {lamp: .}\n" + state("show: {«goal: lamp}")),
+    "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
+    "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
+def test_every_warning_stands_where_its_cause_is(
+    code: str, text: str, findings: Findings, marked: Callable[[str], str]
+) -> None:
+    found = [one for one in findings(text) if not one.startswith("I")]
+    assert f"{code} {marked(text)}" in found
+    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}}.get(code, set())
+    assert {one.split()[0] for one in found} <= {code} | beside
+
+
+VISIBLE = {
+    "drawn goal": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}',
+    "shown goal": state("show: {goal: P}"),
+    "shown drawn goal": SIDES
+    + "draw: {d: {of: {x: [box, goal]}}}\n"
+    + trial("{enter: x, reward: 1, end: found}").replace("run: {", "run: {show: {x: P}, "),
+}
+HIDDEN = {
+    "bare goal": "",
+    "drawn like the start": 'arena: {map: "S..Z", legend: {S: {zone: box, glyph: P}, Z: {zone: goal, glyph: P}}}',
+    "one of two drawn alike": 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a, glyph: P}, B: {zone: b, glyph: P}}}'
+    + "\ndraw: {d: {of: {x: [a, b]}}}\n"
+    + trial("{enter: x, reward: 1, end: found}"),
+    "punished": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}\n'
+    + trial("{enter: goal, reward: -1, end: found}"),
+}
+
+
+@pytest.mark.parametrize("text", VISIBLE.values(), ids=list(VISIBLE))
+def test_a_goal_that_can_be_seen(text: str, examine: Examine, complete: Callable[[str], str]) -> None:
+    specification, found = examine(complete(text))
+    assert specification is not None, found
+    assert [d.code for d in found if d.severity == "warning"] == [311]
+    assert specification.goal_visible
+    assert [d.code for d in specification.warnings] == [311]
+
+
+@pytest.mark.parametrize("text", HIDDEN.values(), ids=list(HIDDEN))
+def test_a_goal_that_cannot_be_seen(text: str, examine: Examine, complete: Callable[[str], str]) -> None:
+    specification, found = examine(complete(text))
+    assert specification is not None, found
+    assert 311 not in [d.code for d in found]
+    assert not specification.goal_visible
+
+
+TOGETHER = {
+    "a timer and a zone": trial("{enter: goal, reward: 1, end: found}, «{after: 5, end: lost}"),
+    "two overlapping zones": 'arena: {map: "S.Z", legend: {S: box, Z: {zones: [goal, corner]}}}\n'
+    + trial("{enter: goal, reward: 1, end: found}, «{enter: corner, end: lost}"),
+    "a move and a zone": trial("{act: FORWARD, p: 0.5, end: lost}, «{enter: goal, reward: 1, end: found}"),
+}
+
+
+@pytest.mark.parametrize("text", TOGETHER.values(), ids=list(TOGETHER))
+def test_two_triggers_on_one_step(text: str, findings: Findings, marked: Callable[[str], str]) -> None:
+    assert findings(text) == [f"I401 {marked(text)}"]
+
+
+APART = {
+    "zones apart": LEVER + trial("{enter: goal, reward: 1, end: found}, {enter: box, end: lost}"),
+    "a turn and a zone": trial("{act: STAY, end: lost}, {enter: goal, reward: 1, end: found}"),
+    "the same zone": trial("{enter: goal, if: steps > 3, reward: 1, end: found}, {enter: goal, end: lost}"),
+    "a timer while nothing moves": trial("{after: 2, reward: 1, end: found}, {enter: goal, end: lost}").replace(
+        "run: {", "run: {freeze: true, "
+    ),
+}
+
+
+@pytest.mark.parametrize("text", APART.values(), ids=list(APART))
+def test_triggers_that_never_fall_together(text: str, findings: Findings) -> None:
+    assert [found for found in findings(text) if found.startswith("I")] == []
+
+
+def test_the_corridor_is_clean(findings: Findings) -> None:
+    assert findings("") == []
+
+
+_catalogue = Catalogue(installed_plugins().protocol_directories)
+
+
+@pytest.mark.parametrize("path", list(_catalogue.files.values()), ids=list(_catalogue.files))
+def test_shipped_protocols_have_no_warning_but_a_visible_goal(path: object) -> None:
+    specification, found = _catalogue.examine(path)  # type: ignore[arg-type]
+    assert specification is not None, "\n".join(map(str, found))
+    assert [str(d) for d in found if d.severity == "warning" and d.code != 311] == []
