@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
 from cheesebench.interfaces import (
@@ -28,6 +28,15 @@ from cheesebench.paradigms.tables import Tables
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.specification import BlockSpec, RuntimeValue
+
+
+class Ending(NamedTuple):
+    """What a Gymnasium environment tells of a trial that has ended; see ``TrialResult``."""
+
+    outcome: str
+    success: bool | None
+    measures: dict[str, Value]
+    counters: dict[str, int]
 
 
 class ArenaLife:
@@ -106,6 +115,15 @@ class ArenaLife:
         """Let the schedule begin again in the same life (for learners that go on for ever)."""
         self._schedule = self._positions()
 
+    def begin_next_trial(self) -> str:
+        """Begin the next trial as ``begin_trial`` does; when the schedule is over it begins again."""
+        observation = self.begin_trial()
+        if observation is None:
+            self.repeat_schedule()
+            observation = self.begin_trial()
+        assert observation is not None
+        return observation
+
     def begin_trial(self) -> str | None:
         """Advance the schedule and return the first observation, or None when the schedule is over."""
         position = next(self._schedule, None)
@@ -170,9 +188,8 @@ class ArenaLife:
     def _place(self, name: RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            raise self._mistake(
-                f"The subject is to be placed at '{plain_name(name)}', which is no floor.", "Name a zone."
-            )
+            named = plain_name(name)
+            raise self._mistake(f"The subject is to be placed at '{named}', which is no floor.", "Name a zone.")
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
@@ -277,7 +294,7 @@ class ArenaLife:
             raise self._mistake(f"A reward is {reward}.", "Guard the division.")
         if effects.place is not None:
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{len(self._placed)}")
-            self._placed[len(self._trace)] = self._pose
+            self._placed[self.steps] = self._pose
         return reward
 
     def _enter(self, name: str) -> float:
@@ -343,6 +360,20 @@ class ArenaLife:
     def _observation(self) -> str:
         return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)
 
+    # -- what a batch of lives reads and does (``batch``)
+
+    def fast_forward(self, pose: int, steps: int, trace: Sequence[int] = ()) -> None:
+        """Take over what was done elsewhere in this trial: ``steps`` so far, nothing has happened since the last call.
+
+        ``trace`` holds pose + action of the steps since then; it can be left out where the program reads no trace.
+        """
+        self._pose, self.steps = pose, steps
+        self._trace.extend(trace)
+
+    def outlook(self) -> tuple[Look, int, float, int]:
+        """Return what holds until something happens: look, bits listened to, pay per step, and the step of interest."""
+        return self._look, self._listen, self._pay, self._wake
+
     # -- after the trial
 
     def time(self, place: Any) -> int:
@@ -351,21 +382,30 @@ class ArenaLife:
         wanted = set(self._cells(place))
         return sum(geometry.cell(pose) in wanted for pose in self._trace)
 
-    def result(self) -> TrialResult:
+    def ending(self) -> Ending:
         """18: evaluate ``success`` and ``measures`` with the final variables."""
         if not self._ended or self.outcome is None:
             raise StepAfterEndError("The trial has not ended yet. Step it to its end first.")
         program = self._program
+        return Ending(
+            self.outcome,
+            None if program.success is None else bool(program.success(self)),
+            {name: plain_value(measure(self)) for name, measure in program.measures.items()},
+            {name: self.values[name] for name in program.specification.counters},
+        )
+
+    def result(self) -> TrialResult:
+        """Return the ending, and whatever else is recorded of the trial."""
+        outcome, success, measures, counters = self.ending()
         path_length, bumps = self._path()
-        counters = program.specification.counters
         return TrialResult(
             block=self.block,
             session=self._session_number,
-            outcome=self.outcome,
-            success=None if program.success is None else bool(program.success(self)),
-            compared=program.where is None or bool(program.where(self)),
-            counters={name: self.values[name] for name in counters},
-            measures={name: plain_value(measure(self)) for name, measure in program.measures.items()},
+            outcome=outcome,
+            success=success,
+            compared=self._program.where is None or bool(self._program.where(self)),
+            counters=counters,
+            measures=measures,
             variables={name: plain_value(value) for name, value in self.values.items() if name not in counters},
             path_length=path_length,
             bumps=bumps,
