@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from cheesebench import hookspecs
-from cheesebench.errors import PluginError, UnknownNameError
+from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
@@ -28,6 +28,9 @@ BUILT_INS = (
     "cheesebench.protocols",
     "cheesebench.reports",
 )
+
+#: Names of all hooks.
+_HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
 
 T = TypeVar("T")
 
@@ -54,9 +57,15 @@ class PluginManager(pluggy.PluginManager):
                 self.failures[entry_point.name] = f"{type(error).__name__}: {error}"
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
-        """Take a function by its name alone, so that a conftest.py needs no marker."""
+        """Take a function by its name alone, so that a conftest.py needs no marker; name a misspelt one."""
         options = super().parse_hookimpl_opts(plugin, name)
         if options is None and name.startswith("cheesebench_") and callable(getattr(plugin, name)):
+            if name not in _HOOKS:
+                hint = did_you_mean(name, _HOOKS)
+                if not hint:
+                    return None
+                where = getattr(plugin, "__file__", plugin)
+                raise PluginError(f"{where}: there is no hook '{name}'.{hint}")
             return {
                 "wrapper": False,
                 "hookwrapper": False,

@@ -20,13 +20,13 @@ class _Adopter:
         self._plugins = plugins
 
     def pytest_plugin_registered(self, plugin: object, plugin_name: str, manager: pytest.PytestPluginManager) -> None:
-        hooks = [name for name in vars(self._plugins.hook) if name.startswith("cheesebench_")]
-        if self._plugins.is_registered(plugin) or not any(hasattr(plugin, name) for name in hooks):
+        ours = any(name.startswith("cheesebench_") for name in getattr(plugin, "__dict__", ()))
+        if self._plugins.is_registered(plugin) or not ours:
             return
         try:
             # The prefix keeps it apart from a plugin of the same name among our own entry points.
             self._plugins.register(plugin, name=f"pytest:{plugin_name}")
-        except pluggy.PluginValidationError as error:
+        except (pluggy.PluginValidationError, CheeseBenchError) as error:
             raise pytest.UsageError(str(error)) from error
 
 

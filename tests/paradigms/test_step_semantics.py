@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.protocol import Specification
+
+Film = Callable[..., str]
+Live = Callable[..., ArenaLife]
+Load = Callable[[str], Specification]
+Reel = Callable[[str], str]
 
 # A film's line: action, picture, reward, state (or outcome). The subject is an arrow, `S` its start, `Z` a zone.
 CORRIDOR = """
@@ -15,7 +24,7 @@ start: {at: box, face: E}
 """
 
 
-def test_clause_1_the_schedule_runs_block_repeat_session_trial(live) -> None:
+def test_clause_1_the_schedule_runs_block_repeat_session_trial(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
@@ -34,7 +43,7 @@ trial: {limit: 1, start: run, states: {run: {}}}
     assert [entry[3] for entry in seen] == [1, 1, 2, 2, 3, 3, 4, 4, 5]  # over the life
 
 
-def test_clause_1_until_skips_the_rest_of_a_repetition(live) -> None:
+def test_clause_1_until_skips_the_rest_of_a_repetition(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
@@ -53,7 +62,7 @@ trial: {limit: 9, start: run, states: {run: {rules: [{act: STAY, end: found}, {a
     assert life.begin_trial() is None
 
 
-def test_clause_2_variables_begin_anew_with_their_scope(live) -> None:
+def test_clause_2_variables_begin_anew_with_their_scope(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
@@ -98,7 +107,7 @@ trial:
         ("per: session, order: cycle, of: {n: [1, 2, 3]}", [1] * 6),
     ],
 )
-def test_clause_3_draws(live, draw: str, expected: list[int]) -> None:
+def test_clause_3_draws(live: Live, draw: str, expected: list[int]) -> None:
     life = live(
         CORRIDOR
         + f"""
@@ -116,7 +125,7 @@ schedule: {{one: {{trials: 6}}}}
     assert seen == expected
 
 
-def test_clause_3_shuffled_blocks_are_balanced_and_keep_max_run(live) -> None:
+def test_clause_3_shuffled_blocks_are_balanced_and_keep_max_run(live: Live) -> None:
     text = (
         CORRIDOR
         + """
@@ -137,7 +146,7 @@ schedule: {one: {trials: 200}}
         assert not any(len(set(seen[at : at + 4])) == 1 for at in range(197))
 
 
-def test_clause_3_rows_do_not_depend_on_behaviour(live) -> None:
+def test_clause_3_rows_do_not_depend_on_behaviour(live: Live) -> None:
     text = (
         CORRIDOR
         + """
@@ -163,7 +172,7 @@ schedule: {one: {trials: 30}}
     assert all(len(row[1]) == 2 for row in rows[0])
 
 
-def test_clause_4_the_subject_is_placed_or_carries_on(film, reel) -> None:
+def test_clause_4_the_subject_is_placed_or_carries_on(film: Film, reel: Reel) -> None:
     text = """
 arena: {map: "S...Z", legend: {S: box, Z: goal}}
 start: {at: box, face: E, carry: true}
@@ -185,7 +194,7 @@ schedule: {one: {sessions: 2, trials: 2}}
     )
 
 
-def test_clause_4_a_start_with_several_cells_is_drawn_uniformly(live) -> None:
+def test_clause_4_a_start_with_several_cells_is_drawn_uniformly(live: Live) -> None:
     life = live(
         """
 arena: {map: "SSSS", legend: {S: box}}
@@ -204,7 +213,7 @@ schedule: {one: {trials: 400}}
         assert 0.15 < share < 0.35
 
 
-def test_clause_5_the_first_entry_that_holds_names_the_initial_state(film, reel) -> None:
+def test_clause_5_the_first_entry_that_holds_names_the_initial_state(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -225,12 +234,12 @@ trial:
     )
 
 
-def test_clause_5_a_reward_on_entry_to_an_initial_state_is_refused(load) -> None:
+def test_clause_5_a_reward_on_entry_to_an_initial_state_is_refused(load: Load) -> None:
     with pytest.raises(ProtocolError, match="E208"):
         load(CORRIDOR + "trial: {limit: 1, start: run, states: {run: {reward: 1}}}")
 
 
-def test_clause_6_clocks_count_steps_of_the_trial_and_of_the_state(film, reel) -> None:
+def test_clause_6_clocks_count_steps_of_the_trial_and_of_the_state(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -254,7 +263,7 @@ trial:
     )
 
 
-def test_clause_7_walls_doors_voids_and_solids_block_forward(film, reel) -> None:
+def test_clause_7_walls_doors_voids_and_solids_block_forward(film: Film, reel: Reel) -> None:
     text = """
 arena:
   map: |
@@ -282,7 +291,7 @@ trial:
     ]
 
 
-def test_clause_7_nobody_squeezes_through_a_corner(film, reel) -> None:
+def test_clause_7_nobody_squeezes_through_a_corner(film: Film, reel: Reel) -> None:
     text = """
 arena:
   map: |
@@ -301,7 +310,7 @@ trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, en
     assert film(text.replace("#Z", ".Z"), "F").splitlines()[-1] == "F .↗/.# +1 found (terminated)"
 
 
-def test_clause_7_four_headings_turn_by_a_quarter(film) -> None:
+def test_clause_7_four_headings_turn_by_a_quarter(film: Film) -> None:
     text = """
 arena: {map: "S..", legend: {S: box}, headings: 4}
 start: {at: box, face: N}
@@ -310,7 +319,7 @@ trial: {limit: 9, start: run, states: {run: {rules: [{act: STAY, reward: 1, end:
     assert [line[2] for line in film(text, "RRRRL").splitlines()] == list("↑→↓←↑←")
 
 
-def test_clause_7_nothing_moves_in_a_frozen_state(film, reel) -> None:
+def test_clause_7_nothing_moves_in_a_frozen_state(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -332,7 +341,7 @@ trial:
     )
 
 
-def test_clause_8_events_are_enter_press_and_act_and_it_is_the_member_that_fired(film, reel) -> None:
+def test_clause_8_events_are_enter_press_and_act_and_it_is_the_member_that_fired(film: Film, reel: Reel) -> None:
     text = """
 arena:
   map: "#SabL"
@@ -365,7 +374,7 @@ measures: {presses: presses, bumps: bumps, turns: turns}
     )
 
 
-def test_clause_8_enter_is_new_minus_old_and_time_counts_visits(live) -> None:
+def test_clause_8_enter_is_new_minus_old_and_time_counts_visits(live: Live) -> None:
     life = live(
         """
 arena: {map: "SZZ", legend: {S: box, Z: wide}}
@@ -380,7 +389,7 @@ measures: {stay: time(wide), share: time(wide) / steps, before: time(box)}
     assert life.result().measures == {"stay": 4, "share": 0.8, "before": 1}
 
 
-def test_clause_9_where_is_the_member_occupied_now_or_most_recently(film, reel) -> None:
+def test_clause_9_where_is_the_member_occupied_now_or_most_recently(film: Film, reel: Reel) -> None:
     text = """
 arena:
   map: "w.e"
@@ -403,7 +412,7 @@ trial:
     )
 
 
-def test_clause_10_every_watch_rule_fires_and_sees_the_state_before(live) -> None:
+def test_clause_10_every_watch_rule_fires_and_sees_the_state_before(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
@@ -420,7 +429,7 @@ measures: {in_one: in_one, all: all}
     assert life.result().measures == {"in_one": 1, "all": 2}
 
 
-def test_clause_11_the_first_rule_that_holds_is_taken_and_only_one(film, reel) -> None:
+def test_clause_11_the_first_rule_that_holds_is_taken_and_only_one(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -439,7 +448,7 @@ trial:
     assert [line.split()[2] for line in film(text, "SSS").splitlines()] == ["0", "+10", "+10", "+100"]
 
 
-def test_clause_11_after_holds_from_then_on(film) -> None:
+def test_clause_11_after_holds_from_then_on(film: Film) -> None:
     text = (
         CORRIDOR
         + """
@@ -455,7 +464,7 @@ trial:
     assert [line.split()[-2] for line in film(text, "SSSF").splitlines()] == ["0", "0", "0", "0", "done"]
 
 
-def test_clause_11_p_is_drawn_only_after_trigger_and_if(live) -> None:
+def test_clause_11_p_is_drawn_only_after_trigger_and_if(live: Live) -> None:
     text = (
         CORRIDOR
         + """
@@ -477,7 +486,7 @@ trial:
     assert rewards([1, 3] * 250) == paid[:250]
 
 
-def test_clause_12_effects_run_in_their_fixed_order_and_set_is_parallel(film, live, reel) -> None:
+def test_clause_12_effects_run_in_their_fixed_order_and_set_is_parallel(film: Film, live: Live, reel: Reel) -> None:
     text = """
 arena: {map: "S..B", legend: {S: box, B: back}}
 start: {at: box, face: E}
@@ -499,7 +508,7 @@ trial:
     )  # a, b = 2, 1; seen = {2}; 2 * 10 + 1 + 1; then placed, facing east again
 
 
-def test_clause_12_a_rule_without_exit_leaves_the_clock_alone_but_uses_up_the_step(film) -> None:
+def test_clause_12_a_rule_without_exit_leaves_the_clock_alone_but_uses_up_the_step(film: Film) -> None:
     text = (
         CORRIDOR
         + """
@@ -512,7 +521,7 @@ trial:
     assert [line.split()[2] for line in film(text, "SSSL").splitlines()] == ["0", "+1", "+1", "+1", "+5"]
 
 
-def test_clause_13_going_to_the_same_state_restarts_its_clock(film) -> None:
+def test_clause_13_going_to_the_same_state_restarts_its_clock(film: Film) -> None:
     text = (
         CORRIDOR
         + """
@@ -525,7 +534,7 @@ trial:
     assert [line.split()[-1] for line in film(text, "SLSS").splitlines()] == ["run"] * 4 + ["(terminated)"]
 
 
-def test_clause_13_entry_effects_and_a_door_that_closes_on_the_subject(film, reel) -> None:
+def test_clause_13_entry_effects_and_a_door_that_closes_on_the_subject(film: Film, reel: Reel) -> None:
     text = """
 arena: {map: "S+.", legend: {S: box, +: {door: gate}}}
 start: {at: box, face: E}
@@ -552,7 +561,7 @@ trial:
     )
 
 
-def test_clause_14_finish_is_tested_only_when_something_fired(film) -> None:
+def test_clause_14_finish_is_tested_only_when_something_fired(film: Film) -> None:
     text = (
         CORRIDOR
         + """
@@ -569,7 +578,7 @@ trial:
     assert film(text, "LLLLLLLS").splitlines()[-1] == "S ↘...Z 0 tired (terminated)"
 
 
-def test_clause_15_the_limit_truncates_and_an_end_on_the_same_step_wins(film) -> None:
+def test_clause_15_the_limit_truncates_and_an_end_on_the_same_step_wins(film: Film) -> None:
     text = (
         CORRIDOR
         + """
@@ -580,7 +589,7 @@ trial: {limit: 3, start: run, states: {run: {rules: [{act: STAY, if: steps == 3,
     assert film(text, "SSL").splitlines()[-1] == "L ↗...Z 0 timeout (truncated)"
 
 
-def test_clause_16_n_steps_that_show_the_shock_give_n_shocks(film, reel) -> None:
+def test_clause_16_n_steps_that_show_the_shock_give_n_shocks(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -606,7 +615,7 @@ trial:
     )  # the ending step gives none
 
 
-def test_clause_16_each_may_do_more_than_pay(live) -> None:
+def test_clause_16_each_may_do_more_than_pay(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
@@ -622,7 +631,7 @@ trial:
     assert life.result().counters == {"ticks": 3}
 
 
-def test_clause_17_the_reward_is_the_sum_and_the_observation_shows_the_state_after(film, reel) -> None:
+def test_clause_17_the_reward_is_the_sum_and_the_observation_shows_the_state_after(film: Film, reel: Reel) -> None:
     text = (
         CORRIDOR
         + """
@@ -642,7 +651,7 @@ trial:
     )
 
 
-def test_clause_18_success_and_measures_see_the_final_variables_and_last_is_the_outcome(live) -> None:
+def test_clause_18_success_and_measures_see_the_final_variables_and_last_is_the_outcome(live: Live) -> None:
     life = live(
         CORRIDOR
         + """
