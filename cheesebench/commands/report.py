@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     """Judge the run's trials and write the report."""
     reporter = installed_plugins().reporter(options.format)
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        manifest, plans, trials = log.manifest, log.plans(), log.trials()
+        manifest, plans, trials = log.manifest, log.plans(), log.trials_and_gaps()
     from cheesebench.statistics import summarise_run
 
     write_output(reporter.render(summarise_run(manifest, plans, trials)), options.output)

@@ -149,6 +149,24 @@ class RunLog:
         found = self._select(f"{log_file.SELECT_TRIALS}{where} {order}", values)
         return [rows.trial_from_row(row) for row in found]
 
+    def trials_and_gaps(self) -> list[TrialRecord]:
+        """Return all records, and a missing one for every planned trial that an unfinished life has not reached.
+
+        This is what a run is judged by: a subject that was interrupted has not finished early.
+        """
+        found = self.trials()
+        for plan in self.plans():
+            complete = self.lives(plan)
+            reached: dict[int, int] = {}
+            for record in found:
+                if (record.model, record.protocol, record.view) == plan.key:
+                    reached[record.subject] = record.trial + 1
+            for subject in sorted(set(range(plan.subjects)) - set(complete)):
+                found += [
+                    _missing(plan, subject, trial, "not run") for trial in range(reached.get(subject, 0), plan.trials)
+                ]
+        return found
+
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
         """Return the rules that fired in a trial, in order."""
         found = self._select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
@@ -204,19 +222,7 @@ class RunLog:
             ).fetchone()[0]
             self._connection.executemany(
                 log_file.INSERT_TRIAL,
-                [
-                    rows.trial_to_row(
-                        TrialRecord(
-                            model=plan.model,
-                            protocol=plan.protocol,
-                            view=plan.view,
-                            subject=subject,
-                            trial=trial,
-                            missing=missing,
-                        )
-                    )
-                    for trial in range(done, plan.trials)
-                ],
+                [rows.trial_to_row(_missing(plan, subject, trial, missing)) for trial in range(done, plan.trials)],
             )
             self._note("error", cause, plan, subject)
         return done
@@ -271,6 +277,11 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
+    model, protocol, view = plan.key
+    return TrialRecord(model=model, protocol=protocol, view=view, subject=subject, trial=trial, missing=cause)
 
 
 def _life(record: TrialRecord) -> tuple[str, str, str, int]:

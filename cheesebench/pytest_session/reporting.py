@@ -31,13 +31,15 @@ class Reporting:
         self._other_failures = 0
         self._lines: list[str] = []
 
-    def pytest_report_header(self) -> str:
-        """Say what is run."""
+    def pytest_report_header(self) -> list[str]:
+        """Say what is run, and which installed plugin could not be loaded."""
         settings = self._run.settings
-        return (
+        lines = [
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
             f"design {settings.design.name}; seed {settings.seed}"
-        )
+        ]
+        failures = self._run.plugins.failures.items()
+        return lines + [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -98,7 +100,7 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_run(log.manifest, plans, log.trials())
+        summary = summarise_run(log.manifest, plans, log.trials_and_gaps())
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
         if unfinished:

@@ -87,9 +87,7 @@ def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, flo
     if reference.interval is not None:
         scale = quantile(tail, None) / quantile(TAIL, None)
         low, high = reference.interval
-        return reference.value - scale * (reference.value - low), reference.value + scale * (
-            high - reference.value
-        )
+        return reference.value - scale * (reference.value - low), reference.value + scale * (high - reference.value)
     if reference.n_animals:
         lower, upper = wilson(reference.value, reference.n_animals, quantile(tail, None))
         return float(lower), float(upper)

@@ -100,6 +100,8 @@ def _scenarios(sample: Sample) -> tuple[Counts, ...] | None:
 def _without_rate(described: CellResult) -> CellResult:
     if described.valid:
         return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.NO_SUCCESS_DECLARED)
+    if not described.planned and described.subjects:
+        return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.nothing_entered(described))
     return replace(described, verdict=Verdict.ERROR, reason=wording.nothing_measured(described))
 
 
@@ -163,8 +165,7 @@ def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenar
         subjects_needed=needed,
         flags=replace(
             estimated.flags,
-            not_diagnostic=plan.chance is not None
-            and plan.chance >= reference.value - plan.margin - ROUNDING,
+            not_diagnostic=plan.chance is not None and plan.chance >= reference.value - plan.margin - ROUNDING,
             reference_declared=not has_interval(reference),
         ),
     )

@@ -121,9 +121,7 @@ def learning_curve(lives: Lives, unit: Unit) -> tuple[str, tuple[CurvePoint, ...
     sessions = {record.session for life in scored.values() for record in life}
     longest = max((len(life) for life in scored.values()), default=0)
     if len(sessions) > 1 or longest <= 1:
-        return "session", _points(
-            {subject: [(r.session, r) for r in life] for subject, life in scored.items()}, unit
-        )
+        return "session", _points({subject: [(r.session, r) for r in life] for subject, life in scored.items()}, unit)
     size = math.ceil(longest / CURVE_PARTS)
     numbered = {subject: [(k // size + 1, r) for k, r in enumerate(life)] for subject, life in scored.items()}
     return ("1 trial" if size == 1 else f"{size} trials"), _points(numbered, unit)

@@ -59,10 +59,7 @@ def _choice(cells: Sequence[CellResult], trials: Trials) -> ViewChoice:
 
 def halve(sample: Sample) -> tuple[list[bool], list[bool]]:
     """Return the results of every other subject and of the rest; with one subject, of every other trial."""
-    scored = [
-        [r.success for r in life if not r.missing and r.success is not None]
-        for life in sample.entering.values()
-    ]
+    scored = [[r.success for r in life if not r.missing and r.success is not None] for life in sample.entering.values()]
     lives = [life for life in scored if life]
     if len(lives) == 1:
         return lives[0][::2], lives[0][1::2]

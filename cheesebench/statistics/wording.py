@@ -55,6 +55,16 @@ def nothing_measured(cell: CellResult) -> str:
     )
 
 
+def nothing_entered(cell: CellResult) -> str:
+    """Return the reason when trials were run, but none that the pass rate is taken over."""
+    kind, _, block = cell.plan.estimand.partition(":")
+    what = f"the block '{block}' was not reached" if kind == "block" else "none is one that the reference is about"
+    ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
+    return f"{ran}, so there is no pass rate." + (
+        "" if cell.plan.claims else f" Design '{cell.plan.design}' only checks that all is connected."
+    )
+
+
 def no_claim(cell: CellResult) -> str:
     """Return why a cell with a rate gets no verdict."""
     if not cell.plan.claims:
@@ -67,9 +77,7 @@ def verdict(cell: CellResult, settled_without_missing: bool) -> str:
     assert cell.rate is not None
     assert cell.plan.reference is not None
     animal = cell.plan.species or "rodent"
-    rates = (
-        f"{percent(cell.rate)} of trials succeed, against {percent(cell.plan.reference.value)} for {animal}"
-    )
+    rates = f"{percent(cell.rate)} of trials succeed, against {percent(cell.plan.reference.value)} for {animal}"
     sentences = [f"{rates}: {_comparison(cell, settled_without_missing)}", *_caveats(cell)]
     return " ".join(sentences)
 
@@ -80,19 +88,12 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
     low, high, margin = points(cell.difference_low), points(cell.difference_high), points(-cell.plan.margin)
     if cell.verdict is Verdict.PASS:
         ending = "and even above the animals." if cell.superior else "so it does as well, up to the margin."
-        return (
-            f"even the lower bound of the difference, {low} points, is above the margin of {margin}, {ending}"
-        )
+        return f"even the lower bound of the difference, {low} points, is above the margin of {margin}, {ending}"
     if cell.verdict is Verdict.FAIL:
         return f"even the upper bound of the difference, {high} points, is below the margin of {margin}."
-    undecided = (
-        f"the difference lies between {low} and {high} points, on both sides of the margin of {margin}."
-    )
+    undecided = f"the difference lies between {low} and {high} points, on both sides of the margin of {margin}."
     if cell.missing and settled_without_missing:
-        return (
-            f"{undecided} This depends on {plural(cell.missing, 'missing trial')}: "
-            "resume the run to complete them."
-        )
+        return f"{undecided} This depends on {plural(cell.missing, 'missing trial')}: resume the run to complete them."
     return f"{undecided} {_remedy(cell)}"
 
 

@@ -270,3 +270,15 @@ def test_several_processes_write_one_log(log: RunLog) -> None:
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert [(r.subject, r.trial) for r in log.trials()] == [(s, t) for s in (0, 1) for t in range(300)]
     assert all(len(log.events(r)) == 1 for r in log.trials())
+
+
+def test_what_an_unfinished_life_has_not_reached_is_missing(log: RunLog) -> None:
+    plan = log.plans()[0]
+    for trial in range(plan.trials):
+        log.write_trial(record(plan, 0, trial), ())
+    log.write_life(plan, 0, plan.trials)
+    log.write_trial(record(plan, 1, 0), ())
+    found = [one for one in log.trials_and_gaps() if one.model == plan.model]
+    gaps = [(one.subject, one.trial) for one in found if one.missing == "not run"]
+    assert gaps == [(1, trial) for trial in range(1, plan.trials)]
+    assert len(found) == 2 * plan.trials

@@ -55,16 +55,12 @@ def test_missing_trials_widen_to_both_extremes() -> None:
 @pytest.mark.parametrize("unit", ["trial", "subject"])
 def test_subjects_to_settle_is_the_least_number_that_does(unit: str) -> None:
     # At a rate of .75 in every subject (ICC 0), repeat the same subject until the verdict comes.
-    needed = subjects_to_settle(
-        Counts((15, 15), (20, 20)), 0.0, "trial" if unit == "trial" else "subject", POINT, 0.1
-    )
+    needed = subjects_to_settle(Counts((15, 15), (20, 20)), 0.0, "trial" if unit == "trial" else "subject", POINT, 0.1)
     assert needed is not None
 
     def low(subjects: int) -> float:
         counts = Counts((15,) * subjects, (20,) * subjects)
-        return Scenarios((counts,), "trial" if unit == "trial" else "subject").difference_limits(
-            POINT, ALPHA
-        )[0]
+        return Scenarios((counts,), "trial" if unit == "trial" else "subject").difference_limits(POINT, ALPHA)[0]
 
     assert low(needed) > -0.1
     assert low(needed - 1) <= -0.1

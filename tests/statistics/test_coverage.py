@@ -70,9 +70,7 @@ def test_interval_of_one_subject_says_nothing_of_the_population() -> None:
 def test_trials_as_the_unit_would_be_pseudoreplication() -> None:
     """Why subjects are the unit: nominal 95 % over trials covers about half the time."""
     assert coverage(10, 0.3, 0.5, "trial") < 0.6
-    assert min(coverage(10, 0.0, rate, "trial") for rate in RATES) >= 0.93, (
-        "right where nothing is remembered"
-    )
+    assert min(coverage(10, 0.0, rate, "trial") for rate in RATES) >= 0.93, "right where nothing is remembered"
 
 
 def wrong_verdicts(
@@ -104,8 +102,7 @@ def test_a_model_at_the_margin_passes_in_about_five_percent(subjects: int, icc: 
 def test_agents_without_memory_at_the_margin_do_as_well(subjects: int) -> None:
     """Wilson's one-sided error is not exact for few trials: .065 at 60 trials and a reference of .8."""
     wrong = [
-        wrong_verdicts(subjects, 0.0, ReferenceValue(value=value), "trial")
-        for value in (0.7, 0.75, 0.8, 0.85, 0.9)
+        wrong_verdicts(subjects, 0.0, ReferenceValue(value=value), "trial") for value in (0.7, 0.75, 0.8, 0.85, 0.9)
     ]
     assert max(max(pair) for pair in wrong) <= 0.07, wrong
 

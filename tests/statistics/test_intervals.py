@@ -40,9 +40,7 @@ def test_wilson_is_as_in_newcombe_1998a_table_1(passed: int, n: int, low: float,
         (10, 10, 0, 20, 0.6791, 1.0),
     ],
 )
-def test_difference_is_as_in_newcombe_1998b_table_2(
-    a: int, m: int, b: int, n: int, low: float, high: float
-) -> None:
+def test_difference_is_as_in_newcombe_1998b_table_2(a: int, m: int, b: int, n: int, low: float, high: float) -> None:
     first, second = wilson(a / m, m, Z), wilson(b / n, n, Z)
     limits = newcombe(a / m, first, b / n, (float(second[0]), float(second[1])))
     assert [round(float(limit), 4) for limit in limits] == [low, high]
@@ -141,9 +139,7 @@ def test_failing_mirrors_passing(counts: list[tuple[int, int]], unit: Unit) -> N
 
 @settings(deadline=None)
 @given(COUNTS, UNITS, st.floats(0.01, 0.4))
-def test_smaller_tails_and_subject_units_are_wider(
-    counts: list[tuple[int, int]], unit: Unit, tail: float
-) -> None:
+def test_smaller_tails_and_subject_units_are_wider(counts: list[tuple[int, int]], unit: Unit, tail: float) -> None:
     low, high = limits_of(counts, tail, unit)
     wide_low, wide_high = limits_of(counts, tail / 2, unit)
     assert wide_low <= low

@@ -147,8 +147,7 @@ def test_nothing_but_infrastructure_is_an_error(plan: MakePlan, cohort: MakeTria
     cell = judge(plan(subjects=2), cohort("!!!", "!!$"))
     assert (cell.verdict, cell.rate, cell.interval) == (Verdict.ERROR, None, None)
     assert cell.reason == (
-        "No trial could be measured: 6 trials missing (infrastructure 5, budget 1). "
-        "This says nothing about the model."
+        "No trial could be measured: 6 trials missing (infrastructure 5, budget 1). This says nothing about the model."
     )
 
 
@@ -176,6 +175,13 @@ def test_without_declared_success_there_is_no_rate(plan: MakePlan, cohort: MakeT
     cell = judge(plan(), [replace(record, success=None) for record in cohort(*[GOOD] * 10)])
     assert (cell.verdict, cell.rate, cell.valid) == (Verdict.INCONCLUSIVE, None, 200)
     assert "declares no success" in cell.reason
+
+
+def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTrials) -> None:
+    cell = judge(plan(estimand="block:probe", claims=False, design="smoke"), cohort(*[GOOD] * 2))
+    assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
+    assert "the block 'probe' was not reached" in cell.reason
+    assert "'smoke'" in cell.reason
 
 
 @pytest.mark.parametrize(("chance", "flagged"), [(None, False), (0.69, False), (0.7, True), (0.9, True)])

@@ -89,9 +89,7 @@ def test_a_trial_without_own_actions_has_no_shares(life: MakeLife) -> None:
 
 
 def test_curve_by_session_counts_what_the_reference_is_about(life: MakeLife) -> None:
-    records = [
-        replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)
-    ]
+    records = [replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)]
     records = [replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records]
     unit, points = learning_curve(lives(records), "trial")
     assert unit == "session"

@@ -81,9 +81,7 @@ def test_few_pairs_can_never_tell(plan: MakePlan, cohort: MakeTrials) -> None:
 
 
 def test_copies_are_one_pair(plan: MakePlan, cohort: MakeTrials) -> None:
-    found = compare_paired(
-        plan(), cohort(*["++++"] * 8, actions="F"), cohort(*["----"] * 8, actions="S"), seed=3
-    )
+    found = compare_paired(plan(), cohort(*["++++"] * 8, actions="F"), cohort(*["----"] * 8, actions="S"), seed=3)
     assert (found.pairs, found.answer) == (1, "indistinguishable")
 
 
@@ -109,9 +107,7 @@ def test_only_subjects_of_both_runs_are_paired(plan: MakePlan, cohort: MakeTrial
 def test_error_rate_of_the_test_under_equality() -> None:
     random = np.random.default_rng(11)
     wrong = sum(
-        paired_p_value(
-            list(random.binomial(20, 0.7, 8) - random.binomial(20, 0.7, 8)), seed=0, method="permutation"
-        )
+        paired_p_value(list(random.binomial(20, 0.7, 8) - random.binomial(20, 0.7, 8)), seed=0, method="permutation")
         < 0.05
         for _ in range(400)
     )

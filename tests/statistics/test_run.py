@@ -103,9 +103,7 @@ def test_models_and_views_are_kept_apart(plan: MakePlan, cohort: MakeTrials) -> 
     assert [best.model for best in summary.best_of_views] == ["m"]
 
 
-def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(
-    run: Run, cohort: MakeTrials
-) -> None:
+def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(run: Run, cohort: MakeTrials) -> None:
     summary = run(a=GOOD, b=POOR, c="!!")
     plain = summary.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
@@ -113,9 +111,7 @@ def test_summary_goes_to_json_and_records_of_unplanned_cells_do_not_matter(
     assert isinstance(cells, list)
     assert [cell["verdict"] for cell in cells] == ["PASS", "FAIL", "ERROR"]
     assert cells[0]["plan"]["reference"]["value"] == 0.8
-    again = summarise_run(
-        {"seed": 0}, [c.plan for c in summary.cells[:1]], cohort(*[GOOD] * 10, protocol="a")
-    )
+    again = summarise_run({"seed": 0}, [c.plan for c in summary.cells[:1]], cohort(*[GOOD] * 10, protocol="a"))
     assert again.to_dict()["cells"] == cells[:1]
 
 

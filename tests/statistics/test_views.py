@@ -57,9 +57,7 @@ def test_cross_fit_is_unbiased_for_equal_views_where_the_best_is_not() -> None:
     assert np.mean(best) > 0.86
 
 
-def test_halves_are_of_subjects_and_of_trials_only_where_there_is_one(
-    plan: MakePlan, cohort: MakeTrials
-) -> None:
+def test_halves_are_of_subjects_and_of_trials_only_where_there_is_one(plan: MakePlan, cohort: MakeTrials) -> None:
     assert halve(draw_sample(plan(), cohort("++", "--", "+-"))) == ([True, True, True, False], [False, False])
     assert halve(draw_sample(plan(), cohort("+-+-!"))) == ([True, True], [False, False])
 
