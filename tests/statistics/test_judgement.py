@@ -178,7 +178,7 @@ def test_without_declared_success_there_is_no_rate(plan: MakePlan, cohort: MakeT
 
 
 def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTrials) -> None:
-    cell = judge(plan(estimand="block:probe", claims=False, design="smoke"), cohort(*[GOOD] * 2))
+    cell = judge(plan(estimand="block:probe", claims=False, design="smoke"), cohort(*[GOOD] * 10))
     assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
     assert "the block 'probe' was not reached" in cell.reason
     assert "'smoke'" in cell.reason
