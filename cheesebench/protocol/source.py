@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from yaml.parser import Parser as _Parser
 else:
     # The C parser is ten times as fast where PyYAML was built with it; the Python one is the same otherwise.
-    _Parser = getattr(yaml, "CParser", None)
+    try:
+        from yaml.cyaml import CParser as _Parser
+    except ImportError:
+        _Parser = None
 
 #: Largest protocol file that is read, in bytes.
 MAX_BYTES = 256 * 1024
@@ -255,10 +258,8 @@ class _Converter:
         if isinstance(node, yaml.SequenceNode):
             return Node([self.convert(child) for child in node.value], position)
         assert isinstance(node, yaml.ScalarNode)
-        if node.style is None:
-            value = _scalar(node.value, position, self.diagnostics)
-        else:
-            value = self._text(node.value, position)
+        plain = not node.style  # None, or "" from the C parser
+        value = _scalar(node.value, position, self.diagnostics) if plain else self._text(node.value, position)
         return Node(value, position, text_at=self._text_at(node, position))
 
     def _mapping(self, node: yaml.MappingNode, position: Position) -> Node:
@@ -296,7 +297,7 @@ class _Converter:
             # The block's indentation: what its first line has more than the text.
             column = len(self.lines[line + first]) - len(self.lines[line + first].lstrip(" "))
             column -= len(written[first]) - len(written[first].lstrip(" "))
-        elif node.style is not None:
+        elif node.style:
             column += 1
         found = self.lines[line : line + len(written)]
         if [row[column : column + len(text)] for row, text in zip(found, written, strict=False)] != written:

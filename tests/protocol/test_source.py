@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cheesebench.protocol import source
 from cheesebench.protocol.diagnostics import Diagnostics, Position
@@ -19,6 +20,8 @@ def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Run everything with libyaml's parser and with the pure Python one."""
     if request.param == "portable":
         monkeypatch.setattr(source, "_Parser", None)
+    else:
+        assert (getattr(source, "_Parser", None) is not None) == yaml.__with_libyaml__
     monkeypatch.setattr(source, "_Loader", source._loader_class())
 
 
