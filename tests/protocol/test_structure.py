@@ -1,0 +1,233 @@
+"""Every key of the language: wrong kind, unknown, missing, short; all in one pass and in the author's words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from cheesebench.protocol import Catalogue, Diagnostic, Specification, documents
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.source import read_text
+
+Findings = Callable[[str], list[str]]
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+#: A protocol that uses every key of the language at least once.
+EVERYTHING = Path(__file__).with_name("everything.yaml").read_text(encoding="utf-8")
+Path_ = tuple[str | int, ...]
+
+
+def data_of(text: str) -> Any:
+    root = read_text(text, "x.yaml", Diagnostics())
+    assert root is not None
+    return root.plain()
+
+
+def mappings(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """Yield the path of every mapping below a value, itself included."""
+    if isinstance(value, dict):
+        yield path
+    for step, child in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        yield from mappings(child, (*path, step))
+
+
+def at(data: Any, path: Path_) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def examine_data(data: Any) -> list[str]:
+    """Examine data as JSON, which is YAML; return code and sentence of every error."""
+    _, found = Catalogue().examine_text(json.dumps(data), "x.yaml")
+    return [str(d).split(": error ")[1] for d in found if d.severity == "error"]
+
+
+#: Mappings whose keys the author makes up.
+FREE = re.compile(
+    r"(cite|vars|draw|measures|schedule|trial/states|arena/(legend|groups|landmarks)|draw/\w+/of"
+    r"|.*/(set|add|show|counters|measures|variables))"
+)
+PATHS = list(mappings(data_of(EVERYTHING)))
+FIXED = [path for path in PATHS if not FREE.fullmatch("/".join(map(str, path)))]
+LEAVES = [(*path, key) for path in PATHS for key in at(data_of(EVERYTHING), path)]
+
+
+def name(path: Path_) -> str:
+    return ".".join(map(str, path)) or "top"
+
+
+def test_everything_has_no_errors(examine: Examine) -> None:
+    specification, found = examine(EVERYTHING)
+    assert specification is not None, "\n".join(map(str, found))
+
+
+def test_everything_uses_every_key() -> None:
+    used = {key for path in FIXED for key in at(data_of(EVERYTHING), path)}
+    models = [
+        model
+        for model in vars(documents).values()
+        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == documents.__name__
+    ]
+    keys = {field.alias or key for model in models for key, field in model.model_fields.items()}
+    # One arena is of one kind.
+    assert keys - used - {"extends", "block"} == {
+        *("pool", "ring", "radial", "boxes", "radius", "holes", "arms", "length", "width", "hub", "height", "doorway"),
+    }
+
+
+@pytest.mark.parametrize("path", FIXED, ids=name)
+def test_an_unknown_key_is_named_with_its_neighbour(path: Path_) -> None:
+    data = data_of(EVERYTHING)
+    mapping = at(data, path)
+    known = max(mapping, key=len, default="sessions")
+    mapping[f"{known}x"] = 1
+    errors = examine_data(data)
+    assert len(errors) == 1
+    assert errors[0].startswith(f"E121: There is no key '{known}x'")
+    assert errors[0].endswith(f"Did you mean '{known}'?")
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=name)
+def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
+    """Whether a list or a truth value fits there is the models' business; a mapping of nonsense never does."""
+    data = data_of(EVERYTHING)
+    wrongs: list[object] = [{"what": [["ever"]]}, [[{}]], True]
+    for wrong in wrongs:
+        at(data, path[:-1])[path[-1]] = wrong
+        errors = examine_data(data)
+        assert errors or wrong is not wrongs[0]
+        for error in errors:
+            assert re.fullmatch(r"E[12]\d\d: [^\n]+[.?]", error)
+            assert "Input should" not in error  # pydantic's words are not the author's
+            assert "validat" not in error
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        (("version",), ""),
+        (("paradigm",), ""),
+        (("arena",), ""),
+        (("start",), ""),
+        (("trial",), ""),
+        (("schedule",), ""),
+        (("start", "at"), " in 'start'"),
+        (("trial", "limit"), " in 'trial'"),
+        (("trial", "start"), " in 'trial'"),
+        (("trial", "states"), " in 'trial'"),
+        (("vars", "gap", "init"), " in 'gap'"),
+        (("draw", "sample", "of"), " in 'sample'"),
+        (("schedule", "train", "until", "outcome"), " in 'until'"),
+        (("schedule", "train", "until", "of"), " in 'until'"),
+        (("reference", 0, "status"), " in entry 1 of 'reference'"),
+        (("reference", 0, "value"), " in entry 1 of 'reference'"),
+        (("checks", 0, "hidden"), " in entry 1 of 'checks'"),
+        (("tests", 1, "expect"), " in entry 2 of 'tests'"),
+        (("trial", "finish", 0, "end"), " in entry 1 of 'finish'"),
+        (("trial", "start", 0, "go"), " in entry 1 of 'start'"),
+        (("chance", "how"), " in 'chance'"),
+        (("arena", "landmarks", "post", "glyph"), " in 'post'"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("how", ["absent", "null"])
+def test_a_missing_key_is_named(path: Path_, where: str, how: str) -> None:
+    data = data_of(EVERYTHING)
+    if how == "null":
+        at(data, path[:-1])[path[-1]] = None
+    else:
+        del at(data, path[:-1])[path[-1]]
+    assert examine_data(data) == [f"E122: The key '{path[-1]}' is missing{where}. Add '{path[-1]}: ...'."]
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("vars: {n: 0}", "vars: {n: {init: 0, per: trial}}"),
+        ("vars: {n: []}", "vars: {n: {init: []}}"),
+        ('arena: {map: "S", legend: {S: box}}', 'arena: {map: "S", legend: {S: {zone: box}}}'),
+        ("trial: {limit: 3, start: a, states: {a: {}}}", "trial: {limit: 3, start: [{go: a}], states: {a: {}}}"),
+        ("trial: {limit: 3, start: a, states: {a: {}}}", "trial: {limit: 3, start: [a], states: {a: {}}}"),
+        ("say: x", "say: [x]"),
+        ("count: n", "count: [n]"),
+        ("close: d", "close: [d]"),
+        ("title: 8", "title: '8'"),
+    ],
+)
+def test_short_forms_mean_the_long_ones(
+    short: str, long: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    texts = [text if text[:2] not in ("sa", "co", "cl") else STATE.replace("KEY", text) for text in (short, long)]
+    one, other = (examine(complete(text + EMPTY * ("arena" in text and "trial" not in text)))[0] for text in texts)
+    assert one is not None
+    assert other is not None
+    for part in ("variables", "arena", "entry", "states", "title"):
+        assert _without_positions(getattr(one, part)) == _without_positions(getattr(other, part))
+
+
+EMPTY = "\ntrial: {limit: 3, start: a, states: {a: {}}}"
+STATE = 'arena: {map: "Sd", legend: {S: box, d: {door: d}}}\ntrial: {limit: 3, start: a, states: {a: {KEY}}}'
+
+
+def _without_positions(value: object) -> str:
+    return re.sub(r"Position\([^)]*\)", "", repr(value))
+
+
+def test_all_errors_of_one_pass(findings: Findings) -> None:
+    text = """
+        vras: {n: 0}
+        start: {at: bax, face: Nord}
+        vars: {steps: 0}
+        trial:
+          limit: 9
+          start: rnu
+          states:
+            run:
+              rules:
+                - {enter: gaol, reward: gaol, end: found}
+                - {enter: goal, go: a, end: b}
+                - {enter: goal, rewrd: 1, set: {x: 1}, end: found}
+        success: last == 5
+        """
+    assert [found.split()[0] for found in findings(text)] == [
+        "E121", "E201", "E201", "E202", "E201", "E201", "E131", "E214", "E201", "E121", "E212", "E133",
+    ]  # fmt: skip
+
+
+def test_a_wrong_map_hides_no_wrong_name(findings: Findings) -> None:
+    text = 'arena: {map: "S?.Z", legend: {S: box, Z: goal}}\nstart: {at: bax}'
+    assert [found.split()[0] for found in findings(text)] == ["E144", "E201"]
+
+
+def test_a_duplicate_key_hides_no_wrong_name(findings: Findings) -> None:
+    assert findings("title: a\ntitle: b\nstart: {at: bax}") == ["E105 2:1", "E201 3:13"]
+
+
+@pytest.mark.parametrize("version", ["2", "7", "1.5"])
+def test_a_newer_version_asks_for_a_newer_program(version: str, examine: Examine) -> None:
+    specification, found = examine(f"version: {version}\nunknown: key\n")
+    assert specification is None
+    assert [str(d) for d in found] == [
+        f"x.yaml:1:10: error E120: This file is written in version '{version}' of the protocol language; "
+        "this CheeseBench reads version 1. Install a newer pytest-cheesebench."
+    ]
+
+
+@pytest.mark.parametrize("version", ["0", "true", "one", "[1]", "1.0"])
+def test_no_version_at_all(version: str, findings: Findings) -> None:
+    assert findings(f"version: {version}") == ["E120 1:10"]
+
+
+def test_long_values_are_cut_in_messages(examine: Examine) -> None:
+    _, found = examine("version: 1\n" + "x" * 1000 + ": 1\nparadigm: " + "y z" * 30_000 + "\n")
+    assert found
+    assert all(len(str(d)) < 400 for d in found)
