@@ -15,9 +15,10 @@ from typing import Literal
 FUNCTIONS = ("where", "size", "time")
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Longest expression, in characters, and deepest nesting.
+#: Longest expression, in characters and in parts, and deepest nesting: far below what recursion can take.
 MAX_LENGTH = 1000
-MAX_DEPTH = 50
+MAX_PARTS = 200
+MAX_DEPTH = 20
 
 Kind = Literal["number", "truth", "name", "set"]
 #: What a name can be the name of. ``any`` belongs to ``none``.
@@ -124,6 +125,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?(?![A-Za-z_0-9.]))"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<symbol>==|!=|<=|>=|[<>+\-*/()]))"
 )
+_OPERATORS = ("and", "or", "not", "in")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
     "=": "Write '==' to compare.",
@@ -161,6 +163,9 @@ def _tokens(text: str) -> list[_Token]:
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
+    if len(tokens) > MAX_PARTS:
+        sentence = f"The expression has more than {MAX_PARTS} parts."
+        raise ExpressionError(tokens[MAX_PARTS].offset, sentence, "Use a variable or a measure.")
     return tokens
 
 
@@ -257,13 +262,13 @@ class _Parser:
                     place.offset if place else self.end, "A ')' is missing.", "Close the parenthesis."
                 )
             return tree
-        if token.kind == "name" and token.text not in ("and", "or", "not", "in"):
+        if token.kind == "name" and token.text not in _OPERATORS:
             return self.call(token) if self.take("(") else Word(token.text, token.offset)
         raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "A name or a number is.")
 
     def call(self, function: _Token) -> Expression:
         argument = self.peek()
-        if argument is None or argument.kind != "name":
+        if argument is None or argument.kind != "name" or argument.text in _OPERATORS:
             place = argument.offset if argument else self.end
             raise ExpressionError(place, f"{function.text}() takes one name.", "Name a zone, a group or a set.")
         self.at += 1

@@ -145,7 +145,9 @@ class TrialBuilder(Lookup):
                 hint = did_you_mean(name, self.document.vars).strip() or f"Add 'vars: {{{name}: 0}}'."
                 self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
                 continue
-            kind = self.names.variables[name]
+            kind = self.names.variables.get(name)
+            if kind is None:
+                continue  # its name is taken, which is reported where it is declared
             if adding and kind.kind != "set":
                 self.diagnostics.error(
                     212, position, f"'add' needs a set, but '{name}' is none.", f"Declare '{name}: []'."
