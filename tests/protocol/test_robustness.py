@@ -1,0 +1,201 @@
+"""Whatever is written, the loader answers with findings; and what it accepts can be lived."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from cheesebench.errors import ProtocolError
+from cheesebench.interfaces import RUNNING, View
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.source import read_text
+
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+stable = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=150,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+#: Steps of a trial and trials of a life that are played at random.
+STEPS, TRIALS = 60, 3
+
+
+def _sources() -> dict[str, str]:
+    files = Catalogue(installed_plugins().protocol_directories).files
+    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+    return {**texts, "everything": Path(__file__).with_name("everything.yaml").read_text(encoding="utf-8")}
+
+
+SOURCES = _sources()
+
+
+@cache
+def _data(name: str) -> str:
+    root = read_text(SOURCES[name], name, Diagnostics())
+    assert root is not None
+    return json.dumps(root.plain())
+
+
+def live(specification: Specification, seed: int) -> None:
+    """Live some trials with random actions; only a ProtocolError may end it."""
+    chance = random.Random(seed)
+    view: View = installed_plugins().view("ascii_2d")
+    try:
+        life = ArenaParadigm(specification).life(view, seed, subject=1)
+        for _ in range(TRIALS):
+            if life.begin_trial() is None:
+                return
+            for _ in range(STEPS):
+                if life.step(chance.randrange(4))[2] != RUNNING:
+                    life.result()
+                    break
+            else:
+                return
+    except ProtocolError as error:
+        text = str(error)
+        assert text.endswith("."), text
+        assert "\n" not in text
+
+
+# -- any text, any bytes
+
+_CHARACTERS = "[]{}:,-?#&*!|>'\"%@`\n\t "
+_WORDS = 'a key: version: arena: ... |2 \\x "\\u <<: !!str &a *a 1e3 0x1F 🐁 ~ paradigm: p trial: {'
+PIECES = [*_CHARACTERS, *_WORDS.split(), "\n  ", "\n- ", "version: 1\n", "---\n", "\r\n", "\x85", "\ufeff"]
+yaml_like = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+@stable
+@given(st.one_of(yaml_like, st.text(max_size=200), yaml_like.map(lambda text: f"version: 1\n{text}")))
+def test_any_text_has_an_answer(examine: Examine, text: str) -> None:
+    examine(text)
+
+
+@stable
+@given(
+    data=st.one_of(
+        st.binary(max_size=200), yaml_like.map(str.encode), st.text(max_size=50).map(lambda t: t.encode("utf-16"))
+    )
+)
+def test_any_bytes_have_an_answer(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "any.protocol.yaml"
+    path.write_bytes(data)
+    specification, found = Catalogue().examine(path)
+    assert specification is None
+    assert found
+    for diagnostic in found:
+        assert diagnostic.position.file == str(path)
+        assert diagnostic.position.line <= data.count(b"\n") + data.count(b"\r") + 8
+        assert "\n" not in str(diagnostic)
+
+
+# -- mutations of lines and tokens
+
+_NOISE = "{ } [ ] : 0 -1 1e9 none null true random it wall last {} [] x # N NE 1/0 where(side) size(x) [none] 0.5 steps"
+NOISE = ["", "- ", '"', "..", "state", "trial", "goal", *_NOISE.split()]
+
+
+@st.composite
+def mutated_texts(draw: st.DrawFn) -> str:
+    """A valid protocol with some lines deleted, doubled or swapped and some tokens replaced."""
+    lines = SOURCES[draw(st.sampled_from(sorted(SOURCES)))].splitlines()
+    for _ in range(draw(st.integers(1, 3))):
+        at, other = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(["delete", "double", "swap", "token", "token", "token", "cut"])):
+            case "delete" if len(lines) > 1:
+                del lines[at]
+            case "double":
+                lines.insert(other, lines[at])
+            case "swap":
+                lines[at], lines[other] = lines[other], lines[at]
+            case "token":
+                parts = lines[at].split(" ")
+                parts[draw(st.integers(0, len(parts) - 1))] = draw(st.sampled_from(NOISE))
+                lines[at] = " ".join(parts)
+            case _:
+                lines[at] = lines[at][: draw(st.integers(0, len(lines[at])))]
+    return "\n".join(lines)
+
+
+@stable
+@given(mutated_texts(), st.integers(0, 9))
+def test_mutated_texts_have_an_answer_and_can_be_lived(examine: Examine, text: str, seed: int) -> None:
+    specification, _ = examine(text)
+    if specification is not None:
+        live(specification, seed)
+
+
+# -- mutations of the tree
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(inner for step, child in children for inner in _paths(child, (*path, step)))]
+
+
+def _at(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+#: Names that mean something in every protocol, and expressions that may go wrong while it runs.
+_WORDS_OF_ALL = "none it last random wall N NE x . # 1/0 1/0*0 steps state -1 1000*1000*1000 0-9 trial session"
+_VALUES: list[object] = [0, 1, 2, -1, 0.5, 1e9, True, None, [], {}, [0], ["none"], "last == none", "9" * 300]
+SCALARS = [*_WORDS_OF_ALL.split(), *_VALUES]
+
+
+@st.composite
+def mutated_trees(draw: st.DrawFn) -> str:
+    """A valid protocol as JSON, with values replaced by others of the same protocol, scalars and subtrees."""
+    data = json.loads(_data(draw(st.sampled_from(sorted(SOURCES)))))
+    for _ in range(draw(st.integers(1, 3))):
+        paths = [path for path in _paths(data) if path]
+        path = draw(st.sampled_from(paths))
+        parent = _at(data, path[:-1])
+        kind = draw(st.sampled_from(["scalar", "same", "same", "any", "delete", "rename"]))
+        leaves = [other for other in paths if not isinstance(_at(data, other), dict | list)]
+        alike = [other for other in paths if type(_at(data, other)) is type(_at(data, path))]
+        if kind == "scalar":
+            parent[path[-1]] = draw(st.sampled_from(SCALARS))
+        elif kind == "same":  # the most dangerous: another value that fits
+            path = draw(st.sampled_from(leaves))
+            names = [other for other in leaves if type(_at(data, other)) is type(_at(data, path))]
+            _at(data, path[:-1])[path[-1]] = _at(data, draw(st.sampled_from(names)))
+        elif kind == "any":
+            parent[path[-1]] = json.loads(json.dumps(_at(data, draw(st.sampled_from(alike)))))
+        elif kind == "delete":
+            del parent[path[-1]]
+        elif isinstance(parent, dict):
+            keys = sorted({str(other[-1]) for other in paths})
+            parent[draw(st.sampled_from(keys))] = parent.pop(path[-1])
+    return json.dumps(data, indent=1, ensure_ascii=False)
+
+
+@settings(stable, max_examples=400)
+@given(mutated_trees(), st.integers(0, 9))
+def test_mutated_trees_have_an_answer_and_can_be_lived(examine: Examine, text: str, seed: int) -> None:
+    specification, _ = examine(text)
+    if specification is not None:
+        live(specification, seed)
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_what_is_mutated_can_be_lived_itself(name: str, examine: Examine) -> None:
+    specification, found = examine(SOURCES[name])
+    assert specification is not None, "\n".join(map(str, found))
+    live(specification, 3)
