@@ -127,11 +127,12 @@ def ring(options: Ring) -> Drawn:
     holes: dict[_Square, str] = {}
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
+        exact = (circle * math.sin(angle), -circle * math.cos(angle))
         # Halves round towards the centre, so that the ring is symmetrical. The sum of 1e-9 hides float noise.
-        column, row = (
-            radius + int(math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x))
-            for x in (circle * math.sin(angle), -circle * math.cos(angle))
-        )
+        rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
+        if math.hypot(*rounded) >= radius - 0.5:  # over the edge
+            rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
+        column, row = (radius + int(x) for x in rounded)
         if (column, row) in holes:
             raise GeneratorError(f"{options.holes} holes do not fit on a ring of radius {radius}")
         holes[column, row] = f"hole{number + 1}"
@@ -149,8 +150,9 @@ def radial(options: Radial) -> Drawn:
     """
     half = (options.width - 1) // 2
     directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
-    adjacent = any((b - a) % 8 == 1 for a, b in zip(directions, directions[1:] + directions[:1], strict=True))
-    smallest = 1 + 2 * half if adjacent else max(1, half)
+    apart = min((b - a) % 8 for a, b in zip(directions, directions[1:] + directions[:1], strict=True))
+    # Two arms touch nothing but the hub: there is room for a wall between them, also across a corner.
+    smallest = {1: 2 + half, 2: 1 + half}.get(apart, max(1, half))
     hub = options.hub if options.hub is not None else smallest
     if hub < smallest:
         raise GeneratorError(f"{options.arms} arms of width {options.width} need a hub of at least {smallest}")
