@@ -39,9 +39,14 @@ class Catalogue:
                 for path in sorted(directory.glob(f"*{SUFFIX}")):
                     stem = path.name.removesuffix(SUFFIX)
                     if stem in self._files:
-                        self.shadowed.append(f"{path} is used in place of {self._files[stem]}.")
+                        self._say_shadowed(self._files[stem], path)
                     self._files[stem] = path
         return self._files
+
+    def _say_shadowed(self, hidden: Path | str, used: Path | str) -> None:
+        sentence = f"{used} is used in place of {hidden}."
+        if sentence not in self.shadowed:
+            self.shadowed.append(sentence)
 
     def load(self, path: Path) -> Specification:
         """Load one file; raises ProtocolError with all of its errors."""
@@ -90,15 +95,19 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[Specification], list[ProtocolError]]:
-        """Load everything; a broken file takes no other down."""
-        loaded: list[Specification] = []
+        """Load everything; a broken file takes no other down, and of two of one name the later one wins."""
+        loaded: dict[str, Specification] = {}
         broken: list[ProtocolError] = []
         for path in self.files.values():
             try:
-                loaded.append(self.load(path))
+                specification = self.load(path)
             except ProtocolError as error:
                 broken.append(error)
-        return loaded, broken
+                continue
+            if (hidden := loaded.get(specification.name)) is not None:
+                self._say_shadowed(hidden.path, path)
+            loaded[specification.name] = specification
+        return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> Specification:
         """Return a protocol by id, ``id@edition`` or path; raises UnknownNameError or ProtocolError.
@@ -109,17 +118,13 @@ class Catalogue:
             return self.load(Path(name))
         wanted, _, suffix = name.partition("@")
         edition = suffix or edition or DEFAULT_EDITION
-        if wanted in self.files and edition == DEFAULT_EDITION:
-            found = self.load(self.files[wanted])
-            if found.paradigm == wanted and found.edition == edition:
-                return found
         loaded, _ = self.all()
-        for specification in loaded:
-            if specification.edition == edition and wanted in (
-                specification.paradigm,
-                *specification.ancestors,
-            ):
-                return specification
+        # An id of its own comes before one that is inherited: an edition may have a new one.
+        for by_id in (True, False):
+            for specification in loaded:
+                names = (specification.paradigm,) if by_id else specification.ancestors
+                if specification.edition == edition and wanted in names:
+                    return specification
         if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)

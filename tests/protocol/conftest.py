@@ -89,7 +89,7 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
     def write(name: str, text: str) -> Path:
         path = tmp_path / f"{name}{SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text if "extends:" in text else _complete(text), encoding="utf-8")
+        path.write_text(text if re.search("^extends: (?!null)", text, re.M) else _complete(text), encoding="utf-8")
         return path
 
     return write

@@ -1,0 +1,120 @@
+"""Finding protocols by id, edition and path, in several folders, some of them broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cheesebench.errors import ProtocolError, UnknownNameError
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import SUFFIX, Catalogue, load_protocol
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, write: Write) -> Catalogue:
+    """Shipped: maze, its editions, chamber. Mine: another maze, and files that are broken."""
+    write("shipped/maze", "paradigm: maze")
+    write("shipped/maze.rodent", "version: 1\nextends: maze\nedition: rodent")
+    write("shipped/maze_hidden", "version: 1\nextends: maze\nparadigm: maze_hidden\nedition: dark")
+    write("shipped/chamber", "paradigm: chamber")
+    write("mine/maze", "paradigm: maze\ntitle: Mine")
+    write("mine/broken", "paradigm: broken\nstart: {at: nowhere}")
+    return Catalogue([tmp_path / "shipped", tmp_path / "mine", tmp_path / "absent"])
+
+
+def test_a_local_file_wins_and_says_so(folders: Catalogue, tmp_path: Path) -> None:
+    assert folders.find("maze").title == "Mine"
+    sentence = f"{tmp_path}/mine/maze{SUFFIX} is used in place of {tmp_path}/shipped/maze{SUFFIX}."
+    assert folders.shadowed == [sentence]
+    folders.all()
+    assert folders.shadowed == [sentence]
+
+
+def test_a_local_file_of_another_name_wins_by_its_id(folders: Catalogue, tmp_path: Path, write: Write) -> None:
+    write("mine/my_own", "paradigm: chamber\ntitle: Mine")
+    assert folders.find("chamber").title == "Mine"
+    assert folders.names().count("chamber") == 1
+    assert folders.shadowed[-1] == (
+        f"{tmp_path}/mine/my_own{SUFFIX} is used in place of {tmp_path}/shipped/chamber{SUFFIX}."
+    )
+
+
+def test_a_broken_neighbour_takes_no_other_down(folders: Catalogue) -> None:
+    loaded, broken = folders.all()
+    assert sorted(s.name for s in loaded) == ["chamber", "maze", "maze@rodent", "maze_hidden@dark"]
+    assert len(broken) == 1
+    assert "broken.protocol.yaml:2:13: error E201" in str(broken[0])
+    assert folders.find("chamber").paradigm == "chamber"
+    with pytest.raises(ProtocolError, match="E201"):
+        folders.find("broken")
+
+
+def test_editions_are_found_by_name(folders: Catalogue) -> None:
+    assert folders.find("maze").edition == "paper"
+    assert folders.find("maze", "rodent").name == "maze@rodent"
+    assert folders.find("maze@rodent").name == "maze@rodent"
+    assert folders.find("maze", "dark").name == "maze_hidden@dark"  # an edition with an id of its own
+    assert folders.find("maze_hidden", "dark").name == "maze_hidden@dark"
+    assert folders.find("maze@rodent", "dark").name == "maze@rodent"  # what is in the name is meant
+
+
+def test_the_parent_of_an_edition_is_the_one_beside_it(folders: Catalogue) -> None:
+    assert folders.find("maze@rodent").title == "Maze"
+
+
+@pytest.mark.parametrize(
+    ("name", "edition", "message"),
+    [
+        ("maez", None, "There is no protocol 'maez'. Did you mean 'maze'?"),
+        ("maze", "rodnet", "There is no edition of maze called 'rodnet'. Did you mean 'rodent'? Known: dark, paper,"),
+        ("maze@rodnet", None, "There is no edition of maze called 'rodnet'. Did you mean 'rodent'?"),
+        ("maze_hidden", None, "There is no edition of maze_hidden called 'paper'. Known: dark."),
+    ],
+)  # fmt: skip
+def test_unknown_names(folders: Catalogue, name: str, edition: str | None, message: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        folders.find(name, edition)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_path_is_a_name(folders: Catalogue, tmp_path: Path) -> None:
+    path = f"{tmp_path}/shipped/maze{SUFFIX}"
+    assert folders.find(path).title == "Maze"
+    with pytest.raises(ProtocolError, match="E101: The file cannot be read: No such file or directory"):
+        folders.find(f"{tmp_path}/absent{SUFFIX}")
+
+
+def test_selecting(folders: Catalogue, tmp_path: Path) -> None:
+    assert [s.name for s in folders.select(["chamber", "maze"])] == ["chamber", "maze"]
+    assert [s.name for s in folders.select(["maze"], "rodent")] == ["maze@rodent"]
+    with pytest.raises(ProtocolError, match="broken"):
+        folders.select()
+    (tmp_path / f"mine/broken{SUFFIX}").unlink()
+    again = Catalogue(folders.directories)
+    assert sorted(s.name for s in again.select()) == ["chamber", "maze"]
+    assert [s.name for s in again.select(edition="dark")] == ["maze_hidden@dark"]
+    with pytest.raises(UnknownNameError, match=r"no edition 'drak'. Did you mean 'dark'\?"):
+        again.select(edition="drak")
+
+
+def test_a_folder_with_the_name_of_a_protocol(tmp_path: Path, write: Write) -> None:
+    (tmp_path / f"folder{SUFFIX}").mkdir()
+    write("maze", "paradigm: maze")
+    loaded, broken = Catalogue([tmp_path]).all()
+    assert [s.name for s in loaded] == ["maze"]
+    assert "Is a directory" in str(broken[0])
+
+
+def test_a_protocol_is_loaded_once(folders: Catalogue) -> None:
+    assert folders.find("chamber") is folders.find("chamber")
+
+
+def test_a_file_may_extend_what_is_installed(write: Write) -> None:
+    installed = Catalogue(installed_plugins().protocol_directories)
+    name = next(iter(installed.files))
+    path = write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")
+    assert load_protocol(path).ancestors[0] == name
