@@ -29,8 +29,16 @@ def register() -> None:
     for path in sorted(Path(cheesebench.protocols.__path__[0]).glob(f"*{suffix}")):
         stem = path.name.removesuffix(suffix).replace(".", "_")
         name = "".join(part[:1].upper() + part[1:] for part in stem.split("_"))
-        gymnasium.register(id=f"cheesebench/{name}-v1", entry_point=f"cheesebench.paradigms:{name}")
-    gymnasium.register(id="cheesebench/Protocol-v1", entry_point="cheesebench.paradigms.environment:make_from_file")
+        gymnasium.register(
+            id=f"cheesebench/{name}-v1",
+            entry_point=f"cheesebench.paradigms:{name}",
+            vector_entry_point=f"cheesebench.paradigms.batch:{name}",
+        )
+    gymnasium.register(
+        id="cheesebench/Protocol-v1",
+        entry_point="cheesebench.paradigms.environment:make_from_file",
+        vector_entry_point="cheesebench.paradigms.batch:make_from_file",
+    )
 
 
 def register_when_imported() -> None:

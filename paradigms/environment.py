@@ -14,14 +14,14 @@ import gymnasium
 from gymnasium import spaces
 
 from cheesebench.errors import OptionError, StepAfterEndError
-from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED
+from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, load_protocol
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
-_SEEDS = 2**31
+SEEDS = 2**31
 
 
 class ArenaEnvironment(gymnasium.Env[str, Any]):
@@ -51,43 +51,23 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
     def __init__(self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None) -> None:
         self._view = installed_plugins().view(view)
         self.render_mode = render_mode
-        self._subject = _checked_subject(subject)
+        self._subject = checked_subject(subject)
         self._life: ArenaLife | None = None
         self._observation = ""
         self.action_space = spaces.Discrete(len(ACTIONS))
-        self.observation_space = self._text_space()
-
-    def _text_space(self) -> spaces.Text:
-        """Return the space of all texts that this view can draw of this paradigm."""
-        gallery = self.paradigm.program.gallery(self._view)
-        scenes = [gallery.scene((), (), state.say) for state in self.specification.states.values()]
-        return spaces.Text(
-            min_length=0,
-            max_length=max(self._view.max_length(scene) for scene in scenes),
-            charset=frozenset(self._view.characters) | gallery.characters(self.specification),
-        )
+        self.observation_space = text_space(self.paradigm, self._view)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin the next trial; with ``seed`` (or a new ``subject`` in the options) a new life."""
         super().reset(seed=seed)
-        subject = _checked_subject((options or {}).get("subject", self._subject))
+        subject = checked_subject((options or {}).get("subject", self._subject))
         if self._life is None or seed is not None or subject != self._subject:
             self._subject = subject
-            number = seed if seed is not None else int(self.np_random.integers(_SEEDS))
+            number = seed if seed is not None else int(self.np_random.integers(SEEDS))
             self._life = ArenaLife(self.paradigm.program, self._view, number, subject)
         life = self._life
-        observation = life.begin_trial()
-        if observation is None:
-            life.repeat_schedule()
-            observation = life.begin_trial()
-        assert observation is not None
-        self._observation = observation
-        return observation, {
-            "block": life.block,
-            "session": life.session,
-            "trial": life.trial,
-            "subject": subject,
-        }
+        self._observation = life.begin_next_trial()
+        return self._observation, beginning(life)
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Execute one action; see the class for what is returned."""
@@ -99,14 +79,7 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
         self._observation, reward, status = life.step(int(action))
         if not status:
             return self._observation, reward, False, False, {"state": life.state}
-        result = life.result()
-        info = {
-            "state": life.state,
-            "outcome": result.outcome,
-            "success": result.success,
-            "measures": dict(result.measures),
-            "counters": dict(result.counters),
-        }
+        info = {"state": life.state, **life.ending()._asdict()}
         return self._observation, reward, status == TERMINATED, status == TRUNCATED, info
 
     def render(self) -> str | None:
@@ -114,7 +87,24 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
         return self._observation if self.render_mode == "ansi" else None
 
 
-def _checked_subject(subject: object) -> int:
+def text_space(paradigm: ArenaParadigm, view: View) -> spaces.Text:
+    """Return the space of all texts that a view can draw of a paradigm."""
+    gallery = paradigm.program.gallery(view)
+    scenes = [gallery.scene((), (), state.say) for state in paradigm.specification.states.values()]
+    return spaces.Text(
+        min_length=0,
+        max_length=max(view.max_length(scene) for scene in scenes),
+        charset=frozenset(view.characters) | gallery.characters(paradigm.specification),
+    )
+
+
+def beginning(life: ArenaLife) -> dict[str, Any]:
+    """Return the ``info`` of a trial that begins."""
+    return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
+
+
+def checked_subject(subject: object) -> int:
+    """Return the number of a subject, or raise OptionError."""
     if not isinstance(subject, int) or isinstance(subject, bool) or subject < 0:
         raise OptionError(f"A subject is a whole number from 0, not {subject!r}.")
     return subject

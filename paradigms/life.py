@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
@@ -23,6 +22,7 @@ from cheesebench.interfaces import (
 from cheesebench.paradigms.draws import DrawSequence
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.scenes import Look
+from cheesebench.paradigms.schedule import Schedule
 from cheesebench.paradigms.streams import Stream
 from cheesebench.paradigms.tables import Tables
 from cheesebench.protocol.declare import TIMEOUT
@@ -52,10 +52,9 @@ class ArenaLife:
         self._geometry = program.geometry
         self._stream = Stream(seed, specification.paradigm, subject)
         self._draws = [(draw, DrawSequence(draw, self._stream, subject)) for draw in specification.draws]
-        self._schedule = self._positions()
+        self._schedule = Schedule(specification.schedule)
         self._trial_number = -1
         self._session_number = 0
-        self._recent: deque[str] = deque(maxlen=1)
         self._start_at = read_place(specification.start.at)
         # What expressions read.
         self.values: dict[str, Any] = {}
@@ -73,7 +72,7 @@ class ArenaLife:
         self.outcome: str | None = None
         self._pose = self._first_pose = 0
         self._ended = True
-        self._events: list[TaskEvent] = []
+        self._events: list[tuple[int, str, str, str]] = []  # of TaskEvent, which few ask for
         self._trace: list[int] = []
         self._placed: dict[int, int] = {}
         self._considered: dict[str, int] = {}
@@ -92,28 +91,9 @@ class ArenaLife:
 
     # -- the schedule and the start of a trial
 
-    def _positions(self) -> Iterator[tuple[BlockSpec, int, int, set[Scope]]]:
-        """Yield block, session in the block, trial in the session, and the scopes that begin with this trial."""
-        began: set[Scope] = {"subject"} if self._trial_number < 0 else set()
-        for block in self._program.specification.schedule:
-            for _ in range(block.repeat):
-                began = began | {"block"}
-                self._recent = deque(maxlen=block.until.of if block.until else 1)
-                for session, trial in _sessions(block):
-                    if block.until and self._reached(block):
-                        break  # 1: the rest of this block repetition is skipped
-                    if trial == 1:
-                        began = began | {"session"}
-                    yield block, session, trial, began | {"trial"}
-                    began = set()
-
-    def _reached(self, block: BlockSpec) -> bool:
-        until = block.until
-        return until is not None and sum(outcome in until.outcomes for outcome in self._recent) >= until.count
-
     def repeat_schedule(self) -> None:
         """Let the schedule begin again in the same life (for learners that go on for ever)."""
-        self._schedule = self._positions()
+        self._schedule.repeat()
 
     def begin_next_trial(self) -> str:
         """Begin the next trial as ``begin_trial`` does; when the schedule is over it begins again."""
@@ -126,7 +106,7 @@ class ArenaLife:
 
     def begin_trial(self) -> str | None:
         """Advance the schedule and return the first observation, or None when the schedule is over."""
-        position = next(self._schedule, None)
+        position = self._schedule.next()
         if position is None:
             return None
         block, self.session, self.trial, began = position
@@ -194,9 +174,9 @@ class ArenaLife:
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
 
-    def _cells(self, place: Any) -> list[int]:
+    def _cells(self, place: Any) -> tuple[int, ...]:
         """Return the cells of a zone, group or set of them."""
-        return sorted({cell for name in names_in(place) for cell in self._geometry.arena.cells_of(name)})
+        return self._geometry.cells_of(tuple(names_in(place)))
 
     def _facing(self, key: str) -> int:
         start = self._program.specification.start
@@ -226,15 +206,15 @@ class ArenaLife:
             self.steps -= 1
             self._trace.pop()
             raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
-        program, reward, fired = self._program, 0.0, False
+        program, state, reward, fired = self._program, self._current, 0.0, False
         if bits & program.where_mask:  # 9
             self._update_occupied(self._geometry.cell(self._pose))
         for number, rule in enumerate(program.watch):  # 10
             if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
                 fired = True
                 reward += self._fire(rule)
-        for number, rule in enumerate(self._current.rules):  # 11
-            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, self.state, number):
+        for number, rule in enumerate(state.rules):  # 11
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, state.name, number):
                 fired = True
                 reward += self._fire(rule)  # 12
                 if rule.end is not None:
@@ -248,11 +228,13 @@ class ArenaLife:
         if self.outcome is None and self.steps >= self._limit:  # 15
             self.outcome, status = TIMEOUT, TRUNCATED
         if self.outcome is None:  # 16
-            reward += self._apply(self._current.each, "each") + self._apply(program.each, "each")
+            now = self._current
+            reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
         else:
             self._ended, self.last = True, self.outcome
-            self._recent.append(self.outcome)
-        self._look_around()
+            self._schedule.note(self.outcome)
+        if self._ended or not state.steady or self._current is not state:
+            self._look_around()
         return self._observation(), reward, status  # 17
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
@@ -261,9 +243,12 @@ class ArenaLife:
             if self.steps - self._entered < rule.after(self):
                 return False
         elif rule.members is not None or rule.held is not None:
-            members = (rule.members or ()) if rule.held is None else rule.held(self)
-            self.it = next((name for bit, name in members if bits & bit), None)
-            if self.it is None:
+            for bit, name in (rule.members or ()) if rule.held is None else rule.held(self):
+                if bits & bit:
+                    self.it = name
+                    break
+            else:
+                self.it = None
                 return False
         if rule.guard is not None and not rule.guard(self):
             return False
@@ -276,7 +261,7 @@ class ArenaLife:
     def _fire(self, rule: Rule) -> float:
         located = rule.members is not None or rule.held is not None
         what = f"{rule.text} ({self.it})" if located else rule.text
-        self._events.append(TaskEvent(self.steps, self.state, what, rule.source))
+        self._events.append((self.steps, self.state, what, rule.source))
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
@@ -308,7 +293,7 @@ class ArenaLife:
         for guard, outcome, source in self._program.finish:
             if guard is None or guard(self):
                 self.outcome = outcome
-                self._events.append(TaskEvent(self.steps, self.state, f"finish {outcome}", source))
+                self._events.append((self.steps, self.state, f"finish {outcome}", source))
                 return
 
     def _update_occupied(self, cell: int) -> None:
@@ -331,7 +316,7 @@ class ArenaLife:
     @property
     def events(self) -> Sequence[TaskEvent]:
         """The rules that have fired in this trial, in order."""
-        return self._events
+        return [TaskEvent(*event) for event in self._events]
 
     def scene_of(self, state: str) -> Scene:
         """Return what a state would show with the variables of this moment; nothing happens."""
@@ -370,17 +355,18 @@ class ArenaLife:
         self._pose, self.steps = pose, steps
         self._trace.extend(trace)
 
-    def outlook(self) -> tuple[Look, int, float, int]:
-        """Return what holds until something happens: look, bits listened to, pay per step, and the step of interest."""
-        return self._look, self._listen, self._pay, self._wake
+    def outlook(self) -> tuple[Look, State, bool, int]:
+        """Return what holds until something happens: look, state, whether ``finish`` waits for it, the step to wake."""
+        program = self._program
+        waits = not (program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish))
+        return self._look, self._current, waits, self._wake
 
     # -- after the trial
 
     def time(self, place: Any) -> int:
         """Return the steps spent in a zone, group or set of zones this trial (8: visits of new cells)."""
-        geometry = self._geometry
-        wanted = set(self._cells(place))
-        return sum(geometry.cell(pose) in wanted for pose in self._trace)
+        entries = self._geometry.entries_of(tuple(names_in(place)))
+        return sum(map(entries.__contains__, self._trace))
 
     def ending(self) -> Ending:
         """18: evaluate ``success`` and ``measures`` with the final variables."""
@@ -409,7 +395,7 @@ class ArenaLife:
             variables={name: plain_value(value) for name, value in self.values.items() if name not in counters},
             path_length=path_length,
             bumps=bumps,
-            events=self._events,
+            events=self.events,
         )
 
     def _path(self) -> tuple[int, int]:
@@ -423,13 +409,6 @@ class ArenaLife:
                 bumped += pose == before
             before = self._placed.get(number + 1, pose)
         return moved, bumped
-
-
-def _sessions(block: BlockSpec) -> Iterator[tuple[int, int]]:
-    """Yield session and trial of one repetition of a block, both from 1."""
-    for session in range(1, block.sessions + 1):
-        for trial in range(1, block.trials + 1):
-            yield session, trial
 
 
 def plain_value(value: Any) -> Value:

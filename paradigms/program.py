@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from cheesebench.errors import ProtocolError
@@ -13,6 +14,8 @@ from cheesebench.paradigms.evaluate import (
     compile_expression,
     constant_value,
     groups_watched,
+    reads_clock,
+    reads_trace,
 )
 from cheesebench.paradigms.scenes import Gallery, LookKey
 from cheesebench.paradigms.tables import Event, Geometry
@@ -73,6 +76,8 @@ class State:
     busy: bool
     """Whether every step needs the slow path, because ``each`` does more than pay a fixed reward."""
     pay: float
+    steady: bool
+    """Whether nothing that happens changes how it looks, or when something may happen, as long as it lasts."""
     look: LookKey | None
     read_look: Function
     freeze: bool
@@ -98,6 +103,10 @@ class Program:
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
+        #: Whether an expression reads where the subject has been; else nobody needs its trace while it lives.
+        self.reads_trace = any(map(reads_trace, self._all_expressions()))
+        #: Whether ``finish`` can come to hold though nothing has happened since it was last tested.
+        self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:
@@ -197,6 +206,7 @@ class Program:
         """Return a function that reads which members a trigger's variable means at the moment."""
         arena, bit = self.specification.arena, self.geometry.bit
 
+        @lru_cache(maxsize=1024)
         def members_of(value: spec.RuntimeValue) -> Members:
             if isinstance(value, frozenset):  # a set: its members in the order of the protocol
                 return tuple((bit[trigger, name], name) for name in possible if name in value)
@@ -227,15 +237,17 @@ class Program:
             door.variable for door in state.close
         )
         acts = self._mask(("act", name) for name in _ACTION_NAMES)
+        timed = any(rule.after is not None for rule in rules)
         return State(
             name=state.name,
             entry=self._effects(state.entry),
             each=each,
             rules=rules,
             listen=listen,
-            timed=any(rule.after is not None for rule in rules),
+            timed=timed,
             busy=not calm,
             pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
+            steady=fixed and calm and not timed,
             look=read_look(None) if fixed else None,
             read_look=read_look,
             freeze=state.freeze,
@@ -245,30 +257,36 @@ class Program:
     def _look_function(self, state: spec.StateSpec) -> Function:
         """Return a function of the memory that gives the state's look: doors, freeze, shown glyphs, text."""
         arena = self.specification.arena
-        doors = [read_place(door) for door in state.close]
-        shows = [(read_place(place), read_place(glyph)) for place, glyph in state.show]
+        named = [*state.close, *(place for pair in state.show for place in pair)]
+        variables = list(dict.fromkeys(place.name for place in named if place.variable))
 
         def mistake(what: str) -> ProtocolError:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        def read(memory: object) -> LookKey:
+        @lru_cache(maxsize=1024, typed=True)  # asked for after every event, and hardly ever another one
+        def look_key(*values: spec.RuntimeValue) -> LookKey:
+            held = dict(zip(variables, values, strict=True))
+
+            def meant(place: spec.Place) -> spec.RuntimeValue:
+                return held[place.name] if place.variable else place.name
+
             closed = frozenset(
-                door for name in doors for place in names_in(name(memory)) for door in arena.members(place)
+                member for door in state.close for place in names_in(meant(door)) for member in arena.members(place)
             )
             if odd := set(closed - arena.doors.keys()):
                 raise mistake(f"'{min(odd)}' is closed, which is no door")
             shown = tuple(
-                (place, str(glyph(memory)))
-                for name, glyph in shows
-                for place in names_in(name(memory))
-                if glyph(memory) is not None
+                (place, str(meant(glyph)))
+                for where, glyph in state.show
+                for place in names_in(meant(where))
+                if meant(glyph) is not None
             )
             if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
                 raise mistake(f"'{min(odd)}' is shown, which is no glyph")
             return (closed, state.freeze, shown, state.say)
 
-        return read
+        return lambda memory: look_key(*[memory.values[name] for name in variables])
 
 
 def names_in(value: spec.RuntimeValue) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ from cheesebench.paradigms.tables import Geometry, Tables
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Most observations that one environment class keeps per view; beyond, all are dropped and drawn anew.
-MAX_OBSERVATIONS = 200_000
+#: Most bytes that one paradigm keeps of what it has drawn in one view; beyond, all is dropped and drawn anew.
+MAX_BYTES = 64 * 2**20
+#: About what a look costs: bytes for each square of its scene, and for each pose that can be drawn.
+_TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 #: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
@@ -23,10 +26,10 @@ LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 class Look:
     """One appearance of an arena: its tables, its scene and the observations drawn so far, one per pose."""
 
-    __slots__ = ("frames", "scene", "tables")
+    __slots__ = ("frames", "key", "scene", "tables")
 
-    def __init__(self, tables: Tables, scene: Scene, poses: int) -> None:
-        self.tables, self.scene = tables, scene
+    def __init__(self, key: LookKey, tables: Tables, scene: Scene, poses: int) -> None:
+        self.key, self.tables, self.scene = key, tables, scene
         self.frames: list[str | None] = [None] * poses
 
 
@@ -54,29 +57,35 @@ class Gallery:
         self.geometry, self.view = geometry, view
         self.canvas = canvas_of(geometry.arena)
         self._looks: dict[LookKey, Look] = {}
-        self._drawn = 0
+        self._bytes = 0
 
     def look(self, key: LookKey) -> Look:
         """Return the look for a key."""
         found = self._looks.get(key)
         if found is None:
             closed, frozen, shown, text = key
+            geometry, canvas = self.geometry, self.canvas
+            self._make_room(geometry.poses * _SLOT_BYTES + canvas.width * canvas.height * _TILE_BYTES)
             scene = self.scene(closed, shown, text)
-            found = self._looks[key] = Look(self.geometry.tables(closed, frozen), scene, self.geometry.poses)
+            found = self._looks[key] = Look(key, geometry.tables(closed, frozen), scene, geometry.poses)
         return found
+
+    def _make_room(self, size: int) -> None:
+        """Count ``size`` more bytes; where they are too many, forget everything (a life keeps the look it is in)."""
+        if self._bytes + size > MAX_BYTES:
+            for kept in self._looks.values():
+                kept.frames[:] = [None] * len(kept.frames)
+            self._looks.clear()
+            self._bytes = 0
+        self._bytes += size
 
     def draw(self, look: Look, pose: int) -> str:
         """Draw the observation of a pose and keep it."""
-        if self._drawn >= MAX_OBSERVATIONS:
-            for kept in self._looks.values():
-                kept.frames[:] = [None] * len(kept.frames)
-            self._looks = {key: kept for key, kept in self._looks.items() if kept is look}
-            self._drawn = 0
         geometry, canvas = self.geometry, self.canvas
         column, row = geometry.arena.cells[geometry.cell(pose)]
         frame = self.view.render(look.scene, column - canvas.left, row - canvas.top, geometry.heading(pose))
+        self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
-        self._drawn += 1
         return frame
 
     def characters(self, specification: Specification) -> frozenset[str]:

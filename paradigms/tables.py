@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.arena import Arena
 
 #: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
 Event = tuple[str, str]
+#: Most poses (in all sets of closed doors together) whose tables are kept, of some 200 bytes each.
+MAX_POSES = 200_000
 _ACTION_NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
 
 
@@ -45,6 +48,9 @@ class Geometry:
         self._solid_at = {square: name for name, squares in arena.solids.items() for square in squares}
         self._act_bits = [self.bit.get(("act", name), 0) for name in _ACTION_NAMES]
         self._enter_bits: dict[tuple[int, int], int] = {}
+        #: Places are few and asked for in every trial. Sets of them may be many, so the least used are forgotten.
+        self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
+        self.entries_of = lru_cache(maxsize=1024)(self._entries_of)
         self._cache: dict[tuple[frozenset[str], bool], Tables] = {}
 
     @property
@@ -64,10 +70,21 @@ class Geometry:
         """Return the heading number (0-7) of a pose."""
         return pose // 4 % self.turns * (len(HEADINGS) // self.turns)
 
+    def _cells_of(self, places: tuple[str, ...]) -> tuple[int, ...]:
+        """Return the cells of these zones, doors or groups, in order."""
+        return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
+
+    def _entries_of(self, places: tuple[str, ...]) -> frozenset[int]:
+        """Return pose + action for every pose in these zones, doors or groups."""
+        size = self.turns * 4
+        return frozenset(entry for cell in self.cells_of(places) for entry in range(cell * size, (cell + 1) * size))
+
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
         """Return the tables for these closed doors; in a frozen state nothing moves and nothing is pressed."""
         key = (closed, frozen)
         if key not in self._cache:
+            if len(self._cache) * self.poses >= MAX_POSES:
+                self._cache.clear()
             self._cache[key] = self._frozen() if frozen else self._free(closed)
         return self._cache[key]
 

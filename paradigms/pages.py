@@ -1,0 +1,122 @@
+"""The tables of many looks in flat arrays, so that one gather serves lives in all of them."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.paradigms.program import Program, State
+from cheesebench.paradigms.quiet import reward_of_quiet_step
+from cheesebench.paradigms.scenes import MAX_BYTES, Gallery, Look, LookKey
+
+#: Most different observations that one vector environment can number (whoever has ids must be able to look them up).
+MAX_TEXTS = 200_000
+#: Most poses of all pages together, of 76 bytes each: 4 actions x (move, reward, alarm), and an observation.
+MAX_POSES = 500_000
+
+
+class Pages:
+    """A page is a look in one state; ``page + pose + action`` is an index (poses are multiples of 4, see ``tables``).
+
+    ``moves`` has the next index without an action (page + pose), ``alarms`` whether something happens that the life
+    must look at, ``rewards`` the reward where nothing does.
+    """
+
+    def __init__(self, program: Program, gallery: Gallery) -> None:
+        self._program, self._gallery = program, gallery
+        self._size = gallery.geometry.poses * 4
+        self._starts: dict[tuple[LookKey, str, bool], int] = {}
+        self._looks: list[Look] = []
+        self.moves = np.zeros(0, np.int64)
+        self.alarms = np.zeros(0, np.bool_)
+        self.rewards = np.zeros(0)
+        #: Number of the observation of each pose, or -1 where it has not been met yet.
+        self._numbers = np.zeros(0, np.int64)
+        self._number_of: dict[str, int] = {}
+        self._texts = np.full(64, None, dtype=object)
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to ``forget_pages``."""
+        return len(self._looks) * self._size > MAX_POSES * 4
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is time to ``forget_texts``, where nobody needs them any longer."""
+        return self._bytes > MAX_BYTES or len(self._number_of) > MAX_TEXTS // 2
+
+    @property
+    def texts(self) -> NDArray[np.object_]:
+        """The texts met so far, by number."""
+        return self._texts[: len(self._number_of)]
+
+    def page(self, look: Look, state: State, quiet: bool) -> int:
+        """Return where a page begins; ``quiet``: the life need not look at events that only pay."""
+        key = (look.key, state.name, quiet)
+        start = self._starts.get(key)
+        if start is None:
+            start = self._starts[key] = self._add(look, state, quiet)
+        return start
+
+    def _add(self, look: Look, state: State, quiet: bool) -> int:
+        start, size = len(self._looks) * self._size, self._size
+        self._looks.append(look)
+        if start == len(self.moves):
+            room = max(size, start)  # twice as much as before
+            self.moves = np.concatenate([self.moves, np.zeros(room, np.int64)])
+            self.alarms = np.concatenate([self.alarms, np.zeros(room, np.bool_)])
+            self.rewards = np.concatenate([self.rewards, np.zeros(room)])
+            self._numbers = np.concatenate([self._numbers, np.zeros(room // 4, np.int64)])
+        self.moves[start : start + size] = look.tables.moves
+        self.moves[start : start + size] += start
+        heard = [bits & state.listen for bits in look.tables.events]
+        rewards = {bits: reward_of_quiet_step(self._program, state, bits) if quiet else None for bits in set(heard)}
+        rewards[0] = state.pay
+        self.alarms[start : start + size] = [rewards[bits] is None for bits in heard]
+        self.rewards[start : start + size] = [rewards[bits] or 0.0 for bits in heard]
+        self._numbers[start // 4 : (start + size) // 4] = -1
+        return start
+
+    def forget_pages(self) -> None:
+        """Begin anew with no page; observations keep their numbers."""
+        self._looks.clear()
+        self._starts.clear()
+
+    def forget_texts(self) -> None:
+        """Begin anew with no observation; those of the pages get new numbers."""
+        self._bytes = 0
+        self._number_of.clear()
+        self._texts[:] = None
+        self._numbers[:] = -1
+
+    def observe(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the observations of lives that stand at these indices (page + pose)."""
+        numbers = self._numbers.take(at >> 2)
+        if (numbers < 0).any():
+            for place in np.unique(at[numbers < 0]).tolist():
+                self._draw(place)
+            numbers = self._numbers.take(at >> 2)
+        return numbers
+
+    def look_up(self, numbers: NDArray[np.int64]) -> tuple[str, ...]:
+        """Return the texts of these observations."""
+        return tuple(self._texts.take(numbers).tolist())
+
+    def _draw(self, place: int) -> None:
+        look, pose = self._looks[place // self._size], place % self._size
+        text = look.frames[pose >> 2] or self._gallery.draw(look, pose)
+        number = self._number_of.setdefault(text, len(self._number_of))
+        if number >= MAX_TEXTS:
+            raise CheeseBenchError(
+                f"This environment has shown more than {MAX_TEXTS} different observations. Ask for 'strings'."
+            )
+        if number >= len(self._texts):
+            self._texts = np.concatenate([self._texts, np.full(len(self._texts), None, dtype=object)])
+        if self._texts[number] is None:
+            self._bytes += sys.getsizeof(text)
+            self._texts[number] = text
+        self._numbers[place >> 2] = number

@@ -1,0 +1,285 @@
+"""A batch is nothing but its lives: observations, rewards, ends and infos equal those of the scalar classes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cheesebench.errors import CheeseBenchError, OptionError, StepAfterEndError
+from cheesebench.paradigms import ArenaParadigm, batch, pages
+from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
+from cheesebench.paradigms.environment import ArenaEnvironment, environment_class
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+
+SHIPPED = Catalogue(installed_plugins().protocol_directories)
+
+#: Everything that a batch must leave to its lives: pay in each step that changes, doors and glyphs that are drawn,
+#: frozen states, places, timers, chance, what `where` remembers, time in a place, and ends by `finish`.
+INVENTED = {
+    "each_and_where": """
+        version: 1
+        paradigm: each_and_where
+        arena:
+          map: "aa.bb.cc"
+          legend: {a: {zone: left}, b: {zone: middle}, c: {zone: right}}
+          groups: {third: [left, middle, right]}
+        vars: {hunger: 0, asked: 0}
+        start: {at: third, face: random, carry: true}
+        trial:
+          limit: 40
+          each: {reward: -0.01}
+          start: walk
+          states:
+            walk:
+              each: {set: {hunger: hunger + 1}, reward: 0.001 * hunger}
+              rules:
+                - {enter: third, if: where(third) == right and it == right, count: visits, go: rest}
+                - {act: STAY, p: 0.3, set: {asked: asked + 1}, reward: 0.5}
+            rest: {freeze: true, say: zzz, rules: [{after: 3, set: {hunger: 0}, go: walk}]}
+          finish: [{if: visits >= 2 or hunger > 25, end: enough}]
+        schedule: {only: {sessions: 2, trials: 3}}
+        success: visits >= 2
+        measures: {in_the_middle: time(middle), share: time(third) / steps, asked: asked, never: 1 / visits}
+    """,
+    "doors_and_draws": """
+        version: 1
+        paradigm: doors_and_draws
+        arena:
+          map: |
+            #######
+            #L.d.R#
+            ###X###
+          legend: {L: {zone: left}, R: {zone: right}, d: {door: gate}, X: {solid: lamp, glyph: x}}
+          groups: {side: [left, right]}
+        draw:
+          light: {per: trial, order: shuffle, of: {colour: ["*", "+", x], home: [left, right, left]}}
+          wait: {per: session, order: random, of: {pause: [0, 2, 5]}}
+        start: {at: home, face: E}
+        trial:
+          limit: 30
+          start: [{if: colour == x, go: open}, shut]
+          states:
+            shut:
+              close: [gate]
+              show: {lamp: colour}
+              rules: [{after: pause, go: open}, {press: wall, reward: -0.125}]
+            open:
+              show: {lamp: colour}
+              rules: [{enter: side, if: it != home, place: home, count: crossings, go: shut}]
+          watch: [{press: wall, reward: -0.25}, {press: lamp, reward: 0.1}, {act: STAY, reward: -1}]
+          finish: [{if: crossings == 2, end: twice}]
+        schedule:
+          first: {sessions: 1, trials: 4, until: {outcome: twice, count: 2, of: 3}}
+          second: {sessions: 2, trials: 2}
+    """,
+    "halves": """
+        version: 1
+        paradigm: halves
+        arena:
+          map: "#abbc#"
+          legend: {a: {zone: left}, b: {zone: middle}, c: {zone: right}}
+          groups: {part: [left, middle, right]}
+        start: {at: part, face: E}
+        trial:
+          limit: 20
+          start: run
+          states: {run: {}}
+          watch: [{enter: part, reward: 0.5}, {press: wall, if: where(part) == right, reward: 0.25}]
+        schedule: {only: {sessions: 1, trials: 3}}
+        measures: {at: where(part)}
+    """,
+    "patience": """
+        version: 1
+        paradigm: patience
+        arena: {map: "#fffff#", legend: {f: {zone: floor}}}
+        vars: {bumps: {init: 0, per: session}}
+        start: {at: floor, face: random}
+        trial:
+          limit: 25
+          start: run
+          states:
+            run: {each: {reward: 0.25}, rules: [{press: wall, reward: -0.0625}, {act: ROTATE_LEFT, reward: 0.03125}]}
+          watch: [{press: wall, if: bumps < 2, set: {bumps: bumps + 1}}]
+          finish: [{if: steps > 12, end: patient}, {if: time(floor) > 9 and bumps == 2, end: long}]
+        schedule: {only: {sessions: 3, trials: 2}}
+        measures: {bumps: bumps}
+    """,
+}
+
+
+def read(name: str) -> Specification:
+    if name not in INVENTED:
+        return SHIPPED.load(SHIPPED.files[name])
+    specification, found = Catalogue().examine_text(textwrap.dedent(INVENTED[name]), f"{name}.protocol.yaml")
+    assert specification is not None, "\n".join(map(str, found))
+    return specification
+
+
+#: Protocol -> a scalar class and a vector class which share one compiled paradigm.
+CLASSES: dict[str, tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]]] = {}
+
+
+def classes(name: str) -> tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]]:
+    if name not in CLASSES:
+        specification = read(name)
+        scalar = environment_class(specification)
+        CLASSES[name] = (scalar, vector_class(specification, scalar.paradigm))
+    return CLASSES[name]
+
+
+def lane(infos: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return what the infos of a batch say of one lane."""
+    return {
+        key: lane(value, number) if isinstance(value, dict) else value[number]
+        for key, value in infos.items()
+        if not key.startswith("_") and infos[f"_{key}"][number]
+    }
+
+
+class Lanes:
+    """Scalar environments, one for each lane, reset in the step after the end of a trial."""
+
+    def __init__(self, scalar: type[ArenaEnvironment], count: int, first: int) -> None:
+        self.environments = [scalar(subject=first + number) for number in range(count)]
+        self.over = [False] * count
+
+    def reset(self, seed: int | None) -> list[tuple[Any, ...]]:
+        self.over = [False] * len(self.environments)
+        return [environment.reset(seed=seed) for environment in self.environments]
+
+    def step(self, actions: NDArray[Any]) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        for number, (environment, action) in enumerate(zip(self.environments, actions.tolist(), strict=True)):
+            if self.over[number]:
+                observation, info = environment.reset()
+                found.append((observation, 0.0, False, False, info))
+            else:
+                found.append(environment.step(action))
+            self.over[number] = found[-1][2] or found[-1][3]
+        return found
+
+
+def assert_equal(vector: ArenaVectorEnvironment, batched: tuple[Any, ...], expected: list[tuple[Any, ...]]) -> None:
+    observations, *arrays, infos = batched
+    texts = observations if isinstance(observations, tuple) else vector.texts[observations]
+    for number, (observation, *scalars, info) in enumerate(expected):
+        assert texts[number] == observation
+        assert [array[number] for array in arrays] == scalars
+        assert lane(infos, number) == info
+
+
+@pytest.mark.parametrize("name", [*SHIPPED.files, *INVENTED])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_batch_lives_as_its_lives_do(name: str, data: st.DataObject) -> None:
+    scalar, batched = classes(name)
+    count, first = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 9))
+    seed, luck = data.draw(st.integers(0, 2**40)), data.draw(st.integers(0, 2**32 - 1))
+    # A bias makes for subjects that get somewhere.
+    weights = np.array(data.draw(st.sampled_from([(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)])), float)
+    steps, again = data.draw(st.integers(1, 700)), data.draw(st.integers(0, 700))
+    random = np.random.default_rng(luck)
+    lanes = Lanes(scalar, count, first)
+    vector = batched(count, subject=first, observations=data.draw(st.sampled_from(batch.OBSERVATIONS)))
+    assert_equal(vector, vector.reset(seed=seed), lanes.reset(seed))
+    for step in range(steps):
+        actions = random.choice(4, count, p=weights / weights.sum())
+        assert_equal(vector, vector.step(actions), lanes.step(actions))
+        if step == again:  # breaks the trial off
+            assert_equal(vector, vector.reset(), lanes.reset(None))
+
+
+@pytest.mark.parametrize("name", INVENTED)
+def test_nothing_changes_when_memory_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MAX_POSES", 1)
+    monkeypatch.setattr(pages, "MAX_BYTES", 1000)
+    monkeypatch.setattr(batch, "TRACE_ROWS", 3)
+    scalar, batched = classes(name)
+    lanes, vector = Lanes(scalar, 3, 0), batched(3)
+    assert_equal(vector, vector.reset(seed=5), lanes.reset(5))
+    random = np.random.default_rng(5)
+    for _ in range(400):
+        actions = random.integers(0, 4, 3)
+        assert_equal(vector, vector.step(actions), lanes.step(actions))
+
+
+def test_it_is_a_gymnasium_vector_environment_equal_to_the_synchronous_one() -> None:
+    name = next(iter(SHIPPED.files)).replace("_", " ").title().replace(" ", "")
+    vector = gymnasium.make_vec(f"cheesebench/{name}-v1", num_envs=3, subject=2)
+    plain = gymnasium.make_vec(f"cheesebench/{name}-v1", num_envs=3, subject=2, vectorization_mode="sync")
+    assert isinstance(vector, ArenaVectorEnvironment)
+    assert isinstance(plain, SyncVectorEnv)
+    assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP is plain.metadata["autoreset_mode"]
+    assert vector.observation_space == plain.observation_space
+    assert vector.action_space == plain.action_space
+    # The lanes of the synchronous one are the same subject under different seeds, so a lane of each is compared.
+    (seen, _), (expected, _) = vector.reset(seed=[9, 1, 1]), plain.reset(seed=9)
+    assert seen[0] == expected[0]
+    assert vector.observation_space.contains(seen)
+    vector.action_space.seed(0)
+    for _ in range(300):
+        actions = vector.action_space.sample()
+        actual, wanted = vector.step(actions), plain.step(actions)
+        assert vector.observation_space.contains(actual[0])
+        for one, other in zip(actual[:4], wanted[:4], strict=True):
+            assert one[0] == other[0]
+            assert getattr(one, "dtype", None) == getattr(other, "dtype", None)
+
+
+def test_a_protocol_file_and_numbers_of_observations(protocol_file: Callable[[str, str], Any]) -> None:
+    path = protocol_file("patience", INVENTED["patience"])
+    vector = gymnasium.make_vec("cheesebench/Protocol-v1", num_envs=4, protocol=path, observations="ids")
+    ids, infos = vector.reset(seed=3)
+    assert vector.observation_space.contains(ids)
+    assert infos["subject"].tolist() == [0, 1, 2, 3]
+    for _ in range(60):
+        ids = vector.step(vector.action_space.sample())[0]
+        texts = vector.get_wrapper_attr("texts") if hasattr(vector, "get_wrapper_attr") else vector.texts  # type: ignore[attr-defined]
+        assert len(set(texts)) == len(texts) > max(ids)  # equal texts have equal numbers
+
+
+def test_more_observations_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MAX_TEXTS", 3)
+    vector = classes("patience")[1](8, observations="ids")
+    with pytest.raises(CheeseBenchError, match="Ask for 'strings'"):
+        vector.reset(seed=0)
+
+
+def test_mistakes_are_named() -> None:
+    batched = classes("patience")[1]
+    vector = batched(2)
+    with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before step"):
+        vector.step([0, 0])
+    vector.reset(seed=1)
+    with pytest.raises(OptionError, match="There is no action 4"):
+        vector.step([0, 4])
+    with pytest.raises(OptionError, match="There is no action -1"):
+        vector.step(np.array([0, -1], np.int8))
+    with pytest.raises(OptionError, match="2 whole numbers, one for each lane"):
+        vector.step([0])
+    with pytest.raises(OptionError, match="2 whole numbers"):
+        vector.step([0.5, 1.0])
+    with pytest.raises(OptionError, match="There are 3 seeds for 2 lanes"):
+        vector.reset(seed=[1, 2, 3])
+    with pytest.raises(OptionError, match="'observations' is one of strings, ids"):
+        batched(2, observations="tokens")
+    with pytest.raises(OptionError, match="'num_envs' is 0"):
+        batched(0)
+
+
+def test_rendering() -> None:
+    vector = classes("patience")[1](2, render_mode="ansi")
+    texts, _ = vector.reset(seed=1)
+    assert vector.render() == texts
+    assert classes("patience")[1](2).render() is None
+    assert ArenaParadigm(read("patience")).program.reads_trace
