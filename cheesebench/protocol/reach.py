@@ -32,6 +32,8 @@ class _Search:
         self.turn = len(HEADINGS) // self.arena.turns
         rules = [rule for state in specification.states.values() for rule in state.rules]
         self.targets = {id(rule): self._members(rule) for rule in rules}
+        #: Rules after which the subject has been placed already.
+        self.placed: set[int] = set()
 
     def _members(self, rule: RuleSpec) -> list[str]:
         names = self.possible(rule.target) if rule.target is not None else []
@@ -89,6 +91,9 @@ class _Search:
         if place is None:
             yield (state, cell, heading)
             return
+        if id(rule) in self.placed:
+            return  # the same situations as the first time, when there were fewer steps
+        self.placed.add(id(rule))
         for target in sorted({c for n in self.possible(place) for c in self.arena.cells_of(n)}):
             for facing in self.arena.headings:
                 yield (state, target, facing)
