@@ -162,7 +162,9 @@ def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics)
 
 def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
     return {
-        character: documents.LegendEntry(door=drawn.doors[character], glyph=drawn.glyphs[character])
+        character: documents.LegendEntry(
+            door=drawn.doors[character], zones=zones or None, glyph=drawn.glyphs[character]
+        )
         if character in drawn.doors
         else documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
         for character, zones in drawn.zones.items()
@@ -181,6 +183,9 @@ def _read_map(
         return None
     if width * len(lines) > documents.MAX_SQUARES:
         diagnostics.error(143, place, f"The map has more than {documents.MAX_SQUARES} squares.", "Draw a smaller one.")
+        return None
+    if len(lines) == 1 and node.find(["map"]).text_at is None:
+        diagnostics.error(143, place, "The map is one line: YAML has folded it.", "Write 'map: |' before its lines.")
         return None
     places = _Places()
     missing: set[str] = set()
@@ -252,8 +257,9 @@ def _place(character: str, entry: documents.LegendEntry | None, square: Square, 
     if entry.door is not None:
         places.doors.setdefault(entry.door, []).append(cell)
         places.glyphs.setdefault(square, DOOR_GLYPH)
-    for zone in entry.zones or [entry.door or entry.zone or ""]:
-        places.zones.setdefault(zone, []).append(cell)
+    for zone in [*(entry.zones or ()), entry.zone, entry.door]:
+        if zone is not None:
+            places.zones.setdefault(zone, []).append(cell)
     return FLOOR
 
 

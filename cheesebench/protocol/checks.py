@@ -38,6 +38,8 @@ def check(specification: Specification, names: Names, root: Node, diagnostics: D
         checks.zones,
         checks.shortest_path,
         checks.unused,
+        checks.finish,
+        checks.words,
         checks.glyphs,
         checks.visible_goals,
         checks.simultaneous,
@@ -206,6 +208,7 @@ class _Checks:
         if self.spec.arena.drawn is not None:
             return  # a generator names more zones than a protocol needs
         held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
+        held |= {str(variable.initial) for variable in self.spec.variables.values()}
         grouped = {member for group in used for member in self.spec.arena.groups.get(group, ())}
         drawn = {
             zone
@@ -236,6 +239,30 @@ class _Checks:
     def _alike(self, where: Position, what: str, glyph: str) -> None:
         like = {WALL: "a wall", FLOOR: "floor"}.get(glyph, "the agent")
         self.say.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
+
+    def finish(self) -> None:
+        """313: an end condition that can come true on a step on which it is not tested."""
+        for number, entry in enumerate(self.spec.finish):
+            if reads_clock(entry.guard):
+                place = self.root.find(("trial", "finish", number)).position
+                self.say.warning(
+                    313,
+                    place,
+                    "'finish' is tested only on steps on which a rule fires; this one reads a clock.",
+                    "Use 'after' in a state, or 'limit'.",
+                )
+
+    def words(self) -> None:
+        """312: a success that is a number. 314: a text that is the name of a variable."""
+        if self.spec.success is not None and not is_condition(self.spec.success):
+            place = self.root.find(["success"]).position
+            self.say.warning(312, place, "'success' is a number: all but 0 counts as success.", "Compare it.")
+        for state in self.spec.states.values():
+            for line in state.say:
+                if line in self.spec.variables or line in self.spec.columns:
+                    place = self.root.find(("trial", "states", state.name, "say")).position
+                    sentence = f"'say' shows the word '{line}', not what the variable holds."
+                    self.say.warning(314, place, sentence, "Give each text a state of its own.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Whether showing floor there takes another glyph away, which is a change that can be seen."""
@@ -328,6 +355,28 @@ class _Checks:
         second = {cell for name in self.possible(other.target) for cell in arena.cells_of(name)}
         same = set(self.possible(one.target)) & set(self.possible(other.target))
         return bool(first & second) and not same
+
+
+def reads_clock(tree: ex.Expression | None) -> bool:
+    """Return whether a condition can change without any rule firing: it reads ``steps`` or ``time()``."""
+    match tree:
+        case ex.BuiltIn("steps") | ex.Call("time", _):
+            return True
+        case ex.Unary(_, operand):
+            return reads_clock(operand)
+        case ex.Binary(_, left, right):
+            return reads_clock(left) or reads_clock(right)
+    return False
+
+
+def is_condition(tree: ex.Expression) -> bool:
+    """Return whether an expression is true or false rather than a number."""
+    match tree:
+        case ex.Unary(operator, _):
+            return operator == "not"
+        case ex.Binary(operator, _, _):
+            return operator not in "+-*/"
+    return False
 
 
 def _may_pay(reward: ex.Expression | None) -> bool:

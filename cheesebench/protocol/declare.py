@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import Arena, naming_position
@@ -102,6 +103,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
                 position = root.find(path).position
                 diagnostics.error(203, position, f"The column '{column}' mixes numbers and names.", "Keep one.")
             kind = _type_of(column_values, names, symbols)
+            _only_places(column, cells, root.find(path), names, diagnostics)
             declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
     for block in document.schedule.values():
         for held in block.set.values():
@@ -136,6 +138,19 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
                     202, position, f"'{name}' is a word of the language.", f"Choose another {kind_of} name."
                 )
     return names
+
+
+def _only_places(column: str, cells: Sequence[doc.Scalar], node: Node, names: Names, diagnostics: Diagnostics) -> None:
+    """Report a name among the zones of a column that is none: it would silently stand for nothing."""
+    words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
+    if not any(word in names.places for word in words):
+        return
+    for number, cell in enumerate(cells):
+        if cell in words and cell not in names.places:
+            position = node.find([number]).position
+            hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {', '.join(names.places)}."
+            sentence = f"The column '{column}' holds zones, but '{cell}' is none."
+            diagnostics.error(201, position, sentence, hint)
 
 
 def _counting_position(root: Node, counter: str) -> Position:

@@ -7,6 +7,7 @@ text at this level; ``resolve`` gives them their meaning.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -32,6 +33,15 @@ Scalar = int | float | str | bool
 def is_name(value: object) -> bool:
     """Whether a value can be the name of something."""
     return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
+
+
+def is_glyph(value: object) -> bool:
+    """Whether a value is one character that is drawn in one column (a digit may be a number)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return 0 <= value <= 9
+    if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
+        return False
+    return unicodedata.east_asian_width(value) not in "WF" and not unicodedata.combining(value)
 
 
 def _check(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
@@ -63,15 +73,9 @@ Glyph = Annotated[
         lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
         json_schema_input_type=str | int,
     ),
-    _check(
-        lambda v: (
-            (isinstance(v, str) and len(v) == 1 and v.isprintable() and v != " ")
-            or (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
-        ),
-        "one visible character",
-    ),
+    _check(is_glyph, "one visible character"),
 ]
-#: A glyph, or the name (two characters or more) of a variable that holds one.
+#: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
 GlyphOrName = Annotated[
     str,
     BeforeValidator(
@@ -79,10 +83,7 @@ GlyphOrName = Annotated[
         json_schema_input_type=str | int,
     ),
     _check(
-        lambda v: (
-            (isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= 9)
-            or (isinstance(v, str) and v != " " and ((len(v) == 1 and v.isprintable()) or is_name(v)))
-        ),
+        lambda v: is_glyph(v) or is_name(v),
         "one visible character, or the name of a variable that holds one",
     ),
 ]
@@ -123,7 +124,7 @@ class Model(BaseModel):
 
 
 class LegendEntry(Model):
-    """What a map character stands for; exactly one of zone, zones, door and solid."""
+    """What a map character stands for: one of zone, zones and solid, or a door (which may be in zones, too)."""
 
     zone: Name | None = Field(None, description="The cells belong to this zone.")
     zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
@@ -133,7 +134,8 @@ class LegendEntry(Model):
 
     @model_validator(mode="after")
     def _one_kind(self) -> LegendEntry:
-        if sum(kind is not None for kind in (self.zone, self.zones, self.door, self.solid)) != 1:
+        given = sum(kind is not None for kind in (self.zone, self.zones, self.solid))
+        if given > 1 or (self.door and self.solid) or not (given or self.door):
             raise PydanticCustomError("shape", "exactly one of 'zone', 'zones', 'door', 'solid'")
         return self
 
@@ -166,7 +168,7 @@ class Ring(Model):
 
 
 class Radial(Model):
-    """A hub with arms. Zones hub, centre, arm1 ... (from north, clockwise), cup1 ...; groups arm, cup."""
+    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups arm, cup, gate."""
 
     arms: int = Field(ge=2, le=8)
     length: int = Field(ge=1, le=40)
@@ -433,7 +435,10 @@ class ProtocolDocument(Model):
     trial: Trial
     schedule: dict[Name, Block] = Field(min_length=1)
     success: Expression | None = None
-    estimand: Literal["all"] | LastTrials | OfBlock = "all"
+    estimand: Annotated[
+        Literal["all"] | LastTrials | OfBlock,
+        _check(lambda v: v == "all" or isinstance(v, dict), "all, {last: K} or {block: NAME}"),
+    ] = "all"
     measures: dict[Name, Expression] = Field(default_factory=dict)
     reference: list[Reference] = Field(default_factory=list)
     chance: Chance | None = None

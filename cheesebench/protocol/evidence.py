@@ -33,6 +33,14 @@ class EvidenceBuilder(Lookup):
         document = self.document
         if isinstance(document.estimand, doc.OfBlock) and document.estimand.block not in self.names.blocks:
             self.unknown("block", document.estimand.block, self.names.blocks, ("estimand", "block"))
+        if "success" in document.measures:
+            position = self.root.find(["measures"]).key_position("success")
+            self.diagnostics.error(202, position, "'success' is no name for a measure.", "Use the key 'success'.")
+        if document.success is None and self.primary_reference() is not None:
+            position = self.root.find(("reference", self.primary_reference() or 0)).position
+            self.diagnostics.error(
+                220, position, "The reference is about 'success', but there is none.", "Add 'success: ...'."
+            )
         for number, reference in enumerate(document.reference):
             path = ("reference", number)
             known = ["success", *document.measures, *counters(document)]

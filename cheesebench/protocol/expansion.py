@@ -38,7 +38,7 @@ def arena_as_yaml(specification: Specification) -> str:
 def _legend(drawn: Drawn) -> Iterator[str]:
     for character, zones in drawn.zones.items():
         if character in drawn.doors:
-            place = f"door: {drawn.doors[character]}"
+            place = f"door: {drawn.doors[character]}" + (f", zones: {_listed(zones)}" if zones else "")
         elif len(zones) == 1:
             place = f"zone: {zones[0]}"
         else:

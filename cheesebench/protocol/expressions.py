@@ -135,7 +135,12 @@ _REMEDIES = {
     ",": "Functions take one argument.",
     "'": "Names stand without quotes.",
     '"': "Names stand without quotes.",
-    "%": "There is no remainder.",
+    "%": "Write a share as a number: 0.8 for 80 %.",
+    "≥": "Write '>='.",
+    "≤": "Write '<='.",
+    "≠": "Write '!='.",
+    "−": "Write '-'.",
+    "×": "Write '*'.",
     "[": "There are no brackets; use a set or a group.",
 }
 

@@ -146,7 +146,8 @@ def radial(options: Radial) -> Drawn:
     """Draw a hub with arms at equal angles from north, clockwise, each snapped to the nearest compass direction.
 
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A diagonal arm of width 1 is
-    a staircase, because nothing squeezes through a corner. The last cell of an arm is its cup, drawn ``o``.
+    a staircase, because nothing squeezes through a corner. The last cell of an arm is its cup, drawn ``o``; its
+    first cells are a door.
     """
     half = (options.width - 1) // 2
     directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
@@ -161,20 +162,24 @@ def radial(options: Radial) -> Drawn:
         for column in range(-hub, hub + 1):
             cells[column, row] = ["hub"]
     cups: dict[_Square, str] = {}
+    gates: dict[_Square, str] = {}
     for number, direction in enumerate(directions, 1):
         c, r = COMPASS[direction]
         for step in range(hub + 1, hub + options.length + 1):
             for square in _across(c * step, r * step, c, r, half):
                 if square not in cells:
                     cells[square] = [f"arm{number}"]
+                    if step == hub + 1:
+                        gates[square] = f"gate{number}"
         end = (c * (hub + options.length), r * (hub + options.length))
         cups[end] = f"cup{number}"
     for square, name in cups.items():
         _mark(cells, name, [square])
     _mark(cells, "centre", [(0, 0)])
     span = range(1, options.arms + 1)
-    groups = {"arm": [f"arm{n}" for n in span], "cup": [f"cup{n}" for n in span]}
-    return _draw(cells, groups, floor=".", glyph_of=dict.fromkeys(cups, "o"))
+    groups = {name: [f"{name}{n}" for n in span] for name in ("arm", "cup", "gate")}
+    glyphs = dict.fromkeys(gates, "+") | dict.fromkeys(cups, "o")
+    return _draw(cells, groups, floor=".", glyph_of=glyphs, door=gates)
 
 
 def _across(column: int, row: int, c: int, r: int, half: int) -> list[_Square]:

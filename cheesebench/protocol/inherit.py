@@ -23,8 +23,8 @@ def merge(parent: Node, child: Node) -> Node:
     children, keys = dict(parent.value), dict(parent.keys)
     for key, node in child.value.items():
         inherited = children.get(key)
-        if node.value is None:
-            children.pop(key, None)
+        if node.value is None and inherited is not None:
+            children.pop(key)
             continue
         children[key] = merge(inherited, node) if inherited is not None else node
         keys[key] = child.keys[key]

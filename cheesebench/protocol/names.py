@@ -188,8 +188,18 @@ class _Typer:
         if constant:
             self.names.used.add(name)
             return ex.Constant(name), Type("name", constant)
-        hint = did_you_mean(name, self.names.everything()).strip() or "Declare it, or check its spelling."
-        raise ExpressionError(offset, f"The name '{name}' is not known.", hint, 131)
+        raise ExpressionError(offset, f"The name '{name}' is not known.", self._closest(name, wanted), 131)
+
+    def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
+        """Return the remedy for an unknown name: of the names that would fit, the closest."""
+        names = self.names
+        if name == "tau":
+            return "Use 'after: n' for steps in this state, 'steps' for steps of the trial."
+        if wanted and not wanted & {"any", "place", "symbol"}:
+            fitting = {"outcome": names.outcomes, "block": names.blocks, "state": names.states}
+            known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]
+            return did_you_mean(name, known).strip() or f"It can be {', '.join(known)}."
+        return did_you_mean(name, names.everything()).strip() or "Declare it, or check its spelling."
 
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names

@@ -185,6 +185,15 @@ class _Builder(Lookup):
                         or f"Outcomes are {', '.join(self.names.outcomes)}."
                     )
                     self.diagnostics.warning(309, position, f"No trial ends with the outcome '{outcome}'.", hint)
+            if block.until and block.until.count > block.sessions * block.trials:
+                position = self.root.find(("schedule", name, "until")).position
+                self.diagnostics.warning(
+                    315,
+                    position,
+                    f"'until' is never reached: it needs {block.until.count} trials, and each repetition of the block "
+                    f"has {block.sessions * block.trials}.",
+                    "Add trials, or lower 'count'.",
+                )
             if block.until and block.until.count > block.until.of:
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"{block.until.count} of the last {block.until.of} outcomes can never be."

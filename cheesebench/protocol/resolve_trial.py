@@ -9,7 +9,7 @@ from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.declare import counters
+from cheesebench.protocol.declare import TIMEOUT, counters
 from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable
 from cheesebench.protocol.lookup import Lookup
 
@@ -84,19 +84,17 @@ class TrialBuilder(Lookup):
             shown = spec.Place(place)
         else:
             shown = self.place(place, path)
-        if len(glyph) == 1:
+        if len(glyph) == 1 and glyph not in self.names.variables:
             return shown, spec.Place(glyph)
         self.names.used.add(glyph)
         if glyph not in self.names.variables:
-            self.unknown("variable with a glyph", glyph, self.names.variables, path)
-        for value in self.values(glyph):
-            if len(str(value)) != 1:
-                self.diagnostics.error(
-                    210,
-                    self.root.find(path).position,
-                    f"'{glyph}' can hold '{value}', which is no glyph.",
-                    "Use one character.",
-                )
+            known = [name for name in self.names.variables if any(len(str(v)) == 1 for v in self.values(name))]
+            self.unknown("variable with a glyph", glyph, known, path)
+        odd = next((value for value in self.values(glyph) if len(str(value)) != 1), None)
+        if odd is not None:
+            position = self.root.find(path).position
+            sentence = f"'{glyph}' can hold '{odd}', which is no glyph."
+            self.diagnostics.error(210, position, sentence, "Use one character.")
         return shown, spec.Place(glyph, variable=True)
 
     def _door(self, name: str, path: Sequence[str | int]) -> spec.Place:
@@ -105,13 +103,19 @@ class TrialBuilder(Lookup):
         if name in self.names.variables:
             if self.names.variables[name].kind not in ("name", "set"):
                 self.diagnostics.error(211, position, f"The variable '{name}' holds no door.", "Name a door.")
-            for value in self.values(name):
-                if isinstance(value, str) and not set(arena.members(value)) <= set(arena.doors):
-                    sentence = f"'{name}' can hold '{value}', which is no door."
-                    self.diagnostics.error(211, position, sentence, "Name doors only.")
+            held = (value for value in self.values(name) if isinstance(value, str))
+            odd = next((value for value in held if not set(arena.members(value)) <= set(arena.doors)), None)
+            if odd is not None:
+                sentence = f"'{name}' can hold '{odd}', which is no door."
+                self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
-        if not set(arena.members(name)) <= set(arena.doors):
-            self.unknown("door", name, [*arena.doors, *self._place_variables()], path)
+        if name in self.names.places and not set(arena.members(name)) <= set(arena.doors):
+            self.diagnostics.error(
+                211, position, f"'{name}' is no door.", f"Make it one in the legend: '{{door: {name}}}'."
+            )
+        elif name not in self.names.places:
+            groups = [group for group, members in arena.groups.items() if set(members) <= set(arena.doors)]
+            self.unknown("door", name, [*arena.doors, *groups], path)
         return spec.Place(name)
 
     def effects(self, effects: doc.Effects | None, path: Sequence[str | int], *, it: bool = False) -> spec.EffectsSpec:
@@ -140,9 +144,11 @@ class TrialBuilder(Lookup):
             position = self.root.find(path).key_position(name)
             if name not in self.document.vars:
                 what = "is not declared"
-                if name in self.names.variables:
-                    what = "is a counter" if name in counters(self.document) else "is a column of a draw"
                 hint = did_you_mean(name, self.document.vars).strip() or f"Add 'vars: {{{name}: 0}}'."
+                if name in counters(self.document):
+                    what, hint = "is a counter", "Use 'count', or rename the variable."
+                elif name in self.names.variables:
+                    what, hint = "is a column of a draw", "A draw's column is never set: copy it into a variable."
                 self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
                 continue
             kind = self.names.variables.get(name)
@@ -197,6 +203,7 @@ class TrialBuilder(Lookup):
             )
         if rule.go is not None and rule.go not in self.names.states:
             self.unknown("state", rule.go, self.names.states, (*path, "go"))
+        self._check_outcome(rule.end, (*path, "end"))
         it = trigger in ("enter", "press")
         target = None
         if it:
@@ -231,9 +238,16 @@ class TrialBuilder(Lookup):
         if any(isinstance(number, int | float) and not low <= number <= high for number in numbers):
             self.diagnostics.error(218, self.root.find(path).position, sentence, "Mend the number.")
 
+    def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
+        if outcome == TIMEOUT:
+            sentence = f"'{TIMEOUT}' is the outcome of trials that the limit cuts off."
+            self.diagnostics.error(219, self.root.find(path).position, sentence, "Give this end another name.")
+
     def finish(self) -> tuple[spec.GuardedName, ...]:
         """Return the end conditions."""
         path = ("trial", "finish")
+        for number, entry in enumerate(self.document.trial.finish):
+            self._check_outcome(entry.end, (*path, number, "end"))
         return tuple(
             spec.GuardedName(
                 self.optional(entry.if_, (*path, number, "if"), TRUTH),

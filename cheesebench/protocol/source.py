@@ -238,6 +238,8 @@ def _report_syntax(error: yaml.YAMLError, lines: Sequence[str], file: str, diagn
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     tab = "\t" in line[: len(line) - len(line.lstrip())] or line[place.column - 1 : place.column] == "\t"
     remedy = "Indent with blanks, not with tabs." if tab else "Check quotes, colons and indentation."
+    if not tab and ("alphabetic or numeric" in problem or "cannot start any token" in problem):
+        remedy = "Put glyphs such as '*', '&' and '@' in quotes."
     diagnostics.error(104, place, f"This is not valid YAML: {problem}.", remedy)
 
 

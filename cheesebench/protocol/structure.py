@@ -26,6 +26,7 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
     if version is not None and version.value is not None and not _is_version(version.value):
         _report_version(version, diagnostics)
         return None
+    _report_nulls(root, (), diagnostics)
     data = without_nulls(root.plain())
     for _ in range(2):
         try:
@@ -55,6 +56,21 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
         f"this CheeseBench reads version {VERSION}.",
         "Install a newer pytest-cheesebench." if newer else f"Write 'version: {VERSION}'.",
     )
+
+
+def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
+    """Warn about nulls that are left after merging: there was nothing for them to delete."""
+    if isinstance(node.value, Mapping):
+        for key, child in node.value.items():
+            if child.value is None:
+                known = [name for name, other in node.value.items() if other.value is not None]
+                remedy = did_you_mean(key, known).strip() or f"An empty mapping is written '{key}: {{}}'."
+                place = node.key_position(key)
+                diagnostics.warning(316, place, f"'{key}: null' has nothing to delete here.", remedy)
+            _report_nulls(child, (*path, key), diagnostics)
+    elif isinstance(node.value, list):
+        for number, child in enumerate(node.value):
+            _report_nulls(child, (*path, number), diagnostics)
 
 
 def without_nulls(value: Any) -> Any:
@@ -155,14 +171,27 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
         elif detail["type"] == "extra_forbidden":
             known = _known_keys(path[:-1])
             where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
-            hint = did_you_mean(key, known).strip()
+            owner = next((top for top in ("arena", "trial") if key in _known_keys((top,))), None)
+            hint = did_you_mean(key, known).strip() or (
+                f"It belongs under '{owner}'." if owner and not path[:-1] else ""
+            )
             remedy = hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
             position = root.find(path[:-1]).key_position(key)
             diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
-        else:
+        elif not any(_is_meant(other, path, key) for other in found):
             where = f" in {_spoken(path)}" if path else ""
             position = root.find(path).position
             diagnostics.error(122, position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
+
+
+def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
+    """Whether an unknown key is a misspelling of one that is missing in the same place."""
+    location = tuple(detail["loc"])
+    return (
+        detail["type"] == "extra_forbidden"
+        and location[:-1] == path
+        and bool(did_you_mean(str(location[-1]), [missing]))
+    )
 
 
 def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics) -> None:

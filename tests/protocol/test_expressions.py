@@ -196,7 +196,7 @@ def test_nothing_but_an_expression_error(text: str) -> None:
         ("a = b", 2, "'=' has no meaning in an expression.", "Write '==' to compare."),
         ("a & b", 2, "'&' has no meaning in an expression.", "Write 'and'."),
         ("last == 'x'", 8, "''' has no meaning in an expression.", "Names stand without quotes."),
-        ("a % 2", 2, "'%' has no meaning in an expression.", "There is no remainder."),
+        ("a % 2", 2, "'%' has no meaning in an expression.", "Write a share as a number: 0.8 for 80 %."),
         ("x in [a]", 5, "'[' has no meaning in an expression.", "There are no brackets; use a set or a group."),
         ("f(a, b)", 3, "',' has no meaning in an expression.", "Functions take one argument."),
         ("f()", 2, "f() takes one name.", "Name a zone, a group or a set."),

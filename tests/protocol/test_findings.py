@@ -13,6 +13,7 @@ Findings = Callable[[str], list[str]]
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
 EMPTY = "trial: {limit: 1, start: a, states: {a: {}}}"
+SCORED = "success: last == found\n"
 FOUND = "rules: [{enter: goal, reward: 1, end: found}]"
 WALK = f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}\n"
 BOXES = "start: {at: west}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: east, end: b}]}}}\n"
@@ -90,7 +91,7 @@ ERRORS = {
     "unknown first state": ("E201", f"trial: {{limit: 9, start: «rnu, states: {{run: {{{FOUND}}}}}}}"),
     "unknown member": ("E201", 'arena: {map: "SZ", legend: {S: box, Z: goal}, groups: {side: [box, «gaol]}}'),
     "unknown door": ("E201", DOOR + state("close: [«gat]")),
-    "a zone is no door": ("E201", DOOR + state("close: «box")),
+    "a zone is no door": ("E211", DOOR + state("close: «box")),
     "unknown cue": ("E201", state("show: {«gaol: x}")),
     "unknown glyph variable": ("E201", state("show: {goal: «lamp}")),
     "unknown place": ("E201", state("place: «bax")),
@@ -152,8 +153,14 @@ ERRORS = {
     "watch ends": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «end: run}], ")),
     "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
-    "rate above 1": ("E217", "reference: [«{measure: success, value: 80, status: x}]"),
-    "interval backwards": ("E217", "reference: [«{measure: success, value: 0.5, interval: [0.6, 0.4], status: x}]"),
+    "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
+    "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 0.5, interval: [0.6, 0.4], status: x}]"),
+    "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + trial("{enter: g, end: b}")),
+    "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
+    "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
+    "a reference without success": ("E220", "reference: [«{measure: success, value: 0.5, status: x}]"),
+    "a measure called success": ("E202", "measures: {«success: steps}"),
+    "a folded map": ("E143", "arena:\n  map: «>\n    #####\n    #S.Z#\n    #####\n  legend: {S: box, Z: goal}"),
     "probability above 1": ("E218", trial("{enter: goal, p: «2, end: found}")),
     "negative time": ("E218", trial("{after: «-1, end: found}")),
     "drawn negative time": ("E218", "draw: {d: {of: {gap: [3, -1]}}}\n" + trial("{after: «gap, end: found}")),
@@ -193,6 +200,14 @@ WARNINGS = {
     "cue like the agent": ("W310", state("show: {«goal: ↑}")),
     "drawn cue like floor": ("W310", "draw: {d: {of: {lamp: [., x]}}}\n" + state("show: {«goal: lamp}")),
     "variable cue like floor": ("W310", "vars: {lamp: .}\n" + state("show: {«goal: lamp}")),
+    "success that is a number": ("W312", "success: «steps"),
+    "end condition on a clock": (
+        "W313",
+        trial("{enter: goal, reward: 1, end: found}", "finish: [«{if: steps > 5, end: late}], "),
+    ),
+    "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
+    "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
+    "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip
@@ -204,7 +219,7 @@ def test_every_warning_stands_where_its_cause_is(
 ) -> None:
     found = [one for one in findings(text) if not one.startswith("I")]
     assert f"{code} {marked(text)}" in found
-    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}}.get(code, set())
+    beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}, "W314": {"W311"}}.get(code, set())
     assert {one.split()[0] for one in found} <= {code} | beside
 
 

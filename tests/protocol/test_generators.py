@@ -233,8 +233,16 @@ def test_radial(options: dict[str, int]) -> None:
     arena = specification.arena
     check_any(arena)
     numbers = range(1, arms + 1)
-    assert arena.groups == {"arm": tuple(f"arm{n}" for n in numbers), "cup": tuple(f"cup{n}" for n in numbers)}
-    assert set(arena.zones) == {"hub", "centre", *arena.groups["arm"], *arena.groups["cup"]}
+    assert arena.groups == {name: tuple(f"{name}{n}" for n in numbers) for name in ("arm", "cup", "gate")}
+    assert set(arena.zones) == {"hub", "centre", *(member for group in arena.groups.values() for member in group)}
+    # Closed gates leave the hub alone with itself: every way into an arm leads through its gate.
+    assert set(arena.doors) == set(arena.groups["gate"])
+    for gate, arm_name in zip(arena.groups["gate"], arena.groups["arm"], strict=True):
+        assert set(arena.doors[gate]) < set(arena.zones[arm_name]) or length == 1
+    enclosed, open_cells = {arena.cells.index(one(arena, "centre"))}, arena.open_cells(arena.doors)
+    for _ in arena.cells:
+        enclosed |= {t for c in enclosed for h in arena.headings if (t := arena.step(c, h, open_cells)) is not None}
+    assert {arena.cells[cell] for cell in enclosed} == squares(arena, "hub")
     assert one(arena, "centre") in squares(arena, "hub")
     assert set(arena.cells) == squares(arena, "hub") | squares(arena, "arm")
     hub = math.isqrt(len(squares(arena, "hub"))) // 2
