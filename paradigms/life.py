@@ -399,14 +399,15 @@ class ArenaLife:
         )
 
     def _path(self) -> tuple[int, int]:
-        """Return how often the subject moved to another cell, and how often FORWARD did not move it."""
+        """Return how often FORWARD moved the subject, and how often it did not (a press of a lever is no bump)."""
         moved = bumped = 0
+        pressing = self._geometry.pressing
         before = self._first_pose
         for number, entry in enumerate(self._trace):
             pose, action = entry & ~3, entry & 3
             if action == FORWARD:
                 moved += pose != before
-                bumped += pose == before
+                bumped += pose == before and pose not in pressing
             before = self._placed.get(number + 1, pose)
         return moved, bumped
 

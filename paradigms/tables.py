@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
-from cheesebench.protocol.arena import Arena
+from cheesebench.protocol.arena import WALL_NAME, Arena
 
 #: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
 Event = tuple[str, str]
@@ -78,6 +78,13 @@ class Geometry:
         """Return pose + action for every pose in these zones, doors or groups."""
         size = self.turns * 4
         return frozenset(entry for cell in self.cells_of(places) for entry in range(cell * size, (cell + 1) * size))
+
+    @cached_property
+    def pressing(self) -> frozenset[int]:
+        """The poses that face a solid which is no wall: FORWARD presses it there."""
+        poses = range(0, self.poses * 4, 4)
+        ahead = {pose: self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses}
+        return frozenset(pose for pose, square in ahead.items() if self._solid_at.get(square, WALL_NAME) != WALL_NAME)
 
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
         """Return the tables for these closed doors; in a frozen state nothing moves and nothing is pressed."""

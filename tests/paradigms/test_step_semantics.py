@@ -675,3 +675,18 @@ measures: {final: n, undefined: 1 / 0}
     life.step(3)
     assert life.result().outcome == "lost"
     assert life.result().success is False
+
+
+def test_a_bump_is_a_forward_that_neither_moved_nor_pressed(live: Live) -> None:
+    life = live(
+        """
+arena: {map: "#S.L", legend: {S: box, L: {solid: lever, glyph: L}}}
+start: {at: box, face: E}
+trial: {limit: 9, start: run, states: {run: {rules: [{press: lever, count: presses, reward: 1}]}}}
+"""
+    )
+    life.begin_trial()
+    for action in (0, 0, 1, 1, 1, 1, 0, 0, 0):  # to the lever, press it; turn round; back, two bumps
+        life.step(action)
+    result = life.result()
+    assert (result.path_length, result.bumps, result.counters) == (2, 2, {"presses": 1})

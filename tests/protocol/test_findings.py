@@ -154,7 +154,7 @@ ERRORS = {
     "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
-    "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 0.5, interval: [1, 0], status: x}]"),
+    "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
     "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + state("show: {g: x}")),
     "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
     "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
