@@ -274,7 +274,7 @@ class _Checks:
         """311: a place whose entry rewards, and which is drawn unlike every place whose entry does not."""
         for state in self.spec.states.values():
             looks = self._looks(state)
-            for rule in state.rules:
+            for rule in (*state.rules, *self.spec.watch):
                 reward = rule.effects.reward
                 if rule.trigger != "enter" or rule.target is None or not _may_pay(reward):
                     continue

@@ -17,10 +17,6 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
     """Return the baselines."""
     return (
         AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
-        AgentSpec(
-            "tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"
-        ),
-        AgentSpec(
-            "bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"
-        ),
+        AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"),
+        AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
     )

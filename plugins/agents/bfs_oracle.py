@@ -66,6 +66,9 @@ class BfsOracle:
         self._look(observation)
         if self._pose != expected:
             self._plan.clear()
+        if before is not None and self._pose is not None and self._carried(before >> 3, self._pose >> 3):
+            # Where it was before it was carried away is no clue that it may use: it measures what pictures show.
+            self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
         if (picture, rest) == (self._picture, self._rest):
@@ -73,6 +76,11 @@ class BfsOracle:
         else:
             # Something happened, so the failures before it may have had to do with it (a frozen moment).
             self._withdraw_doubtful()
+
+    def _carried(self, before: int, after: int) -> bool:
+        """Whether no step leads from one cell to the other."""
+        rows, columns = zip(divmod(before, self._stride), divmod(after, self._stride), strict=True)
+        return abs(rows[0] - rows[1]) > 1 or abs(columns[0] - columns[1]) > 1
 
     def _look(self, observation: str) -> None:
         sight = read(observation)
@@ -152,20 +160,14 @@ class BfsOracle:
         """Return a non-empty list of actions, last one first."""
         left_first = self._random.random() < 0.5
         if self._goals:
-            plan, _ = self._grid.plan(
-                pose, self._goals.__contains__, self._turn, self._barred, left_first=left_first
-            )
+            plan, _ = self._grid.plan(pose, self._goals.__contains__, self._turn, self._barred, left_first=left_first)
             if plan:
                 return plan
             self._goals = []  # out of reach, until the picture changes
-        plan, seen = self._grid.plan(
-            pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
-        )
+        plan, seen = self._grid.plan(pose, self._seldom_visited, self._turn, self._barred, left_first=left_first)
         if plan is None and len(seen) > 1:
             self._level = min(self._visits.get(cell, 0) for cell in seen[1:])
-            plan, _ = self._grid.plan(
-                pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
-            )
+            plan, _ = self._grid.plan(pose, self._seldom_visited, self._turn, self._barred, left_first=left_first)
         return plan or [self._random.randrange(len(ACTIONS))]
 
     def _seldom_visited(self, cell: int) -> bool:

@@ -257,13 +257,9 @@ TEXT = st.text(alphabet=st.sampled_from("↑↗→↘↓↙←↖#. ~GX\n\r1é")
 @pytest.mark.parametrize("spec", list(cheesebench_agents()), ids=lambda spec: spec.name)
 @given(
     seed=st.integers(0, 2**63 - 1),
-    life=st.lists(
-        st.lists(st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12), max_size=4
-    ),
+    life=st.lists(st.lists(st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12), max_size=4),
 )
-def test_no_text_makes_an_agent_raise(
-    spec: AgentSpec, seed: int, life: list[list[tuple[int, str, bool]]]
-) -> None:
+def test_no_text_makes_an_agent_raise(spec: AgentSpec, seed: int, life: list[list[tuple[int, str, bool]]]) -> None:
     agents = [spec.create(AgentContext(seed, "ascii_2d")) for _ in range(2)]
     for trial in life:
         for agent in agents:

@@ -40,10 +40,7 @@ def test_the_agent_is_an_arrow_and_text_stands_below() -> None:
 #####
 TONE
 -- new trial --"""
-    assert (
-        Ascii2D().render(scene_of(ROOM, "TONE", "-- new trial --"), 2, 2, HEADINGS.index("SE"))
-        == expected[1:]
-    )
+    assert Ascii2D().render(scene_of(ROOM, "TONE", "-- new trial --"), 2, 2, HEADINGS.index("SE")) == expected[1:]
 
 
 def test_arrows_turn_clockwise_from_north() -> None:
