@@ -20,6 +20,10 @@ WALL_NAME = "wall"
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
+#: YAML ends a block at the first line that is indented less than its first: a round map loses all but its top.
+_NO_FLOOR = (
+    "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,7 @@ def _read_map(
     for name in sorted(both):
         diagnostics.error(145, naming_position(node, name), f"'{name}' is both floor and a solid.", "Use two names.")
     if not places.cells:
-        diagnostics.error(143, place, "The map has no floor.", "Draw floor with '.' or a zone's character.")
+        diagnostics.error(143, place, "The map has no floor.", _NO_FLOOR)
         return None
     return None if both else places
 
