@@ -146,8 +146,9 @@ class RunLog:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, subject, trial"
-        found = self._select(f"{log_file.SELECT_TRIALS}{where} {order}", values)
-        return [rows.trial_from_row(row) for row in found]
+        with self._lock, log_file.errors_explained(self.path):
+            found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
+            return [rows.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
         """Return all records, and a missing one for every planned trial that an unfinished life has not reached.

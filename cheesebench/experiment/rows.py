@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
@@ -14,6 +16,7 @@ from cheesebench.interfaces import TaskEvent
 TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
 EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
 _BOOLEANS = frozenset({"success", "compared"})
+_NAMES = ("model", "protocol", "view", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables"})
 
 
@@ -33,11 +36,20 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     """Return the record that ``trial_to_row`` made the row from."""
     values = dict(zip(TRIAL_COLUMNS, row, strict=True))
     for name in _MAPPINGS:
-        values[name] = json.loads(values[name])
+        values[name] = _mapping(values[name])
+    for name in _NAMES:
+        values[name] = values[name] and sys.intern(values[name])
     for name in _BOOLEANS:
         if values[name] is not None:
             values[name] = bool(values[name])
     return TrialRecord(**values)
+
+
+@lru_cache(maxsize=4096)
+def _mapping(text: str) -> Mapping[str, Any]:
+    """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
+    mapping: Mapping[str, Any] = json.loads(text)
+    return mapping
 
 
 def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:

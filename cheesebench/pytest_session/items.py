@@ -67,6 +67,10 @@ class CellItem(pytest.Item):
         if verdict is Verdict.INCONCLUSIVE:
             pytest.skip(printable(self.result.reason))
 
+    def teardown(self) -> None:
+        """Let go of the trials; the log has them."""
+        self._records = []
+
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         """Return the protocol file as the place of the test."""
         return Path(self.specification.path), 0, self.name
