@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from cheesebench import AgentSpec, hookimpl
 from cheesebench.plugins.agents.bfs_oracle import BfsOracle
+from cheesebench.plugins.agents.hippocampal_ql import HippocampalQL
 from cheesebench.plugins.agents.random_agent import RandomAgent
 from cheesebench.plugins.agents.tabular_ql import TabularQL
 
-__all__ = ["BfsOracle", "RandomAgent", "TabularQL", "cheesebench_agents"]
+__all__ = ["BfsOracle", "HippocampalQL", "RandomAgent", "TabularQL", "cheesebench_agents"]
 
 
 @hookimpl
@@ -18,5 +19,6 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
     return (
         AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
         AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"),
+        AgentSpec("hippocampal-ql", HippocampalQL, memory="life", summary="Q-learning, a map, replay, curiosity"),
         AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
     )

@@ -1,7 +1,6 @@
 """Tabular-QL: Q-learning over observations, and a way back to reward through the transitions seen so far.
 
-An observation *is* its state: its text is the key, so that no two observations can collide in a hash, and
-nothing depends on the process's hash seed. After the CheeseBench paper's baseline of this name.
+After the CheeseBench paper's baseline of this name.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import random
 
 from cheesebench import ACTIONS, AgentContext
+from cheesebench.plugins.agents.q_table import QTable
 from cheesebench.plugins.agents.transitions import Transitions
 
 _COUNT = len(ACTIONS)
@@ -30,9 +30,8 @@ class TabularQL:
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
-        self._numbers: dict[str, int] = {}
-        self._values: list[list[float]] = []
         self._transitions = Transitions(_COUNT)
+        self._table = QTable(self._transitions, GAMMA)
         #: Steps (state, action) that were rewarded, in that order; and those that disappointed in this trial.
         self._rewarded: dict[tuple[int, int], None] = {}
         self._disappointing: set[tuple[int, int]] = set()
@@ -46,7 +45,7 @@ class TabularQL:
         self._epsilon = max(EPSILON_FLOOR, EPSILON * EPSILON_DECAY ** (self._trial - 1))
         self._disappointing.clear()
         self._transitions.aim(self._rewarded)
-        self._here = self._state(observation)
+        self._here = self._table.state(observation)
 
     def act(self, observation: str) -> tuple[int]:
         """Return one action."""
@@ -55,16 +54,12 @@ class TabularQL:
         step = self._transitions.step_towards_aim(self._here)
         if step is not None:
             return (step,)
-        values = self._values[self._here]
-        best = max(values)
-        return (self._random.choice([action for action in range(_COUNT) if values[action] == best]),)
+        return (self._table.greedy(self._here, self._random),)
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
         """Learn from one step (also from a step that the runner waited through)."""
-        here, there = self._here, self._state(observation)
-        future = 0.0 if ended else GAMMA * max(self._values[there])
-        values = self._values[here]
-        values[action] += self._alpha * (reward + future - values[action])
+        here, there = self._here, self._table.state(observation)
+        self._table.learn(here, action, reward, there, ended, self._alpha)
         self._transitions.add(here, action, there)
         self._remember_reward((here, action), reward)
         self._here = there
@@ -80,10 +75,3 @@ class TabularQL:
         else:
             return
         self._transitions.aim([known for known in self._rewarded if known not in self._disappointing])
-
-    def _state(self, observation: str) -> int:
-        number = self._numbers.get(observation)
-        if number is None:
-            number = self._numbers[observation] = self._transitions.new_state()
-            self._values.append([0.0] * _COUNT)
-        return number

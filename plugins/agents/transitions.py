@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _FAR = 1 << 60
 
 
 class Transitions:
-    """States (numbered from 0) and what each action last led to.
+    """States (numbered from 0) and what each action last led to, at what cost.
 
-    Distances to the aim are kept up to date by a breadth-first search that runs backwards from it: a new
-    transition costs only the part of the graph that it brings nearer, and asking for the way is one look-up.
+    Distances to the aim are kept up to date by a search that runs backwards from it (breadth-first where all
+    costs are 1): a new transition costs only the part of the graph that it brings nearer, and asking for the way
+    is one look-up.
     """
 
     def __init__(self, actions: int) -> None:
         self._next: list[list[int | None]] = []
-        self._before: list[dict[tuple[int, int], None]] = []
+        self._before: list[dict[tuple[int, int], int]] = []
         self._distance: list[int] = []
         self._choice: list[int | None] = []
         self._aim: list[tuple[int, int]] = []
@@ -30,21 +31,30 @@ class Transitions:
         self._choice.append(None)
         return len(self._next) - 1
 
-    def add(self, state: int, action: int, following: int) -> None:
+    def add(self, state: int, action: int, following: int, cost: int = 1) -> None:
         """Note that ``action`` led from ``state`` to ``following``; later experience replaces older."""
         known = self._next[state][action]
-        if known == following:
+        if known == following and self._before[following][state, action] == cost:
             return
         self._next[state][action] = following
-        self._before[following][state, action] = None
         if known is not None:
             del self._before[known][state, action]
+        self._before[following][state, action] = cost
         if known is not None and self._choice[state] == action:
             # The old way is gone; whatever was near because of it may be far now.
             self._search()
-        elif self._distance[following] + 1 < self._distance[state]:
-            self._set(state, action, self._distance[following] + 1)
+        elif self._distance[following] + cost < self._distance[state]:
+            self._set(state, action, self._distance[following] + cost)
             self._spread([state])
+
+    def after(self, state: int) -> Sequence[int | None]:
+        """Return what each action last led to from ``state``; None for an action that was never tried there."""
+        return self._next[state]
+
+    def cost(self, state: int, action: int) -> int:
+        """Return the cost of an action that was tried in ``state``."""
+        following = self._next[state][action]
+        return 0 if following is None else self._before[following][state, action]
 
     def aim(self, steps: Iterable[tuple[int, int]]) -> None:
         """From now on ways lead to these steps, given as (state, action)."""
@@ -69,8 +79,8 @@ class Transitions:
 
     def _spread(self, queue: list[int]) -> None:
         for nearer in queue:  # grows while it is read
-            distance = self._distance[nearer] + 1
-            for state, action in self._before[nearer]:
-                if distance < self._distance[state]:
-                    self._set(state, action, distance)
+            near = self._distance[nearer]
+            for (state, action), cost in self._before[nearer].items():
+                if near + cost < self._distance[state]:
+                    self._set(state, action, near + cost)
                     queue.append(state)

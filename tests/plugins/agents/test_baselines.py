@@ -19,9 +19,10 @@ def context(seed: int) -> AgentContext:
 
 def test_the_baselines_are_registered_with_what_they_remember() -> None:
     agents = PluginManager().agents
-    assert {name: agents[name].memory for name in ("random", "tabular-ql", "bfs-oracle")} == {
+    assert {name: agents[name].memory for name in ("random", "tabular-ql", "hippocampal-ql", "bfs-oracle")} == {
         "random": "none",
         "tabular-ql": "life",
+        "hippocampal-ql": "life",
         "bfs-oracle": "none",
     }
 

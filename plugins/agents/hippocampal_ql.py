@@ -1,0 +1,135 @@
+"""Hippocampal-QL: Q-learning with a learnt map, replay, memories of reward, and curiosity.
+
+Like Tabular-QL it knows nothing but observations (the text is the state), actions and rewards. It adds what a
+hippocampus is thought to add: the map is searched backwards from remembered rewards; what was remembered as paying
+fades when it disappoints, and is recalled in the context of what has paid before in the trial; the trial is replayed
+backwards when it is over; and where no known way leads to reward, the nearest thing never done is tried.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+from cheesebench import ACTIONS, FORWARD, AgentContext
+from cheesebench.plugins.agents.q_table import QTable
+from cheesebench.plugins.agents.reward_memory import RewardMemory
+from cheesebench.plugins.agents.transitions import Transitions
+
+_COUNT = len(ACTIONS)
+
+#: Discount per step and learning rate; share of random actions (they break circles that no plan foresees).
+GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
+#: A punishment as large as the best reward costs as much as so many steps, on the map.
+PUNISHMENT = 200
+#: A step on the known way that costs more than this is not taken while something new is near instead.
+DEAR = 12
+#: States that a search for something new looks at: far when no way to reward is known, near when one is.
+FAR, NEAR = 3000, 100
+#: Steps for which nothing new is looked for after a search in vain.
+BORED = 5
+#: An action that led nowhere at least this often, and in 95 % of its trials, is nothing new any longer.
+ENOUGH = 20
+#: Steps of a trial that are replayed when it is over, and states on the map; when it is full, it is begun anew.
+REPLAY, MOST_STATES = 1000, 20_000
+
+
+class HippocampalQL:
+    """Goes the cheapest known way to a remembered reward; else to the nearest action never tried; else by value."""
+
+    def __init__(self, context: AgentContext) -> None:
+        self._random = random.Random(context.seed)
+        #: How often each action was tried, and how often it led to another observation.
+        self._tried, self._moved = [0] * _COUNT, [0] * _COUNT
+        self._trial: deque[tuple[int, int, float, int, bool]] = deque(maxlen=REPLAY)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._map = Transitions(_COUNT)
+        self._table = QTable(self._map, GAMMA)
+        self._memory = RewardMemory()
+        #: The way to something new, as (state, action), the next one last.
+        self._way: list[tuple[int, int]] = []
+        self._bored = 0
+        self._here = 0
+        self._trial.clear()
+
+    def begin_trial(self, observation: str) -> None:
+        """Start a trial: what was spent counts again."""
+        if len(self._table) >= MOST_STATES:
+            self._forget()
+        self._memory.begin_trial()
+        self._way.clear()
+        self._trial.clear()
+        self._here = self._table.state(observation)
+
+    def act(self, observation: str) -> tuple[int]:
+        """Return one action."""
+        if self._memory.changed:
+            self._map.aim(self._memory.promising())
+        if self._random.random() < EPSILON:
+            return (self._random.randrange(_COUNT),)
+        step = self._map.step_towards_aim(self._here)
+        if step is None:
+            step = self._step_to_news(FAR)
+        elif self._map.cost(self._here, step) > DEAR:
+            news = self._step_to_news(NEAR)
+            step = step if news is None else news
+        return (self._table.greedy(self._here, self._random) if step is None else step,)
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Learn from one step (also from a step that the runner waited through)."""
+        if len(self._table) >= MOST_STATES:
+            self._forget()
+        here, there = self._here, self._table.state(observation)
+        self._table.learn(here, action, reward, there, ended, ALPHA)
+        self._tried[action] += 1
+        self._moved[action] += here != there
+        self._memory.note((here, action), reward)
+        self._map.add(here, action, there, self._cost(reward))
+        self._trial.append((here, action, reward, there, ended))
+        self._here = there
+        if ended:
+            for step in reversed(self._trial):
+                self._table.learn(*step, ALPHA)
+
+    def _cost(self, reward: float) -> int:
+        best = self._memory.best
+        return 1 + min(PUNISHMENT, int(-PUNISHMENT * reward / best)) if reward < 0 < best else 1
+
+    def _step_to_news(self, horizon: int) -> int | None:
+        """Return the first step of the shortest way, without dear steps, to an action never tried."""
+        if self._bored:
+            self._bored -= 1
+            return None
+        if not self._way or self._way[-1][0] != self._here:
+            self._way = self._search(horizon)
+        if self._way:
+            return self._way.pop()[1]
+        self._bored = BORED
+        return None
+
+    def _search(self, horizon: int) -> list[tuple[int, int]]:
+        order = self._interesting()
+        origin: dict[int, tuple[int, int]] = {}
+        queue, met = [self._here], {self._here}
+        for state in queue:  # grows while it is read
+            after = self._map.after(state)
+            for action in order:
+                following = after[action]
+                if following is None:
+                    way = [(state, action)]
+                    while way[-1][0] != self._here:
+                        way.append(origin[way[-1][0]])
+                    return way
+                if following not in met and len(met) < horizon and self._map.cost(state, action) <= DEAR:
+                    met.add(following)
+                    origin[following] = state, action
+                    queue.append(following)
+        return []
+
+    def _interesting(self) -> list[int]:
+        """Return the actions that are worth a try, walking first, the others in random order."""
+        order = [a for a in range(_COUNT) if self._tried[a] < ENOUGH or 20 * self._moved[a] > self._tried[a]]
+        self._random.shuffle(order)
+        return sorted(order, key=lambda action: action != FORWARD)
