@@ -64,9 +64,7 @@ def _curve(cell: CellResult) -> list[str]:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))
     lines.append(_row("model", [rates.get(number) for number in sessions], width))
     if animals:
-        values = (
-            [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
-        )
+        values = [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
         lines.append(_row("rodent", values, width) + ("" if by_session else "  (by session)"))
     if cell.plan.chance is not None:
         lines.append(_row("random", [cell.plan.chance] * last, width))

@@ -83,9 +83,7 @@ def test_what_is_unknown_is_left_out() -> None:
 
 
 def test_the_suite_says_which_run_and_what_each_model_came_to() -> None:
-    found = {
-        name.removeprefix(PREFIX): value for name, value in suite_properties(run(ReferenceValue(value=0.8)))
-    }
+    found = {name.removeprefix(PREFIX): value for name, value in suite_properties(run(ReferenceValue(value=0.8)))}
     assert found["run_id"] == "r1"
     assert found["options.seed"] == "7"
     assert found["options.models"] == "walker,other"

@@ -53,9 +53,7 @@ def trials_of(plan: CellPlan, rate: float, *, missing: str = "", seed: int = 0) 
     records = []
     for subject in range(plan.subjects):
         for trial in range(plan.trials):
-            record = TrialRecord(
-                model=plan.model, protocol=plan.protocol, view=plan.view, subject=subject, trial=trial
-            )
+            record = TrialRecord(model=plan.model, protocol=plan.protocol, view=plan.view, subject=subject, trial=trial)
             if missing:
                 records.append(dataclasses.replace(record, missing=missing))
                 continue
@@ -88,9 +86,7 @@ def make_trials() -> MakeTrials:
 def make_run() -> MakeRun:
     """Return a run of (plan, rate) pairs; a rate that is text is the cause of missing trials."""
 
-    def make(
-        cells: Sequence[tuple[CellPlan, float | str]], manifest: dict[str, object] = MANIFEST
-    ) -> RunSummary:
+    def make(cells: Sequence[tuple[CellPlan, float | str]], manifest: dict[str, object] = MANIFEST) -> RunSummary:
         trials: list[TrialRecord] = []
         for plan, rate in cells:
             trials += trials_of(plan, 0.0, missing=rate) if isinstance(rate, str) else trials_of(plan, rate)

@@ -39,9 +39,7 @@ def test_json_is_the_whole_summary_with_sorted_keys(make_plan: MakePlan, make_ru
     assert document == json.dumps(json.loads(document), sort_keys=True, indent=2) + "\n"
 
 
-def test_json_has_null_for_what_is_no_number_and_survives_any_text(
-    make_plan: MakePlan, make_run: MakeRun
-) -> None:
+def test_json_has_null_for_what_is_no_number_and_survives_any_text(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool", title="\ud800 \u2028"), 0.6)])
     strange = dataclasses.replace(summary, manifest={"x": float("nan"), "y": [float("inf"), 1.5]})
     document = json_report.render(strange)
@@ -50,9 +48,7 @@ def test_json_has_null_for_what_is_no_number_and_survives_any_text(
 
 
 def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) -> None:
-    cells = [
-        (make_plan("pool", model=model), rate) for model, rate in (("walker", 0.1), ("swimmer\x1b[2J", 0.99))
-    ]
+    cells = [(make_plan("pool", model=model), rate) for model, rate in (("walker", 0.1), ("swimmer\x1b[2J", 0.99))]
     report = text.render(make_run(cells))
     assert "\x1b" not in report
     walker, swimmer = report.split("\n\nswimmer")
