@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from cheesebench import __version__
 from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, UnknownNameError
+from cheesebench.interfaces import AUDIT_PARTS
 
 #: Exit codes: findings (errors of ``lint``), a user's mistake, a reader that closed the pipe, Ctrl-C.
 FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
@@ -20,10 +21,13 @@ FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
 COMMANDS = {
     "list": "listing",
     "lint": "lint",
+    "audit": "audit",
     "render": "render",
     "play": "play",
     "schema": "schema",
     "report": "report",
+    "measures": "measures",
+    "reference": "reference",
 }
 
 _PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
@@ -110,10 +114,13 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_list(command)
     _add_lint(command)
+    _add_audit(command)
     _add_render(command)
     _add_play(command)
     _add_schema(command)
     _add_report(command)
+    _add_measures(command)
+    _add_reference(command)
     return parser
 
 
@@ -136,6 +143,27 @@ def _add_lint(command: _Command) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{_PROTOCOL}, or a directory of them")
     parser.add_argument("--strict", action="store_true", help="let warnings fail too")
     parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
+
+
+def _add_audit(command: _Command) -> None:
+    parser = command(
+        "audit",
+        "check that a protocol measures what it names",
+        "Chance levels, policies that never look, leaks, draws,\nrewards, cues, and whether it can be solved at all. "
+        "The exit code is 1 when a rule fails.",
+        "my_maze.protocol.yaml",
+        "t_maze dnms --trials 5000 --seed 1 --json",
+    )
+    parser.add_argument("protocols", nargs="+", metavar="PROTOCOL", help=_PROTOCOL)
+    parser.add_argument(
+        "--trials", metavar="N", type=_positive_number, default=2000, help="trials of a chance level (default: 2000)"
+    )
+    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="seed of the audit (default: 0)")
+    parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
+    parts = f"a part, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
+    parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
+    parser.add_argument("--processes", metavar="N", type=_positive_number, help="default: one for each processor")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def _add_render(command: _Command) -> None:
@@ -191,10 +219,46 @@ def _add_report(command: _Command) -> None:
         "20250131-093000-ab12",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
-    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    _add_run(parser)
     parser.add_argument("--format", metavar="NAME", default="markdown", help="markdown (default), json, text, ...")
-    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
     _add_output(parser)
+
+
+def _add_measures(command: _Command) -> None:
+    parser = command(
+        "measures",
+        "show what the trials of a run came to",
+        "The protocol's measures and counters, and how the agent moved:\nmean, spread and number of trials by block; "
+        "with --csv every single trial. Sets are written a|b.",
+        "20250131-093000-ab12",
+        "20250131-093000-ab12 --csv trials.csv",
+        "20250131-093000-ab12 --protocol t_maze --csv t_maze.csv",
+    )
+    _add_run(parser)
+    parser.add_argument(
+        "--protocol", metavar="NAME", help="this protocol only; its CSV has one row per trial, else one per value"
+    )
+    parser.add_argument("--csv", metavar="PATH", help="write all trials to this file ('-': standard output)")
+
+
+def _add_reference(command: _Command) -> None:
+    parser = command(
+        "reference",
+        "show what the animals did, and where that number comes from",
+        "Value, interval, curve, species and source\nof every reference, and how it was obtained. "
+        "Without a name: all installed protocols.",
+        "",
+        "t_maze my_maze.protocol.yaml",
+        "--format markdown --output references.md",
+    )
+    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=_PROTOCOL)
+    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="text (default) or markdown")
+    _add_output(parser)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -206,6 +270,12 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subject", metavar="N", type=_whole_number, default=0, help="number of the subject (default: 0)"
     )
+
+
+def _positive_number(text: str) -> int:
+    if (number := _whole_number(text)) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+    return number
 
 
 def _whole_number(text: str) -> int:

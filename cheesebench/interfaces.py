@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
 
 if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan, TrialRecord
@@ -136,7 +136,8 @@ class TrialResult:
     """What one trial came to (language page, clause 18).
 
     ``session`` counts from 1 over the whole life, ``outcome`` is ``"timeout"`` when the limit cut the trial off,
-    ``success`` is None where the protocol declares no success. ``path_length`` and ``bumps`` are in steps.
+    ``success`` is None where the protocol declares no success. ``path_length``
+    counts steps to another cell, ``bumps`` FORWARDs that neither moved the subject nor pressed a solid.
     """
 
     block: str
@@ -222,6 +223,49 @@ class WatchedLife(Protocol):
     @property
     def events(self) -> Sequence[TaskEvent]:
         """The rules that have fired in this trial, in order."""
+        ...
+
+
+AuditVerdict = Literal["ok", "FAIL", "note"]
+AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues"]
+#: The parts of an audit, in their order.
+AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """What one rule of the audit found: ``text`` is a sentence with the number, ``numbers`` the same for programs.
+
+    ``note`` is what a reader should know and no rule forbids.
+    """
+
+    rule: str
+    verdict: AuditVerdict
+    text: str
+    numbers: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """How thorough an audit is. Equal settings give equal findings, whatever ``processes`` is.
+
+    ``trials`` is the number of trials of a chance level; other parts of the audit take a fixed share of it.
+    ``parts`` names the parts that are wanted (None: all). ``progress`` is told what is being done.
+    """
+
+    trials: int = 2000
+    seed: int = 0
+    processes: int = 1
+    parts: tuple[AuditPart, ...] | None = None
+    progress: Callable[[str], None] | None = None
+
+
+@runtime_checkable
+class Auditable(Protocol):
+    """A paradigm that can check whether it measures what it names. Optional: ``cheesebench audit`` asks for it."""
+
+    def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
+        """Return the findings of all rules, in a fixed order."""
         ...
 
 

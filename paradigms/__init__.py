@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from cheesebench import hookimpl
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Life, Still, View
+    from collections.abc import Iterable, Sequence
+
+    from cheesebench.interfaces import AuditFinding, AuditSettings, Life, Still, View
     from cheesebench.protocol import Specification
 
 
@@ -49,6 +51,12 @@ class ArenaParadigm:
             left=canvas.left,
             top=canvas.top,
         )
+
+    def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
+        """Return what an audit finds: chance levels, blind policies, leaks and the rest; see ``audit``."""
+        from cheesebench.paradigms.audit import audit
+
+        return audit(self, views, settings)
 
 
 class ArenaFamily:

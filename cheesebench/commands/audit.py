@@ -1,0 +1,73 @@
+"""``cheesebench audit``: does a protocol measure what it names, or can it be gamed?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from cheesebench.audit import AuditReport, audit_specification, findings_table
+from cheesebench.cli import FINDINGS
+from cheesebench.commands.common import counted, load_protocol, one_line, shown_path
+from cheesebench.interfaces import AuditSettings
+
+
+def run(options: argparse.Namespace) -> int:
+    """Audit every protocol that is named; return FINDINGS when a rule fails."""
+    # All are loaded first: a mistake in the last one should not cost the audits of the others.
+    specifications = [load_protocol(name) for name in options.protocols]
+    reports = []
+    for specification in specifications:
+        settings = AuditSettings(
+            trials=options.trials,
+            seed=options.seed,
+            parts=tuple(options.part) if options.part else None,
+            processes=options.processes or os.cpu_count() or 1,
+            progress=_progress(specification.name),
+        )
+        report = audit_specification(specification, settings, view_names=options.view)
+        _clear_progress()
+        reports.append(report)
+        if not options.json:
+            print(_as_text(report), end="\n\n", flush=True)
+    if options.json:
+        print(json.dumps([_as_json(report) for report in reports], indent=2))
+    failed = sum(len(report.failures) for report in reports)
+    if not options.json:
+        print(f"{counted(len(reports), 'protocol')}: {counted(failed, 'failure')}")
+    return FINDINGS if failed else 0
+
+
+def _as_text(report: AuditReport) -> str:
+    heading = f"{report.protocol} ({shown_path(report.path)}), {report.trials} trials, seed {report.seed}"
+    return f"{one_line(heading)}\n\n{findings_table(report)}"
+
+
+def _as_json(report: AuditReport) -> dict[str, Any]:
+    return {
+        "protocol": report.protocol,
+        "file": shown_path(report.path),
+        "sha256": report.sha256,
+        "trials": report.trials,
+        "seed": report.seed,
+        "passed": report.passed,
+        "findings": [
+            {"rule": one.rule, "verdict": one.verdict, "text": one.text, "numbers": dict(one.numbers)}
+            for one in report.findings
+        ],
+    }
+
+
+def _progress(name: str) -> Callable[[str], None] | None:
+    """Return what tells a person who waits at a terminal what is being done."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda what: print(f"\r\x1b[K{one_line(name)}: {one_line(what)}", end="", file=sys.stderr, flush=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,38 @@
+"""The audit: does a paradigm measure what it names, or can it be gamed? What each rule means is in docs/audit.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSettings, View
+from cheesebench.paradigms import ArenaParadigm
+
+#: Parts that make no sense where nothing is a success.
+JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards")
+
+
+def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
+    """Yield the findings of all rules on a paradigm, one part after the other; see ``interfaces.Auditable``."""
+    from cheesebench.paradigms.audit import chances, validity
+    from cheesebench.paradigms.audit.runs import Runner
+
+    tallies = chances.Chances()
+    wanted = [part for part in AUDIT_PARTS if settings.parts is None or part in settings.parts]
+    if paradigm.specification.success is None:
+        wanted = [part for part in wanted if part not in JUDGING]
+        yield AuditFinding("success", "note", "the protocol declares no 'success': there is nothing to reach", {})
+    with Runner(paradigm, settings.processes) as runner:
+        parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
+            "chance": lambda: chances.audit_chances(paradigm, settings, runner, tallies),
+            "blind": lambda: chances.audit_blind(paradigm, settings, runner, tallies),
+            "limit": lambda: chances.audit_limit(paradigm, settings, runner),
+            "solvable": lambda: validity.audit_solvable(paradigm, settings),
+            "rewards": lambda: validity.audit_rewards(paradigm, settings, tallies),
+            "draws": lambda: validity.audit_draws(paradigm, settings),
+            "leaks": lambda: validity.audit_leaks(paradigm, views, settings),
+            "cues": lambda: validity.audit_cues(paradigm, views, settings),
+        }
+        for part in wanted:
+            if settings.progress:
+                settings.progress(part)
+            yield from parts[part]()

@@ -1,0 +1,124 @@
+"""Cue visibility: in every view, does each cue look unlike its absence in at least one observation?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cheesebench.interfaces import Scene, Tile, View
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.audit.runs import DARKNESS, lives_for
+from cheesebench.paradigms.audit.walkers import Walker, walk, wanderer
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.scenes import Gallery, LookKey, canvas_of
+from cheesebench.protocol import Arena
+from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Something that is to be seen: what it is, a scene with it and the same one without it."""
+
+    name: str
+    present: Scene
+    absent: Scene
+
+
+def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, str]:
+    """Return the looks that a wandering subject meets, each with the first state that has it."""
+    found: dict[LookKey, str] = {}
+    program = paradigm.program
+
+    def note(life: ArenaLife, _: str) -> None:
+        found.setdefault(program.states[life.state].read_look(life), life.state)
+
+    for own_seed, subject, count in lives_for(paradigm.specification, trials, seed):
+        chance = random.Random(f"{own_seed}|{subject}|looks")
+        life = ArenaLife(program, DARKNESS, own_seed, subject)
+        for _ in walk(life, Walker(program, wanderer(chance), everywhere=True), paradigm.specification, count, note):
+            pass
+    return found
+
+
+def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, str]) -> Iterator[Cue]:
+    """Yield every cue once: landmarks, glyphs of zones and solids, and doors, shown glyphs and text of each state."""
+    arena = paradigm.program.geometry.arena
+    gallery = Gallery(paradigm.program.geometry, view)
+    closed, _, shown, text = next(iter(met))
+    usual = gallery.scene(closed, shown, text)
+    canvas = canvas_of(arena)
+    for mark in arena.landmarks:
+        square = (mark.column - canvas.left, mark.row - canvas.top)
+        outside = square_kind(arena, mark.column, mark.row) == VOID
+        bare = Tile("void", VOID) if outside else Tile("wall", WALL)
+        yield Cue(f"landmark {mark.name}", usual, _replaced(usual, [square], bare))
+    for name, squares, usual_tile in _drawn(arena):
+        present = gallery.scene((), (), ())
+        at = [(column - canvas.left, row - canvas.top) for column, row in squares]
+        yield Cue(f"glyph of {name}", present, _replaced(present, at, usual_tile))
+    yield from _of_states(gallery, met)
+
+
+def _of_states(gallery: Gallery, met: dict[LookKey, str]) -> Iterator[Cue]:
+    known: set[tuple[str, object]] = set()
+    for (closed, _, shown, text), state in met.items():
+        whole = gallery.scene(closed, shown, text)
+        for door in sorted(closed):
+            if (state, door) not in known:
+                known.add((state, door))
+                yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, shown, text))
+        for pair in shown:
+            if (state, pair) not in known:
+                known.add((state, pair))
+                without = tuple(other for other in shown if other[0] != pair[0])
+                yield Cue(f"'{pair[1]}' on {pair[0]} at '{state}'", whole, gallery.scene(closed, without, text))
+        if text and (state, text) not in known:
+            known.add((state, text))
+            yield Cue(f"text of '{state}'", whole, gallery.scene(closed, shown, ()))
+
+
+def square_kind(arena: Arena, column: int, row: int) -> str:
+    """Return what a square is; void outside the map."""
+    inside = 0 <= row < len(arena.kinds) and 0 <= column < len(arena.kinds[0])
+    return arena.kind((column, row)) if inside else VOID
+
+
+def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
+    """Yield zones and solids with a glyph of their own, their squares, and the tile that others of the kind have.
+
+    Where zones overlap, a square is drawn for the smallest of them.
+    """
+    owners: dict[Square, str] = {}
+    for name in sorted(arena.zones, key=lambda name: len(arena.zones[name]), reverse=True):
+        owners |= {arena.cells[cell]: name for cell in arena.zones[name]}
+    owners |= {square: name for name, solid in arena.solids.items() for square in solid}
+    drawn: dict[str, list[Square]] = {}
+    for square, glyph in arena.glyphs.items():
+        name = owners.get(square, "")
+        if name not in arena.doors and glyph != (WALL if name in arena.solids else FLOOR):
+            drawn.setdefault(name, []).append(square)
+    for name, squares in drawn.items():
+        yield name, squares, Tile("wall", WALL) if name in arena.solids else Tile("floor", FLOOR)
+
+
+def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> Scene:
+    rows = [list(row) for row in scene.tiles]
+    for column, row in squares:
+        rows[row][column] = tile
+    return Scene(tuple(map(tuple, rows)), scene.text)
+
+
+def is_visible(paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random) -> bool:
+    """Return whether at least one pose shows a difference."""
+    geometry = paradigm.program.geometry
+    canvas = canvas_of(geometry.arena)
+    poses = list(range(geometry.poses))
+    # In any order will do, and few are needed: most cues are seen from nearly everywhere.
+    chance.shuffle(poses)
+    for pose in poses:
+        column, row = geometry.arena.cells[geometry.cell(pose * 4)]
+        here = (column - canvas.left, row - canvas.top, geometry.heading(pose * 4))
+        if view.render(cue.present, *here) != view.render(cue.absent, *here):
+            return True
+    return False

@@ -1,0 +1,71 @@
+"""A sound little protocol, and ways to plant faults in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.protocol import Catalogue
+
+#: Delayed response: a lamp shows a side, goes out, and then that side is to be entered.
+SOUND = """
+version: 1
+paradigm: delayed_response
+arena:
+  map: |
+    #########
+    #LL.B.RR#
+    #########
+  legend: {L: left, R: right, B: box}
+  groups: {arm: [left, right]}
+draw:
+  side: {of: {side: [left, right]}}
+start: {at: box, face: random}
+trial:
+  limit: 40
+  start: cue
+  states:
+    cue: {freeze: true, show: {side: "*"}, rules: [{after: 3, go: choice}]}
+    choice:
+      rules:
+        - {enter: side, reward: 1, end: correct}
+        - {enter: arm, end: error}
+schedule: {main: {sessions: 2, trials: 10}}
+success: last == correct
+reference: [{measure: success, value: 0.9, status: made up}]
+checks: [{at: choice, hidden: side, chance: 0.5}]
+"""
+
+Plant = Callable[..., ArenaParadigm]
+Verdicts = Callable[[list[AuditFinding]], dict[str, str]]
+
+
+@pytest.fixture
+def plant() -> Plant:
+    """Return the sound paradigm with pieces of its text replaced: pairs of old and new."""
+
+    def plant(*changes: tuple[str, str]) -> ArenaParadigm:
+        text = SOUND
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        specification, found = Catalogue().examine_text(text, "planted.protocol.yaml")
+        assert specification is not None, found
+        return ArenaParadigm(specification)
+
+    return plant
+
+
+@pytest.fixture
+def verdicts() -> Verdicts:
+    """Return the verdict of every rule."""
+    return lambda findings: {finding.rule: finding.verdict for finding in findings}
+
+
+@pytest.fixture
+def settings() -> AuditSettings:
+    """An audit of some tenths of a second."""
+    return AuditSettings(trials=200, seed=0)

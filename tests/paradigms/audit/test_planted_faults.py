@@ -1,0 +1,120 @@
+"""What the audit is for: a fault is planted, and must be named, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.plugin_manager import installed_plugins
+
+Plant = Callable[..., ArenaParadigm]
+
+
+def failures(paradigm: ArenaParadigm, settings: AuditSettings) -> dict[str, str]:
+    """Return the rules that fail in the parts that are asked for, and what they say."""
+    findings: list[AuditFinding] = list(paradigm.audit([installed_plugins().view("ascii_2d")], settings))
+    return {finding.rule: finding.text for finding in findings if finding.verdict == "FAIL"}
+
+
+def test_the_sound_protocol_passes(plant: Plant, settings: AuditSettings) -> None:
+    assert failures(plant(), settings) == {}
+
+
+def test_equal_settings_give_equal_findings(plant: Plant, settings: AuditSettings) -> None:
+    views = [installed_plugins().view("ascii_2d")]
+    brief = replace(settings, trials=40)
+    assert list(plant().audit(views, brief)) == list(plant().audit(views, brief))
+
+
+FIXED = ("[left, right]}}", "[left]}}")
+FAULTS = {
+    "a glyph that stays on the picture": (
+        [("    choice:\n", '    choice:\n      show: {side: ","}\n')],
+        "leak: side at choice, ascii_2d",
+        "guessed 1.00",
+    ),
+    "a start that tells the side": (
+        [
+            ("#LL.B.RR#", "#LL.BCRR#"),
+            ("B: box}", "B: box, C: booth}"),
+            ("[left, right]}}", "[left, right], home: [box, booth]}}"),
+            ("at: box", "at: home"),
+        ],
+        "leak: side at choice, ascii_2d",
+        "guessed 1.00",
+    ),
+    "a chance that is declared too low": (
+        [("chance: 0.5", "chance: 0.2")],
+        "leak: side at choice, ascii_2d",
+        "chance .20",
+    ),
+    "one side more often": (
+        [("[left, right]}}", "[left, left, right]}}")],
+        "draw: side",
+        "commonest left",
+    ),
+    "one side for most of the subjects": (
+        [("side: {of: {side: [left, right]}}", "side: {per: subject, of: {side: [left, left, right]}}")],
+        "draw: side",
+        "UNBALANCED",
+    ),
+    "sides by turns": (
+        [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, right]}}")],
+        "draw: side",
+        "'the other one' is right 1.00",
+    ),
+    "sides in the same order over and over": (
+        [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, left, right, right]}}")],
+        "draw: side",
+        "FORESEEABLE",
+    ),
+    "failing pays more": (
+        [("{enter: arm, end: error}", "{enter: arm, reward: 2, end: error}")],
+        "reward and success",
+        "failing earns 2",
+    ),
+    "dawdling pays more": (
+        [("    choice:\n", "    choice:\n      each: {reward: 0.1}\n"), ("== correct", "== correct and steps < 20")],
+        "reward and success",
+        "failing earns",
+    ),
+    "the same way always": (
+        [FIXED, ("face: random", "face: W"), ("checks: [{at: choice, hidden: side, chance: 0.5}]\n", "")],
+        "blind ceiling",
+        "ceiling .25",
+    ),
+    "too little time": (
+        [("limit: 40", "limit: 6")],
+        "solvable",
+        "within half of the limit",
+    ),
+    "a chance level from another task": (
+        [("success:", "chance: {value: 0.9, trials: 2000, how: made up}\nsuccess:")],
+        "chance: as stated",
+        "stated .90",
+    ),
+    "a lamp that cannot be seen": (
+        [('show: {side: "*"}', 'show: {side: "."}')],
+        "cues, ascii_2d",
+        "'.' on left",
+    ),
+}
+
+
+#: The part that a rule belongs to.
+PARTS: dict[str, AuditPart] = {
+    "leak": "leaks", "draw": "draws", "reward and success": "rewards", "blind ceiling": "blind",
+    "solvable": "solvable", "chance": "chance", "cues, ascii_2d": "cues",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> None:
+    changes, rule, words = FAULTS[fault]
+    part = PARTS[rule.split(":")[0]]
+    failed = failures(plant(*changes), replace(settings, parts=(part,)))
+    assert words in failed.get(rule, ""), failed
