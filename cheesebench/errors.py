@@ -43,5 +43,6 @@ class StepAfterEndError(CheeseBenchError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    # Comparing takes its time: neither a huge name nor the thousandth known one is worth it.
+    close = difflib.get_close_matches(name[:100], list(known)[:500], n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.generators import COMPASS, GENERATORS, Drawn, GeneratorError
 from cheesebench.protocol.source import Node, walk
 
@@ -280,7 +280,7 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
             )
         for number, member in enumerate(members):
             if member not in known:
-                hint = did_you_mean(member, known).strip() or f"Known zones: {', '.join(known)}."
+                hint = did_you_mean(member, known).strip() or f"Known zones: {listed(known)}."
                 place = where.find([group, number]).position
                 diagnostics.error(201, place, f"The group '{group}' names an unknown zone '{member}'.", hint)
         if not members:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cheesebench.errors import ProtocolError, UnknownNameError
 from cheesebench.protocol.checks import check
-from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, in_file_order
+from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
 from cheesebench.protocol.inherit import resolve_parents
 from cheesebench.protocol.resolve import resolve
 from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text
@@ -74,17 +75,21 @@ class Catalogue:
         self, root: Node | None, path: Path, diagnostics: Diagnostics
     ) -> tuple[Specification | None, list[Diagnostic]]:
         specification = None
-        merged = None
         if root is not None:
-            merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
-        # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
-        if merged is not None and all(error.code == DUPLICATE_KEY for error in diagnostics.errors):
-            tree, ancestors = merged
-            document = read_structure(tree, diagnostics)
-            resolved = document and resolve(document, tree, path, ancestors, diagnostics)
-            specification = check(*resolved, tree, diagnostics) if resolved else None
+            with contextlib.suppress(EnoughFindingsError):
+                specification = self._specify(root, path, diagnostics)
         found = in_file_order(diagnostics.found)
         return (None if diagnostics.errors else specification), found
+
+    def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> Specification | None:
+        merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
+        # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
+        if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
+            return None
+        tree, ancestors = merged
+        document = read_structure(tree, diagnostics)
+        resolved = document and resolve(document, tree, path, ancestors, diagnostics)
+        return check(*resolved, tree, diagnostics) if resolved else None
 
     def _parent(self, name: str, child: Path) -> Path | None:
         beside = child.parent / f"{name}{SUFFIX}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -10,7 +11,7 @@ from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import FORWARD
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.reach import shortest_trial
@@ -31,20 +32,8 @@ AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
     """Add warnings and notes; return the specification with its warnings in it."""
     checks = _Checks(specification, names, root, diagnostics)
-    for method in (
-        checks.states,
-        checks.rules,
-        checks.rewards,
-        checks.zones,
-        checks.shortest_path,
-        checks.unused,
-        checks.finish,
-        checks.words,
-        checks.glyphs,
-        checks.visible_goals,
-        checks.simultaneous,
-    ):
-        method()
+    with contextlib.suppress(EnoughFindingsError):
+        checks.all()
     warnings = tuple(d for d in diagnostics.found if d.severity == "warning")
     return dataclasses.replace(specification, warnings=warnings)
 
@@ -54,6 +43,20 @@ class _Checks:
 
     def __init__(self, specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> None:
         self.spec, self.names, self.root, self.say = specification, names, root, diagnostics
+
+    def all(self) -> None:
+        """Run all of them."""
+        self.states()
+        self.rules()
+        self.rewards()
+        self.zones()
+        self.shortest_path()
+        self.unused()
+        self.finish()
+        self.words()
+        self.glyphs()
+        self.visible_goals()
+        self.simultaneous()
 
     def states(self) -> None:
         """302: a state that nothing leads to. 304: a frozen state that nothing ends."""
@@ -273,26 +276,26 @@ class _Checks:
     def visible_goals(self) -> None:
         """311: a place whose entry rewards, and which is drawn unlike every place whose entry does not."""
         for state in self.spec.states.values():
-            looks = self._looks(state)
-            for rule in (*state.rules, *self.spec.watch):
-                reward = rule.effects.reward
-                if rule.trigger != "enter" or rule.target is None or not _may_pay(reward):
-                    continue
+            rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger == "enter"]
+            paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
+            looks = self._looks(state) if paying else {}
+            for rule, goal in paying:
                 if self._stands_out(rule, looks):
                     self.say.warning(
                         VISIBLE_GOAL,
                         rule.position,
-                        f"The goal is visible: '{rule.target.name}' rewards and is drawn unlike its neighbours.",
+                        f"The goal is visible: '{goal}' rewards and is drawn unlike its neighbours.",
                         "Draw it like the others, unless the paradigm wants it seen.",
                     )
 
     def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
         """Return cell -> (glyph, who gives it: a place's or variable's name, or '') where it is not bare floor."""
         arena: Arena = self.spec.arena
+        doors = {cell for cells in arena.doors.values() for cell in cells}
         looks = {
             cell: (arena.glyphs[square], "")
             for cell, square in enumerate(arena.cells)
-            if square in arena.glyphs and not any(cell in cells for cells in arena.doors.values())
+            if square in arena.glyphs and cell not in doors
         }
         for place, glyph in state.show:
             for name in self.possible(place):

@@ -8,7 +8,7 @@ from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import Arena, naming_position
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.expressions import NUMBER, Domain, Type
 from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node, walk
@@ -148,7 +148,7 @@ def _only_places(column: str, cells: Sequence[doc.Scalar], node: Node, names: Na
     for number, cell in enumerate(cells):
         if cell in words and cell not in names.places:
             position = node.find([number]).position
-            hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {', '.join(names.places)}."
+            hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {listed(names.places)}."
             sentence = f"The column '{column}' holds zones, but '{cell}' is none."
             diagnostics.error(201, position, sentence, hint)
 

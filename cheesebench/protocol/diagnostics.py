@@ -8,6 +8,12 @@ from typing import Literal
 
 from cheesebench.errors import ProtocolError
 
+#: Most errors, and most warnings and notes, that are told of one protocol: what follows is the same slip again.
+MAX_FINDINGS = 100
+
+#: Most names that one remedy lists.
+MAX_LISTED = 30
+
 Severity = Literal["error", "warning", "info"]
 
 #: First letter of a code by severity, as in ``E121``.
@@ -44,11 +50,15 @@ class Diagnostic:
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+class EnoughFindingsError(Exception):
+    """Control flow: nobody reads on, so the pass ends here."""
+
+
 class Diagnostics:
-    """Collects the findings of one pass over one protocol."""
+    """Collects the findings of one pass over one protocol; raises EnoughFindingsError when there are very many."""
 
     def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
+        self._found: dict[Diagnostic, None] = {}
 
     def error(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
         """Add a finding that keeps the protocol from being compiled."""
@@ -63,8 +73,19 @@ class Diagnostics:
         self._add(Diagnostic(position, "info", code, sentence, remedy))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.found:
-            self.found.append(diagnostic)
+        self._found[diagnostic] = None
+        kind = [d for d in self._found if (d.severity == "error") == (diagnostic.severity == "error")]
+        if len(kind) > MAX_FINDINGS:
+            del self._found[diagnostic]
+            if diagnostic.severity == "error":
+                sentence = f"There are more than {MAX_FINDINGS} errors."
+                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Mend the others first.")] = None
+            raise EnoughFindingsError
+
+    @property
+    def found(self) -> list[Diagnostic]:
+        """All findings, each once, in the order in which they were found."""
+        return list(self._found)
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -75,6 +96,13 @@ class Diagnostics:
         """Raise ProtocolError with all errors so far, if there are any."""
         if self.errors:
             raise ProtocolError("\n".join(str(d) for d in in_file_order(self.errors)))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a remedy: the first of them, if there are very many."""
+    names = list(names)
+    more = len(names) - MAX_LISTED
+    return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"
 
 
 def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

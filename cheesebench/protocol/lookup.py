@@ -8,7 +8,7 @@ from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import all_effects
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.documents import is_name
 from cheesebench.protocol.expressions import Expression, Type
 from cheesebench.protocol.names import RESERVED, Names
@@ -26,7 +26,7 @@ class Lookup:
     def unknown(self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]) -> None:
         """Report that there is no such thing, with the closest name that there is."""
         known = list(known)
-        hint = did_you_mean(name, known).strip() or f"Known: {', '.join(known) or 'none'}."
+        hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
         self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
 
     def expression(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.expressions import NUMBER, TRUTH, Domain, ExpressionError, Type
 from cheesebench.protocol.source import Node
 
@@ -198,7 +198,7 @@ class _Typer:
         if wanted and not wanted & {"any", "place", "symbol"}:
             fitting = {"outcome": names.outcomes, "block": names.blocks, "state": names.states}
             known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]
-            return did_you_mean(name, known).strip() or f"It can be {', '.join(known)}."
+            return did_you_mean(name, known).strip() or f"It can be {listed(known)}."
         return did_you_mean(name, names.everything()).strip() or "Declare it, or check its spelling."
 
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
@@ -259,7 +259,7 @@ class _Typer:
 
     def _offer(self, a_type: Type, b_type: Type) -> str:
         if "outcome" in a_type.domains | b_type.domains:
-            return f"Outcomes are {', '.join(self.names.outcomes)}."
+            return f"Outcomes are {listed(self.names.outcomes)}."
         return "Check both names."
 
     def _meaning(self, tree: ex.Expression) -> Type | None:
@@ -283,7 +283,7 @@ class _Typer:
             ):
                 place = self.node.inside(other.offset)
                 hint = did_you_mean(other.name, self.names.outcomes).strip()
-                offered = hint or f"Outcomes are {', '.join(self.names.outcomes)}."
+                offered = hint or f"Outcomes are {listed(self.names.outcomes)}."
                 self.diagnostics.warning(309, place, f"No trial ends with the outcome '{other.name}'.", offered)
                 self.names.outcomes += (other.name,)
 

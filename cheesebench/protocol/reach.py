@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.specification import Place, RuleSpec, Specification
 
+#: Most situations that are looked at: about a second.
+MAX_SITUATIONS = 200_000
 #: A state, a cell and a heading.
 _Situation = tuple[str, int, int]
 
@@ -27,6 +29,7 @@ class _Search:
     def __init__(self, specification: Specification, possible: Callable[[Place], list[str]]) -> None:
         self.spec, self.possible = specification, possible
         self.arena = specification.arena
+        self.zones = {name: frozenset(cells) for name, cells in self.arena.zones.items()}
         self.open_cells = self.arena.open_cells()
         self.solid_at = {square: name for name, squares in self.arena.solids.items() for square in squares}
         self.turn = len(HEADINGS) // self.arena.turns
@@ -45,6 +48,8 @@ class _Search:
         steps = dict.fromkeys(situations, 0)
         queue = deque(situations)
         while queue:
+            if len(steps) > MAX_SITUATIONS:
+                return 1  # nobody knows, and the bound is not to be too high
             situation = queue.popleft()
             for following in self._successors(situation):
                 if following is None:
@@ -81,7 +86,7 @@ class _Search:
             return rule.action == action
         if rule.trigger == "press":
             return pressed in self.targets[id(rule)]
-        zones = (self.arena.zones.get(member, ()) for member in self.targets[id(rule)])
+        zones = (self.zones.get(member, frozenset()) for member in self.targets[id(rule)])
         return any(new in cells and old not in cells for cells in zones)
 
     def _arrivals(self, rule: RuleSpec, name: str, cell: int, heading: int) -> Iterator[_Situation]:

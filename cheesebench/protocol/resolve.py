@@ -16,7 +16,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.evidence import EvidenceBuilder
 from cheesebench.protocol.expressions import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
@@ -182,7 +182,7 @@ class _Builder(Lookup):
                     position = self.root.find(("schedule", name, "until", "outcome")).position
                     hint = (
                         did_you_mean(outcome, self.names.outcomes).strip()
-                        or f"Outcomes are {', '.join(self.names.outcomes)}."
+                        or f"Outcomes are {listed(self.names.outcomes)}."
                     )
                     self.diagnostics.warning(309, position, f"No trial ends with the outcome '{outcome}'.", hint)
             if block.until and block.until.count > block.sessions * block.trials:

@@ -10,6 +10,7 @@ from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import TIMEOUT, counters
+from cheesebench.protocol.diagnostics import listed
 from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable
 from cheesebench.protocol.lookup import Lookup
 
@@ -79,7 +80,7 @@ class TrialBuilder(Lookup):
         position = key.key_position(str(path[-1]))
         if place not in self.names.places and place not in self.names.variables:
             known = [*self.names.places, *self._place_variables()]
-            hint = did_you_mean(place, known).strip() or f"Known: {', '.join(known)}."
+            hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
             self.diagnostics.error(201, position, f"There is no zone or solid '{place}' to show.", hint)
             shown = spec.Place(place)
         else:

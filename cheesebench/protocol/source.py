@@ -7,6 +7,7 @@ keys, several documents, deep nesting, large files) and reads scalars as YAML 1.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import yaml
 from yaml.composer import Composer
 from yaml.resolver import BaseResolver
 
-from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
 
 if TYPE_CHECKING:
     from yaml.nodes import Node as YamlNode
@@ -225,7 +226,9 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
             "Begin with 'version: 1'.",
         )
         return None
-    return _Converter(file, lines, diagnostics).convert(document)
+    with contextlib.suppress(EnoughFindingsError):
+        return _Converter(file, lines, diagnostics).convert(document)
+    return None
 
 
 def _report_syntax(error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics) -> None:

@@ -29,7 +29,7 @@ from cheesebench.protocol.expressions import (
     parse,
 )
 
-stable = settings(deadline=None, derandomize=True, max_examples=400)
+stable = settings(deadline=None, derandomize=True, max_examples=200)
 
 # -- against Python
 

@@ -18,7 +18,7 @@ from cheesebench.protocol.generators import COMPASS
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 Square = tuple[int, int]
 
-stable = settings(deadline=None, derandomize=True, max_examples=60)
+stable = settings(deadline=None, derandomize=True, max_examples=40)
 PROTOCOL = """
 version: 1
 paradigm: generated
