@@ -99,7 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Example: cheesebench list",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"cheesebench {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"cheesebench {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
     def command(name: str, summary: str, description: str, *examples: str) -> argparse.ArgumentParser:

@@ -9,6 +9,13 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import main
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.session import RunSession
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+
+RUN = "20250131-093000-ab12"
 
 MAZE = """
 version: 1
@@ -76,3 +83,18 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def results(here: Path) -> Path:
+    """The directory of a run of the random agent: two subjects through ``little``."""
+    plugins = installed_plugins()
+    specification = Catalogue().load(here / "little.protocol.yaml")
+    plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
+    cells = [(plan, specification)]
+    with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:
+        with RunSession(log, plugins, cells, seed=0, processes=0) as session:
+            while not session.wait(plan, 60):
+                pass
+        assert len(log.trials()) == 8
+    return here / "results"

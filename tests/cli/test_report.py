@@ -9,31 +9,11 @@ from typing import Any
 
 import pytest
 
-from cheesebench.experiment.designs import find_design, plan_cell
-from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.session import RunSession
-from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
-
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
 
+#: The run that the fixture ``results`` holds.
 RUN = "20250131-093000-ab12"
-
-
-@pytest.fixture
-def results(here: Path) -> Path:
-    """The directory of a run of the random agent: two subjects through ``little``."""
-    plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml")
-    plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
-    cells = [(plan, specification)]
-    with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:
-        with RunSession(log, plugins, cells, seed=0, processes=0) as session:
-            while not session.wait(plan, 60):
-                pass
-        assert len(log.trials()) == 8
-    return here / "results"
 
 
 def test_markdown_is_the_default(results: Path, run: Run) -> None:

@@ -1,0 +1,41 @@
+"""CSV that any program reads alike, and no spreadsheet takes for a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from cheesebench.film import printable
+from cheesebench.interfaces import Value
+
+#: What a spreadsheet takes for the beginning of a formula (also behind blanks), as OWASP lists it; the last
+#: ones are their full-width forms.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+#: Between the members of a set.
+SEPARATOR = "|"
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
+    """Return a table as CSV with line feeds: numbers in full, ``true`` and ``false``, nothing for None."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([_text(name) for name in header])
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def cell(value: Value) -> str:
+    """Return a value as the text of a cell; text that a spreadsheet would compute gets an apostrophe in front."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return _text(value if isinstance(value, str) else SEPARATOR.join(value))
+
+
+def _text(text: str) -> str:
+    safe = printable(text)
+    return f"'{safe}" if text.lstrip(" \n").startswith(_FORMULA) else safe

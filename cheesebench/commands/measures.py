@@ -1,0 +1,117 @@
+"""``cheesebench measures``: what the trials of a run came to, summed up by block, or trial by trial as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cheesebench.commands.common import counted, one_line, table, write_output
+from cheesebench.commands.csv_text import csv_text
+from cheesebench.errors import UnknownNameError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.interfaces import Value
+    from cheesebench.statistics.blocks import BlockSummary
+    from cheesebench.statistics.choices import Choices
+
+#: The columns that say which trial it is.
+KEYS = ("model", "protocol", "view", "subject", "trial", "block", "session")
+
+_HEADERS = ("", "measure", "mean", "sd", "sd of subjects", "n")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the summary, or write the CSV."""
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        plans = _selected(log.plans(), options.protocol)
+        if options.csv is None:
+            print("\n\n".join(_cell(plan, log.trials(plan)) for plan in plans) or "No cell was run.")
+            return 0
+        records = [record for plan in plans for record in log.trials(plan)]
+    text = long_csv(records) if options.protocol is None else wide_csv(records)
+    if options.csv == "-":
+        write_output(text, None)
+    else:
+        write_output(text, options.csv)
+        print(f"cheesebench: {counted(len(records), 'trial')} written to {one_line(options.csv)}.", file=sys.stderr)
+    return 0
+
+
+def _selected(plans: Sequence[CellPlan], protocol: str | None) -> list[CellPlan]:
+    chosen = [plan for plan in plans if protocol in (None, plan.protocol)]
+    if protocol is not None and not chosen:
+        raise UnknownNameError("protocol in this run called", protocol, {plan.protocol for plan in plans})
+    return chosen
+
+
+def wide_csv(records: Sequence[TrialRecord]) -> str:
+    """Return one row for each trial, and a column for each value of it.
+
+    Columns of the protocol are named ``counter.NAME``, ``measure.NAME`` and ``variable.NAME``, in its order.
+    """
+    from cheesebench.statistics.blocks import KINDS, TRIAL_FIELDS, trial_values
+
+    found = [trial_values(record) for record in records]
+    columns = [("trial", name) for name in TRIAL_FIELDS]
+    for kind in KINDS[1:]:
+        columns += [(kind, name) for name in dict.fromkeys(name for values in found for name in values[kind])]
+    header = [*KEYS, *(name if kind == "trial" else f"{kind}.{name}" for kind, name in columns)]
+    rows = ([*_key(r), *(v[kind].get(name) for kind, name in columns)] for r, v in zip(records, found, strict=True))
+    return csv_text(header, rows)
+
+
+def long_csv(records: Iterable[TrialRecord]) -> str:
+    """Return one row for each value of each trial: protocols differ in what they measure."""
+    return csv_text([*KEYS, "kind", "name", "value"], _long_rows(records))
+
+
+def _long_rows(records: Iterable[TrialRecord]) -> Iterator[list[Value]]:
+    from cheesebench.statistics.blocks import trial_values
+
+    for record in records:
+        for kind, values in trial_values(record).items():
+            for name, value in values.items():
+                yield [*_key(record), kind, name, value]
+
+
+def _key(record: TrialRecord) -> list[Value]:
+    return [getattr(record, name) for name in KEYS]
+
+
+def _cell(plan: CellPlan, records: Sequence[TrialRecord]) -> str:
+    from cheesebench.statistics.blocks import block_summaries
+
+    title = one_line(f"{plan.model} on {plan.protocol} in {plan.view}")
+    blocks = block_summaries(records)
+    if not blocks:
+        return f"{title}: no trial has been run."
+    return "\n\n".join(_block(title, block) for block in blocks)
+
+
+def _block(title: str, block: BlockSummary) -> str:
+    missing = f", {block.missing} missing" if block.missing else ""
+    size = f"{counted(block.trials, 'trial')} of {counted(block.subjects, 'subject')}{missing}"
+    heading = f"{title}, block {one_line(block.block) or '(none)'} ({size})"
+    rows = [
+        (m.kind, m.name, *(None if value is None else f"{value:.4g}" for value in (m.mean, m.sd, m.sd_subjects)), m.n)
+        for m in block.measures
+    ]
+    parts = [heading, table(_HEADERS, rows)] if rows else [heading]
+    if block.choices:
+        parts.append("\n".join(map(_choice, block.choices)))
+    return "\n\n".join(parts)
+
+
+def _choice(choices: Choices) -> str:
+    side = "" if choices.side_bias is None else f", side bias of a subject {choices.side_bias:.2f}"
+    return one_line(
+        f"{choices.variable}: right on {choices.right_on_first}/{choices.trials_of_first} {choices.first}, "
+        f"{choices.right_on_second}/{choices.trials_of_second} {choices.second}: "
+        f"d' {choices.d_prime:.2f}, bias {choices.bias:+.2f}{side}"
+    )

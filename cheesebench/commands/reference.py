@@ -1,0 +1,149 @@
+"""``cheesebench reference``: cards of the animals' numbers, with source, curve and how each was obtained."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output
+from cheesebench.protocol import Specification
+from cheesebench.protocol.documents import Reference
+
+#: A line of a card: what it is, and the text; and a card: its title and sections of such lines with a heading.
+Facts = list[tuple[str, str]]
+Sections = list[tuple[str, Facts]]
+
+_INTRODUCTION = """\
+# What the animals did
+
+<!-- Generated: cheesebench reference --format markdown --output docs/references.md -->
+
+Every number that a verdict compares a model with, as the protocols declare it (`reference:` in each file), and how it
+was obtained. A value without an interval is used as a point and called *declared*: the verdict then knows nothing of
+how uncertain the animals' number is. The *mapping* says how what the laboratory measured became a share of successful
+trials; read it before you quote a verdict."""
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|~$#]|(?<![^\W_])_|_(?![^\W_])")
+_LINKS = (
+    (re.compile(r"PMC[0-9]{4,10}"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
+    (re.compile(r"10\.[0-9]{4,9}/[A-Za-z0-9._-]+"), "https://doi.org/{}"),
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the cards of the named protocols, or of all that are installed."""
+    catalogue = installed_catalogue()
+    if options.protocols:
+        specifications = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+    else:
+        specifications, broken = catalogue.all()
+        if broken:
+            raise broken[0]
+    write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
+    return 0
+
+
+def text(specifications: Iterable[Specification]) -> str:
+    """Return the cards for a terminal."""
+    return "\n\n".join(_text_card(*card) for card in _cards(specifications)) + "\n"
+
+
+def markdown(specifications: Iterable[Specification]) -> str:
+    """Return the cards as one page."""
+    return "\n\n".join([_INTRODUCTION, *(_markdown_card(*card) for card in _cards(specifications))]) + "\n"
+
+
+def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
+    """Yield title and sections; an edition with the very references of its parent refers to them."""
+    shown: dict[str, list[Reference]] = {}
+    for specification in specifications:
+        document = specification.document
+        same = [n for n in specification.ancestors if document.reference and shown.get(n) == document.reference]
+        sections = [("", _frame(specification))]
+        if same:
+            sections[0][1].append(("references", f"as for {same[0]}"))
+        else:
+            sections += [(f"{r.measure} = {r.value:g}", _facts(r, document.species)) for r in document.reference]
+        shown.setdefault(specification.name, document.reference)
+        yield f"{specification.name}: {specification.title}", sections
+
+
+def _frame(specification: Specification) -> Facts:
+    document = specification.document
+    facts = [
+        ("dimension", document.dimension),
+        ("species", document.species or "not stated"),
+        ("cited", ", ".join(f"{kind} {value}" for kind, value in document.cite.items()) or "nothing"),
+        ("success", str(document.success) if document.success is not None else "not declared"),
+        ("pass rate over", _estimand(specification.estimand)),
+        ("margin", f"{document.margin:g}"),
+    ]
+    if not document.reference:
+        facts.append(("references", "none: no verdict is possible"))
+    return facts
+
+
+def _estimand(estimand: str) -> str:
+    kind, _, argument = estimand.partition(":")
+    return {"last": f"the last {argument} trials", "block": f"the block {argument}"}.get(kind, "all trials")
+
+
+def _facts(reference: Reference, species: str | None) -> Facts:
+    interval = reference.interval
+    facts = [
+        ("interval (95 %)", "none, declared" if interval is None else f"{interval[0]:g} to {interval[1]:g}"),
+        ("animals", "not stated" if reference.n_animals is None else str(reference.n_animals)),
+        ("species", reference.species or species or "not stated"),
+        ("source", reference.source or "not stated"),
+        ("curve by session", " ".join(f"{value:g}" for value in reference.curve) or "none"),
+    ]
+    if reference.at is not None:
+        facts.append(("measured at", str(reference.at)))
+    if reference.where is not None:
+        facts.append(("compared where", str(reference.where)))
+    return [*facts, ("mapping", reference.status)]
+
+
+def _text_card(title: str, sections: Sections) -> str:
+    lines = [one_line(title)]
+    for heading, facts in sections:
+        lines += [f"  {one_line(heading)}"] if heading else []
+        indent = "    " if heading else "  "
+        for label, value in facts:
+            first = f"{indent}{label:<18}"
+            lines.append(textwrap.fill(one_line(value), 100, initial_indent=first, subsequent_indent=" " * len(first)))
+    return "\n".join(lines)
+
+
+def _markdown_card(title: str, sections: Sections) -> str:
+    parts = [f"## {_escape(one_line(title))}"]
+    for heading, facts in sections:
+        if heading:
+            parts.append(f"### {_escape(one_line(heading))}")
+        parts.append(
+            "\n".join(["| | |", "| --- | --- |", *(f"| {label} | {_linked(value)} |" for label, value in facts)])
+        )
+    return "\n\n".join(parts)
+
+
+def _linked(text: str) -> str:
+    """Return text as Markdown, with links to PubMed Central and to DOIs."""
+    return _link(one_line(text), _LINKS)
+
+
+def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
+    if not links:
+        return _escape(text)
+    (pattern, address), rest = links[0], links[1:]
+    parts, end = [], 0
+    for match in pattern.finditer(text):
+        name = match.group()
+        parts += [_link(text[end : match.start()], rest), f"[{_escape(name)}]({address.format(name)})"]
+        end = match.end()
+    return "".join([*parts, _link(text[end:], rest)])
+
+
+def _escape(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", text).replace("&", "&amp;")

@@ -1,0 +1,90 @@
+"""``reference``: cards of the animals' numbers, and the page of them in the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cheesebench.commands.reference import markdown
+from cheesebench.protocol import Catalogue
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+
+ROOT = Path(__file__).parents[2]
+
+RICH = (
+    "reference: [{measure: success, value: 0.75, interval: [0.6, 0.85], n_animals: 12, curve: [0.5, 0.75], at: end, "
+    'where: session == 1, species: Mus <b>, source: "PMC1234567, 10.1000/abc_d-1 | x", status: "read_off *figure* 2"}]'
+)
+
+
+def test_a_card_tells_where_the_number_comes_from(run: Run, here: Path, maze: str) -> None:
+    (here / "little.protocol.yaml").write_text(
+        maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
+    )
+    result = run("reference", "little")
+    assert (result.code, result.err) == (0, "")
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert lines[0] == "little: Little"
+    for line in (
+        "success = 0.75",
+        "interval (95 %) 0.6 to 0.85",
+        "animals 12",
+        "species Mus <b>",
+        "source PMC1234567, 10.1000/abc_d-1 | x",
+        "curve by session 0.5 0.75",
+        "measured at end",
+        "compared where session == 1",
+        "mapping read_off *figure* 2",
+        "pass rate over all trials",
+    ):
+        assert line in lines
+
+
+def test_markdown_escapes_and_links(run: Run, here: Path, maze: str) -> None:
+    (here / "little.protocol.yaml").write_text(
+        maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
+    )
+    out = run("reference", "little", "--format", "markdown").out
+    assert "| species | Mus \\<b\\> |" in out
+    assert "read_off \\*figure\\* 2" in out
+    assert (
+        "[PMC1234567](https://pmc.ncbi.nlm.nih.gov/articles/PMC1234567/), "
+        "[10.1000/abc_d-1](https://doi.org/10.1000/abc_d-1) \\| x" in out
+    )
+
+
+def test_a_number_without_interval_is_declared(run: Run) -> None:
+    out = run("reference", "little").out
+    assert "none, declared" in out
+    assert "not stated" in out
+
+
+def test_an_edition_with_its_parent_s_numbers_refers_to_them(run: Run, here: Path) -> None:
+    (here / "child.protocol.yaml").write_text(
+        "extends: little\nparadigm: little\nedition: other\nversion: 1\n", encoding="utf-8"
+    )
+    out = run("reference", "little", "child.protocol.yaml").out
+    assert out.count("success = 0.75") == 1
+    assert "as for little" in " ".join(out.split())
+
+
+def test_a_protocol_without_reference_says_so(run: Run, here: Path, maze: str) -> None:
+    text = maze.replace("reference: [{measure: success, value: 0.75, status: made up}]\n", "")
+    (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
+    assert "no verdict is possible" in run("reference", "little").out
+
+
+def test_unknown_names_are_told(run: Run) -> None:
+    result = run("reference", "litle")
+    assert result.code == 2
+    assert "There is no protocol 'litle'" in result.err
+
+
+def test_the_page_of_the_documentation_is_up_to_date() -> None:
+    specifications, broken = Catalogue([ROOT / "protocols"]).all()
+    assert broken == []
+    page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    assert page == markdown(specifications), "cheesebench reference --format markdown --output docs/references.md"

@@ -1,0 +1,114 @@
+"""Blocks summarised from trials, and two-choice trials told apart."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+
+from cheesebench.experiment.records import TrialRecord
+from cheesebench.statistics.blocks import KINDS, BlockSummary, block_summaries, trial_values
+from cheesebench.statistics.choices import two_choices
+
+
+def trial(subject: int, number: int, **changes: Any) -> TrialRecord:
+    values: dict[str, Any] = {"block": "main", "outcome": "correct", "success": True, "actions": "FFLS", "steps": 4}
+    return TrialRecord(model="m", protocol="p", view="v", subject=subject, trial=number, **(values | changes))
+
+
+def choice(subject: int, side: str, right: bool) -> TrialRecord:
+    return trial(
+        subject, 0, outcome="correct" if right else "error", success=right, variables={"side": side, "delay": 4}
+    )
+
+
+def values(summary: BlockSummary) -> dict[str, tuple[float, float | None, float | None, int]]:
+    return {m.name: (m.mean, m.sd, m.sd_subjects, m.n) for m in summary.measures}
+
+
+def test_mean_and_spread_over_trials_and_over_subjects() -> None:
+    records = [trial(0, 0, measures={"x": 1}), trial(0, 1, measures={"x": 3}), trial(1, 0, measures={"x": 8})]
+    [block] = block_summaries(records)
+    assert (block.subjects, block.trials, block.missing) == (2, 3, 0)
+    mean, sd, sd_subjects, n = values(block)["x"]
+    assert (mean, n) == (4, 3)
+    assert sd == pytest.approx(13**0.5)  # of 1, 3, 8
+    assert sd_subjects == pytest.approx(18**0.5)  # of 2, 8
+
+
+def test_yes_or_no_is_a_share_and_text_is_left_out() -> None:
+    records = [trial(0, n, measures={"reached": n == 0, "name": "west", "set": ["a"]}) for n in range(4)]
+    [block] = block_summaries(records)
+    assert values(block)["reached"][0] == 0.25
+    assert not {"name", "set", "outcome", "compared"} & set(values(block))
+
+
+def test_blocks_stand_in_the_order_of_life_and_missing_trials_are_counted() -> None:
+    records = [trial(0, 0, block="z"), trial(0, 1, block="a"), trial(0, 2, block="a", missing="budget", actions="")]
+    assert [(b.block, b.trials, b.missing) for b in block_summaries(records)] == [("z", 1, 0), ("a", 1, 1)]
+    assert values(block_summaries(records)[0])["steps"] == (4, None, None, 1)
+
+
+def test_values_of_a_trial_have_kinds() -> None:
+    found = trial_values(trial(0, 0, counters={"visits": 2}, variables={"goal": "a"}))
+    assert tuple(found) == KINDS
+    assert found["counter"] == {"visits": 2}
+    assert found["strategy"]["forward_share"] == 0.5
+    assert "steps" in found["trial"]
+    assert "steps" not in found["strategy"]
+
+
+def test_who_always_goes_left_has_a_bias_and_no_sensitivity() -> None:
+    records = [choice(0, side, side == "left") for side in ("left", "right") * 20]
+    [found] = two_choices(records)
+    assert (found.variable, found.first, found.second) == ("side", "left", "right")
+    assert (found.right_on_first, found.trials_of_first, found.right_on_second, found.trials_of_second) == (
+        20,
+        20,
+        0,
+        20,
+    )
+    assert found.d_prime == pytest.approx(0)
+    assert found.bias < -1.5  # the answer that is right on `left`
+    assert found.side_bias == 1
+
+
+def test_who_knows_the_side_has_sensitivity_and_no_bias() -> None:
+    [found] = two_choices(
+        [choice(0, "left", True)] * 20 + [choice(0, "right", True)] * 20 + [choice(0, "right", False)]
+    )
+    assert found.d_prime > 3
+    assert abs(found.bias) < 0.3
+
+
+def test_d_prime_is_the_textbook_s() -> None:
+    records = [choice(0, "left", n < 8) for n in range(10)] + [choice(0, "right", n < 6) for n in range(10)]
+    [found] = two_choices(records)
+    z = NormalDist().inv_cdf
+    assert found.d_prime == pytest.approx(z(8.5 / 11) - z(4.5 / 11))
+    assert found.bias == pytest.approx(-(z(8.5 / 11) + z(4.5 / 11)) / 2)
+
+
+def test_opposite_leanings_do_not_hide_each_other() -> None:
+    left = [choice(0, side, side == "left") for side in ("left", "right") * 10]
+    right = [choice(1, side, side == "right") for side in ("left", "right") * 10]
+    [found] = two_choices(left + right)
+    assert found.bias == pytest.approx(0)
+    assert found.side_bias == 1
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        [choice(0, "left", True), choice(0, "right", True)],  # never wrong: no second outcome
+        [choice(0, "left", True), choice(0, "left", False)],  # one kind of trial
+        [choice(0, side, side == "a") for side in "abc"],  # three kinds
+        [choice(0, "left", True), trial(0, 1, outcome="timeout", success=False, variables={"side": "right"})],
+        [choice(0, "left", True), choice(0, "right", False), trial(0, 2, outcome="escape", success=False)],
+        [choice(0, "left", True), choice(0, "right", False), trial(0, 2, outcome="correct", success=False)],
+    ],
+)
+def test_what_is_no_choice_of_two(records: list[TrialRecord]) -> None:
+    assert two_choices(records) == ()
