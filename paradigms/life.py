@@ -240,7 +240,7 @@ class ArenaLife:
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
         """Whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
         if rule.after is not None:
-            if self.steps - self._entered < rule.after(self):
+            if not self.steps - self._entered >= rule.after(self):  # also when that is no number
                 return False
         elif rule.members is not None or rule.held is not None:
             for bit, name in (rule.members or ()) if rule.held is None else rule.held(self):
