@@ -26,8 +26,8 @@ from cheesebench.paradigms.schedule import Schedule
 from cheesebench.paradigms.streams import Stream
 from cheesebench.paradigms.tables import Tables
 from cheesebench.protocol.declare import TIMEOUT
-from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.specification import BlockSpec, RuntimeValue
+from cheesebench.protocol.values import Scope
 
 
 class Ending(NamedTuple):

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.specification import BlockSpec
+from cheesebench.protocol.values import Scope
 
 
 class Position(NamedTuple):

@@ -11,6 +11,7 @@ from cheesebench.protocol import documents
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.generators import COMPASS, GENERATORS, Drawn, GeneratorError
 from cheesebench.protocol.source import Node, walk
+from cheesebench.protocol.values import MAX_SQUARES
 
 #: Default characters of a map.
 WALL, FLOOR, VOID = "#", ".", " "
@@ -185,8 +186,8 @@ def _read_map(
     if not text.strip():
         diagnostics.error(143, place, "The map is empty.", "Draw walls with '#' and floor with '.'.")
         return None
-    if width * len(lines) > documents.MAX_SQUARES:
-        diagnostics.error(143, place, f"The map has more than {documents.MAX_SQUARES} squares.", "Draw a smaller one.")
+    if width * len(lines) > MAX_SQUARES:
+        diagnostics.error(143, place, f"The map has more than {MAX_SQUARES} squares.", "Draw a smaller one.")
         return None
     if len(lines) == 1 and node.find(["map"]).text_at is None:
         diagnostics.error(143, place, "The map is one line: YAML has folded it.", "Write 'map: |' before its lines.")

@@ -12,6 +12,7 @@ from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.expressions import NUMBER, Domain, Type
 from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node, walk
+from cheesebench.protocol.values import Scalar
 
 #: Outcome of a trial that the step limit cut off.
 TIMEOUT = "timeout"
@@ -43,7 +44,7 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
     return list(dict.fromkeys([*(end for end in ends if end), TIMEOUT]))
 
 
-def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
+def runtime_value(scalar: Scalar) -> float | int | str | None:
     """Return a written value as it is at run time: true is 1, ``none`` is None."""
     if isinstance(scalar, bool):
         return int(scalar)
@@ -140,7 +141,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     return names
 
 
-def _only_places(column: str, cells: Sequence[doc.Scalar], node: Node, names: Names, diagnostics: Diagnostics) -> None:
+def _only_places(column: str, cells: Sequence[Scalar], node: Node, names: Names, diagnostics: Diagnostics) -> None:
     """Report a name among the zones of a column that is none: it would silently stand for nothing."""
     words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
     if not any(word in names.places for word in words):

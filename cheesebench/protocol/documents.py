@@ -6,115 +6,30 @@ text at this level; ``resolve`` gives them their meaning.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-#: Version of the language that this loader reads.
-VERSION = 1
-#: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
-MAX_COUNT = 100_000
-#: Largest number of squares of an arena.
-MAX_SQUARES = 10_000
-
-#: Longest name, in characters.
-MAX_NAME = 80
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-Heading = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
-Scope = Literal["subject", "block", "session", "trial"]
-Scalar = int | float | str | bool
-
-
-def is_name(value: object) -> bool:
-    """Whether a value can be the name of something."""
-    return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
-
-
-def is_glyph(value: object) -> bool:
-    """Whether a value is one character that is drawn in one column (a digit may be a number)."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return 0 <= value <= 9
-    if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
-        return False
-    return unicodedata.east_asian_width(value) not in "WF" and not unicodedata.combining(value)
-
-
-def _check(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
-    def validate(value: Any) -> Any:
-        if not test(value):
-            raise PydanticCustomError("shape", "{expected}", {"expected": expected})
-        return value
-
-    return BeforeValidator(validate)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-Name = Annotated[
-    str,
-    StringConstraints(pattern=f"^{_NAME.pattern}$"),
-    _check(
-        is_name,
-        f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
-    ),
-]
-#: One character as it is drawn; a digit may be written without quotes.
-Glyph = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=1),
-    BeforeValidator(
-        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
-        json_schema_input_type=str | int,
-    ),
-    _check(is_glyph, "one visible character"),
-]
-#: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
-GlyphOrName = Annotated[
-    str,
-    BeforeValidator(
-        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
-        json_schema_input_type=str | int,
-    ),
-    _check(
-        lambda v: is_glyph(v) or is_name(v),
-        "one visible character, or the name of a variable that holds one",
-    ),
-]
-#: An expression of the language (page section 1); numbers may stand as they are.
-Expression = Annotated[
-    int | float | bool | str, _check(lambda v: isinstance(v, int | float | str), "an expression or a number")
-]
-Probability = Annotated[float, Field(ge=0, le=1), _check(_is_number, "a number from 0 to 1")]
-Count = Annotated[
-    int,
-    Field(ge=1, le=MAX_COUNT),
-    _check(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number from 1"),
-]
-Truth = Annotated[bool, _check(lambda v: isinstance(v, bool), "true or false")]
-Text = Annotated[
-    str,
-    BeforeValidator(lambda v: str(v) if _is_number(v) else v, json_schema_input_type=str | int | float),
-    _check(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
-]
-
-
-def _short(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Return a validator that reads a short form as ``{key: value}``."""
-    return lambda value: {key: value} if is_short(value) else value
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Names = Annotated[list[Name], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+from cheesebench.protocol.values import (
+    MAX_COUNT,
+    Count,
+    Expression,
+    Glyph,
+    GlyphOrName,
+    Name,
+    Names,
+    Probability,
+    Scalar,
+    Scope,
+    Text,
+    Truth,
+    as_list,
+    checked,
+    is_name,
+    is_number,
+    short_form,
+)
 
 
 class Model(BaseModel):
@@ -192,7 +107,7 @@ class Arena(Model):
         Glyph,
         Annotated[
             LegendEntry,
-            BeforeValidator(_short("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
+            BeforeValidator(short_form("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
         ],
     ] = Field(default_factory=dict)
     groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones.")
@@ -280,7 +195,7 @@ class Finish(Model):
 
 
 _Entry = Annotated[
-    Entry, BeforeValidator(_short("go", lambda v: isinstance(v, str)), json_schema_input_type=str | Entry)
+    Entry, BeforeValidator(short_form("go", lambda v: isinstance(v, str)), json_schema_input_type=str | Entry)
 ]
 
 
@@ -289,12 +204,12 @@ class Trial(Model):
 
     limit: Annotated[
         int | str,
-        _check(
+        checked(
             lambda v: (isinstance(v, int) and not isinstance(v, bool) and 1 <= v <= MAX_COUNT) or is_name(v),
             f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
         ),
     ] = Field(description="Steps after which a trial is cut off.")
-    start: Annotated[list[_Entry], BeforeValidator(_listed, json_schema_input_type=str | list[str | Entry])]
+    start: Annotated[list[_Entry], BeforeValidator(as_list, json_schema_input_type=str | list[str | Entry])]
     states: dict[Name, State] = Field(min_length=1)
     each: Effects | None = None
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
@@ -337,10 +252,10 @@ class Reference(Model):
     """A number measured on animals, with its provenance."""
 
     measure: Name
-    value: Annotated[float, _check(_is_number, "a number")]
+    value: Annotated[float, checked(is_number, "a number")]
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
     n_animals: Count | None = None
-    curve: list[Annotated[float, _check(_is_number, "a number")]] = Field(
+    curve: list[Annotated[float, checked(is_number, "a number")]] = Field(
         default_factory=list, description="By session, from 1."
     )
     at: Scalar | None = Field(None, description="When the value was measured (free text or session).")
@@ -378,7 +293,7 @@ class Expect(Model):
 
     outcome: Name | None = None
     success: Truth | None = None
-    reward: Annotated[float, _check(_is_number, "a number")] | None = None
+    reward: Annotated[float, checked(is_number, "a number")] | None = None
     steps: Count | None = None
     counters: dict[Name, int] = Field(default_factory=dict)
     measures: dict[Name, Scalar] = Field(default_factory=dict)
@@ -425,7 +340,7 @@ class ProtocolDocument(Model):
         Annotated[
             Variable,
             BeforeValidator(
-                _short("init", lambda v: not isinstance(v, dict)),
+                short_form("init", lambda v: not isinstance(v, dict)),
                 json_schema_input_type=Scalar | list[Scalar] | Variable,
             ),
         ],
@@ -437,7 +352,7 @@ class ProtocolDocument(Model):
     success: Expression | None = None
     estimand: Annotated[
         Literal["all"] | LastTrials | OfBlock,
-        _check(lambda v: v == "all" or isinstance(v, dict), "all, {last: K} or {block: NAME}"),
+        checked(lambda v: v == "all" or isinstance(v, dict), "all, {last: K} or {block: NAME}"),
     ] = "all"
     measures: dict[Name, Expression] = Field(default_factory=dict)
     reference: list[Reference] = Field(default_factory=list)

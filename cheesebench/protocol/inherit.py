@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.documents import is_name
 from cheesebench.protocol.source import Node, read_file
+from cheesebench.protocol.values import is_name
 
 #: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
 FindParent = Callable[[str, Path], Path | None]

@@ -9,10 +9,10 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import all_effects
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.documents import is_name
 from cheesebench.protocol.expressions import Expression, Type
 from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node
+from cheesebench.protocol.values import Scalar, is_name
 
 Path = Sequence[str | int]
 
@@ -90,12 +90,12 @@ class Lookup:
         """Return the places that a variable is known to hold at some time."""
         return [name for name in map(str, self.values(variable)) if name in self.names.places]
 
-    def values(self, variable: str) -> list[doc.Scalar]:
+    def values(self, variable: str) -> list[Scalar]:
         """Return what a variable or column is given by name anywhere (it may also copy another one).
 
         ``none`` is left out: it means nothing everywhere.
         """
-        found: list[doc.Scalar | list[doc.Scalar]] = []
+        found: list[Scalar | list[Scalar]] = []
         for draw in self.document.draw.values():
             found += draw.of.get(variable, [])
         if variable in self.document.vars:

@@ -24,6 +24,7 @@ from cheesebench.protocol.names import Names
 from cheesebench.protocol.resolve_trial import TrialBuilder
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.structure import without_nulls
+from cheesebench.protocol.values import VERSION, Scalar
 
 #: Most subsets that an ordered ``pick`` may go through.
 MAX_SUBSETS = 10_000
@@ -86,7 +87,7 @@ def _canonical(plain: Mapping[str, Any]) -> str:
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol and the language version, descriptions left out."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
-    return hashlib.sha256(f"{doc.VERSION}\n{_canonical(relevant)}".encode()).hexdigest()
+    return hashlib.sha256(f"{VERSION}\n{_canonical(relevant)}".encode()).hexdigest()
 
 
 class _Builder(Lookup):
@@ -201,9 +202,7 @@ class _Builder(Lookup):
             blocks.append(spec.BlockSpec(name, block.sessions, block.trials, block.repeat, tuple(values), until))
         return tuple(blocks)
 
-    def _constant(
-        self, variable: str, value: doc.Scalar | list[doc.Scalar], path: Sequence[str | int]
-    ) -> spec.RuntimeValue:
+    def _constant(self, variable: str, value: Scalar | list[Scalar], path: Sequence[str | int]) -> spec.RuntimeValue:
         kind = self.names.variables.get(variable, NUMBER)
         runtime: spec.RuntimeValue
         if isinstance(value, list):

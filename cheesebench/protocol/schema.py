@@ -10,7 +10,8 @@ import copy
 import json
 from typing import Any
 
-from cheesebench.protocol.documents import VERSION, ProtocolDocument
+from cheesebench.protocol.documents import ProtocolDocument
+from cheesebench.protocol.values import VERSION
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: File name of the schema beside the shipped protocols.

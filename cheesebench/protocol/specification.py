@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.diagnostics import Diagnostic, Position
-from cheesebench.protocol.documents import ProtocolDocument, Scope
+from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.expressions import Expression, Type
+from cheesebench.protocol.values import Scope
 
 #: A value at run time: numbers, names, sets of them; None is ``none``.
 RuntimeValue = float | int | str | None | frozenset[str | float | int]

@@ -12,8 +12,9 @@ from pydantic_core import ErrorDetails
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.documents import VERSION, ProtocolDocument
+from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.source import Node
+from cheesebench.protocol.values import VERSION
 
 _Path = tuple[str | int, ...]
 

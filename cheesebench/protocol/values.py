@@ -1,0 +1,117 @@
+"""The kinds of values in a protocol file: names, glyphs, counts, texts, and how they are checked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+#: Version of the language that this loader reads.
+VERSION = 1
+#: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
+MAX_COUNT = 100_000
+#: Largest number of squares of an arena.
+MAX_SQUARES = 10_000
+
+#: Longest name, in characters.
+MAX_NAME = 80
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Heading = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
+Scope = Literal["subject", "block", "session", "trial"]
+Scalar = int | float | str | bool
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can be the name of something."""
+    return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
+
+
+def is_glyph(value: object) -> bool:
+    """Whether a value is one character that is drawn in one column (a digit may be a number)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return 0 <= value <= 9
+    if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
+        return False
+    return unicodedata.east_asian_width(value) not in "WF" and not unicodedata.combining(value)
+
+
+def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
+    """Return a validator that lets pass what the test holds for; ``expected`` is said to the author."""
+
+    def validate(value: Any) -> Any:
+        if not test(value):
+            raise PydanticCustomError("shape", "{expected}", {"expected": expected})
+        return value
+
+    return BeforeValidator(validate)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number (true is none)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Name = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_NAME.pattern}$"),
+    checked(
+        is_name,
+        f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
+    ),
+]
+#: One character as it is drawn; a digit may be written without quotes.
+Glyph = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(is_glyph, "one visible character"),
+]
+#: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
+GlyphOrName = Annotated[
+    str,
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(
+        lambda v: is_glyph(v) or is_name(v),
+        "one visible character, or the name of a variable that holds one",
+    ),
+]
+#: An expression of the language (page section 1); numbers may stand as they are.
+Expression = Annotated[
+    int | float | bool | str, checked(lambda v: isinstance(v, int | float | str), "an expression or a number")
+]
+Probability = Annotated[float, Field(ge=0, le=1), checked(is_number, "a number from 0 to 1")]
+Count = Annotated[
+    int,
+    Field(ge=1, le=MAX_COUNT),
+    checked(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number from 1"),
+]
+Truth = Annotated[bool, checked(lambda v: isinstance(v, bool), "true or false")]
+Text = Annotated[
+    str,
+    BeforeValidator(lambda v: str(v) if is_number(v) else v, json_schema_input_type=str | int | float),
+    checked(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
+]
+
+
+def short_form(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Return a validator that reads a short form as ``{key: value}``."""
+    return lambda value: {key: value} if is_short(value) else value
+
+
+def as_list(value: Any) -> Any:
+    """Read one name as a list of it."""
+    return [value] if isinstance(value, str) else value
+
+
+Names = Annotated[list[Name], BeforeValidator(as_list, json_schema_input_type=str | list[str])]
