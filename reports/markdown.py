@@ -92,9 +92,7 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         mean = f"Mean pass rate **{percent(model.overall.mean)}** (standard error {error})"
         rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
         against = [
-            f"{name} {percent(value)}"
-            for name, value in (("rodent", rodent), ("random", chance))
-            if value is not None
+            f"{name} {percent(value)}" for name, value in (("rodent", rodent), ("random", chance)) if value is not None
         ]
         sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
     return " ".join(sentences)

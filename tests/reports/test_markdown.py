@@ -77,10 +77,7 @@ def test_profile_and_curves_are_drawn_over_rodent_and_random(make_plan: MakePlan
 def test_outcomes_and_measures_add_up(make_plan: MakePlan, make_run: MakeRun) -> None:
     report = render(make_run([(make_plan("pool"), 0.5), (make_plan("cage"), "budget")]))
     pool, cage = table(section(report, "What became of the trials"))
-    assert (
-        sum(int(pool[name].replace("·", "0")) for name in ("success", "wrong choice", "timeout", "budget"))
-        == 200
-    )
+    assert sum(int(pool[name].replace("·", "0")) for name in ("success", "wrong choice", "timeout", "budget")) == 200
     assert cage["budget"] == "200"
     assert "unscored" not in pool
     assert table(section(report, "Measures"))[0]["trials"] == "200"
@@ -189,9 +186,7 @@ def test_long_lives_have_narrow_columns(make_plan: MakePlan, make_run: MakeRun) 
 HOSTILE = "x | `y` <script>alert(1)</script>\n# heading\n```\x1b[2J\u202e *z*"
 
 
-@pytest.mark.parametrize(
-    "field", ["model", "protocol", "view", "title", "dimension", "species", "sha256", "design"]
-)
+@pytest.mark.parametrize("field", ["model", "protocol", "view", "title", "dimension", "species", "sha256", "design"])
 def test_hostile_text_stays_in_its_place(make_plan: MakePlan, make_run: MakeRun, field: str) -> None:
     def structure(report: str) -> int:
         return sum(line.startswith(("#", "```")) for line in report.split("\n"))
