@@ -1,0 +1,42 @@
+"""The vector environment under random actions, resets included; steps are counted over all lanes."""
+
+from __future__ import annotations
+
+import common
+import numpy as np
+
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
+from cheesebench.protocol import Specification
+
+LANES = (1, 32, 1024)
+#: Steps of a batch; with one lane as many as the lives of the others would fill.
+STEPS = 400
+
+
+def measure(specification: Specification) -> dict[str, float]:
+    """Return the figures of one protocol."""
+    batched = vector_class(specification, ArenaParadigm(specification))
+    figures = {f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES}
+    figures[f"{LANES[-1]} lanes, strings: steps/s"] = speed(batched(LANES[-1]))
+    return figures
+
+
+def speed(environment: ArenaVectorEnvironment) -> float:
+    """Return steps per second."""
+    lanes = environment.num_envs
+    actions = np.random.default_rng(0).integers(0, 4, (STEPS, lanes))
+    environment.reset(seed=1)
+
+    def run() -> None:
+        step = environment.step
+        for row in actions:
+            step(row)
+
+    run()  # now everything is drawn
+    return STEPS * lanes / common.least_cpu(run, 20)
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.report("batch", {s.name: measure(s) for s in common.specifications(options.protocols)}, options.json)

@@ -1,0 +1,59 @@
+"""The engine alone: loading, compiling, beginning trials and stepping, under random actions in ascii_2d.
+
+Steps include the resets between trials. ``reset`` is the median of begin_trial. The rest are the best of several.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+
+import common
+
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Specification, load_protocol
+
+STEPS = 300_000
+RESETS = 3_000
+
+
+def measure(specification: Specification) -> dict[str, float]:
+    """Return the figures of one protocol."""
+    view = installed_plugins().view("ascii_2d")
+
+    def first_trial() -> None:
+        ArenaLife(ArenaParadigm(specification).program, view, 0, 0).begin_trial()
+
+    life = ArenaLife(ArenaParadigm(specification).program, view, 1, 0)
+    actions = random.Random(0).choices(range(4), k=STEPS)
+    run(life, actions)  # now everything is drawn
+    return {
+        "steps/s": STEPS / common.least_cpu(lambda: run(life, actions)),
+        "reset us": 1e6 * statistics.median(reset_time(life) for _ in range(RESETS)),
+        "load ms": 1e3 * common.least_cpu(lambda: load_protocol(specification.path)),
+        "compile ms": 1e3 * common.least_cpu(first_trial),
+    }
+
+
+def run(life: ArenaLife, actions: list[int]) -> None:
+    """Take these steps, through as many trials as they need."""
+    step = life.step
+    life.begin_next_trial()
+    for action in actions:
+        if step(action)[2]:
+            life.begin_next_trial()
+
+
+def reset_time(life: ArenaLife) -> float:
+    """Return how long it takes to begin the next trial, in seconds."""
+    start = time.perf_counter()
+    life.begin_next_trial()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.report("engine", {s.name: measure(s) for s in common.specifications(options.protocols)}, options.json)

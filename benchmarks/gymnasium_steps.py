@@ -1,0 +1,43 @@
+"""The Gymnasium class under random actions, resets included: by itself, and as ``gymnasium.make`` wraps it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import common
+import gymnasium
+
+from cheesebench.paradigms.environment import environment_class
+from cheesebench.protocol import Specification
+
+STEPS = 200_000
+
+
+def measure(specification: Specification) -> dict[str, float]:
+    """Return the figures of one protocol."""
+    environment = environment_class(specification)()
+    made = gymnasium.make("cheesebench/Protocol-v1", protocol=specification.path, disable_env_checker=True)
+    return {"class steps/s": speed(environment), "make() steps/s": speed(made)}
+
+
+def speed(environment: gymnasium.Env[Any, Any]) -> float:
+    """Return steps per second."""
+    actions = random.Random(0).choices(range(4), k=STEPS)
+    environment.reset(seed=1)
+
+    def run() -> None:
+        step = environment.step
+        environment.reset()
+        for action in actions:
+            _, _, terminated, truncated, _ = step(action)
+            if terminated or truncated:
+                environment.reset()
+
+    run()  # now everything is drawn
+    return STEPS / common.least_cpu(run, 10)
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    common.report("gymnasium", {s.name: measure(s) for s in common.specifications(options.protocols)}, options.json)

@@ -1,0 +1,65 @@
+"""Every registered view: drawing anew (``cold``), and stepping once everything is drawn (``warm``).
+
+A cold view is every pose of the look that the protocol begins with. The figures are the median over protocols, and the
+slowest one; ``warm, of ascii_2d`` is the ratio to that view's speed (1 = equal).
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import common
+from engine import run
+
+from cheesebench.interfaces import View
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.scenes import Gallery
+from cheesebench.plugin_manager import installed_plugins
+
+STEPS = 100_000
+
+
+def cold_speed(paradigm: ArenaParadigm, view: View) -> float:
+    """Return drawn views per second."""
+    program = paradigm.program
+    poses = range(0, program.geometry.poses * 4, 4)
+
+    def draw() -> None:
+        gallery = Gallery(program.geometry, view)
+        look = gallery.look((frozenset(), False, (), ()))
+        for pose in poses:
+            gallery.draw(look, pose)
+
+    return len(poses) / common.least_cpu(draw)
+
+
+def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
+    """Return steps per second."""
+    life = ArenaLife(paradigm.program, view, 1, 0)
+    actions = random.Random(0).choices(range(4), k=STEPS)
+    run(life, actions)
+    run(life, actions)
+    return STEPS / common.least_cpu(lambda: run(life, actions))
+
+
+def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> dict[str, float]:
+    """Return the figures of one view; ``usual`` are the warm speeds in ascii_2d."""
+    cold = [cold_speed(paradigm, view) for paradigm in paradigms]
+    warm = [warm_speed(paradigm, view) for paradigm in paradigms]
+    ratios = [speed / other for speed, other in zip(warm, usual, strict=True)]
+    return {
+        "cold views/s": statistics.median(cold),
+        "cold, slowest/s": min(cold),
+        "warm steps/s": statistics.median(warm),
+        "warm, of ascii_2d/s": statistics.median(ratios),
+    }
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    views = installed_plugins().views
+    compiled = [ArenaParadigm(specification) for specification in common.specifications(options.protocols)]
+    speeds = [warm_speed(paradigm, views["ascii_2d"]) for paradigm in compiled]
+    common.report("views", {name: measure(compiled, view, speeds) for name, view in views.items()}, options.json)
