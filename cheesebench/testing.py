@@ -43,9 +43,11 @@ def audit_protocol(
     return audit_specification(specification, settings)
 
 
-def assert_sound(path: str | Path, *, trials: int = QUICK, seed: int = 0) -> AuditReport:
+def assert_sound(
+    path: str | Path, *, trials: int = QUICK, seed: int = 0, parts: Sequence[AuditPart] | None = None
+) -> AuditReport:
     """Audit a protocol file; raise AssertionError with the rules that fail, else return the report."""
-    report = audit_protocol(path, trials=trials, seed=seed)
+    report = audit_protocol(path, trials=trials, seed=seed, parts=parts)
     failures = "\n".join(f"{one.rule}: {one.text}" for one in report.failures)
     assert report.passed, f"{report.path}: {len(report.failures)} of the audit's rules fail\n{failures}"
     return report

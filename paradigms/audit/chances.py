@@ -22,7 +22,7 @@ SEMIFINAL, FINAL = 8, 3
 #: Fewest fixed cycles that are tried, however short the audit.
 FEWEST_CYCLES = 40
 #: The search for a fixed string of actions: for how many trials of the audit there is a beginning, for how many a
-#: generation (two at least), the strings that survive it, and those that are made of them.
+#: generation (one at least), the strings that survive it, and those that are made of them.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
 #: Seeds of the parts of an audit lie so far apart.
 APART = 1_000_000
@@ -139,7 +139,7 @@ def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trial
     names = [CYCLE + spelt(next(strings)) for _ in range(1 + settings.trials // PER_BEGINNING)]
     found = runner.run([Order(name, trials, seed) for name in names])
     best = _ranked([*found, *(tally for tally in first if tally.name.startswith(CYCLE))])[:PARENTS]
-    for generation in range(2 + settings.trials // PER_GENERATION):
+    for generation in range(1 + settings.trials // PER_GENERATION):
         parents = [[ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)] for tally in best]
         names = [tally.name for tally in best]
         names += [CYCLE + spelt(mutated(chance.choice(parents), chance)) for _ in range(OFFSPRING)]

@@ -75,6 +75,7 @@ def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
+    columns += [check.hidden for check in specification.document.checks if check.hidden not in columns]
     found: dict[str, list[Sample]] = {name: [] for name in specification.states}
     # Folds are whole seeds, so that a draw that is balanced over subjects is balanced in each of them.
     per_fold = -(-trials // FOLDS)

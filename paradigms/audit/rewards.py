@@ -14,8 +14,8 @@ from cheesebench.paradigms.audit.search import WAIT, Ending, Found, Move, Node, 
 from cheesebench.paradigms.audit.ways import events_of
 from cheesebench.paradigms.life import ArenaLife
 
-#: Steps (on copies) that the search for reward spends on a trial.
-EFFORT = 12_000
+#: Steps (on copies) that the search for reward spends on a trial, and the solver on more than one success.
+EFFORT, POLISH = 6_000, 1_000
 #: Most pairs of places that are gone to by turns, and number of random plans, in a trial.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
@@ -112,7 +112,7 @@ def _tempt(paradigm: ArenaParadigm, life: ArenaLife, where: str) -> Temptation:
     search = Search(paradigm.program, paradigm.specification)
     chance = random.Random(where)
     searches = {
-        "the solver": search.solve(life),
+        "the solver": search.solve(life, polish=POLISH),
         "a search for reward": search.greedy(life, EFFORT),
         "repetition": _repeat(search, paradigm, life, chance),
     }
@@ -141,11 +141,8 @@ def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaLife, chance: ra
     for plan in plans:
         node = Node(branch(life))
         while node.status == RUNNING:
-            before = len(node.actions)
-            for move in plan:
-                if node.status == RUNNING:
-                    node = search.make(node, move) or node
-            if len(node.actions) == before:  # no way leads there: time passes
-                node = search.make(node, WAIT) or node
+            led_on = [search.follow(node, move) for move in plan if node.status == RUNNING]
+            if not any(led_on):  # no way leads there: time passes
+                search.follow(node, WAIT)
         found.add(node.ending(), is_judged(node.life.result(), paradigm.specification))
     return found

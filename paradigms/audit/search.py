@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from dataclasses import dataclass, field
+from types import BuiltinMethodType
 
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms.audit.runs import is_judged
@@ -33,15 +34,15 @@ def branch(life: ArenaLife) -> ArenaLife:
     """
     twin = copy.copy(life)
     held = vars(twin)
+    copies: dict[int, object] = {}
     for name, value in vars(life).items():
         if isinstance(value, dict | list | deque):
-            held[name] = value.copy()
+            # The life itself keeps what has this identity alive.
+            held[name] = copies[id(value)] = value.copy()
     for name, value in vars(life).items():
         # Bound methods of what was copied (the life keeps `append` of its trace) must be those of the copy.
-        owner = getattr(value, "__self__", None)
-        for place, original in vars(life).items():
-            if owner is not None and owner is original and isinstance(original, dict | list | deque):
-                held[name] = getattr(held[place], value.__name__)
+        if isinstance(value, BuiltinMethodType) and id(value.__self__) in copies:
+            held[name] = getattr(copies[id(value.__self__)], value.__name__)
     held["_schedule"] = Schedule(())
     return twin
 
@@ -166,20 +167,35 @@ class Search:
 
     def make(self, node: Node, move: Move) -> Node | None:
         """Make a move on a copy; return where it leads, or None where it leads nowhere."""
-        kind, place = move
-        life = node.life
-        if kind != "wait":
-            way = self._ways.to(life.tables, self._states[life.state].listen, place)
-            near = life.pose >> 2
-            if way.actions[near] == NO_WAY or (kind == "stand before" and way.last[near]):
-                return None
-        child = Node(branch(life), RUNNING, node.reward, node.waited, list(node.actions), (*node.moves, move))
-        if kind == "wait":
-            self._wait(child)
-        else:
-            self._go(child, place, stop_before=kind == "stand before")
+        if not self._leads_on(node.life, move):
+            return None
+        child = Node(branch(node.life), RUNNING, node.reward, node.waited, list(node.actions), node.moves)
+        self._move(child, move)
         self._spent += len(child.actions) - len(node.actions)
         return child
+
+    def follow(self, node: Node, move: Move) -> bool:
+        """Make a move in the node itself; return whether it leads anywhere."""
+        if not self._leads_on(node.life, move):
+            return False
+        self._move(node, move)
+        return True
+
+    def _leads_on(self, life: ArenaLife, move: Move) -> bool:
+        kind, place = move
+        if kind == "wait":
+            return True
+        way = self._ways.to(life.tables, self._states[life.state].listen, place)
+        near = life.pose >> 2
+        return way.actions[near] != NO_WAY and not (kind == "stand before" and way.last[near])
+
+    def _move(self, node: Node, move: Move) -> None:
+        kind, place = move
+        node.moves = (*node.moves, move)
+        if kind == "wait":
+            self._wait(node)
+        else:
+            self._go(node, place, stop_before=kind == "stand before")
 
     def _step(self, node: Node, action: int) -> None:
         _, reward, node.status = node.life.step(action)
