@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import cache
 
@@ -9,6 +10,8 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from cheesebench.experiment.designs import Design, plan_cell
+from cheesebench.experiment.subjects import live
 from cheesebench.interfaces import RUNNING
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.author_tests import run_tests
@@ -16,9 +19,12 @@ from cheesebench.paradigms.environment import environment_class
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.statistics import judge
 
 #: Trials of a life that are played at random, and most steps of each.
 TRIALS, STEPS = 12, 400
+#: Subjects of the random agent whose pass rate is compared with the stated chance level: a multiple of most tables.
+CHANCE_SUBJECTS = 12
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
@@ -53,6 +59,21 @@ def random_life(name: str, view: str, seed: int) -> list[object]:
         else:
             break  # a long trial; it need not be played to its end
     return lived
+
+
+@every_protocol
+def test_the_stated_chance_level_is_what_the_random_agent_reaches(name: str) -> None:
+    specification, plugins = specification_of(name), installed_plugins()
+    agent, design = plugins.agent("random"), Design(name="check", subjects=CHANCE_SUBJECTS)
+    plan = plan_cell(specification, agent.name, "ascii_2d", design, agent.memory)
+    view = plugins.view(plan.view)
+    lives = (live(paradigm_of(name), view, agent, plan, 99, subject) for subject in range(plan.subjects))
+    cell = judge(plan, [record for life in lives for record, _ in life])
+    assert plan.chance is not None
+    assert cell.rate is not None
+    # Four standard errors, and room for subjects that differ.
+    tolerance = 4 * math.sqrt(plan.chance * (1 - plan.chance) / cell.valid) + 0.05
+    assert abs(cell.rate - plan.chance) < tolerance
 
 
 def test_there_are_protocols() -> None:

@@ -92,8 +92,11 @@ class Catalogue:
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _parent(self, name: str, child: Path) -> Path | None:
-        beside = child.parent / f"{name}{SUFFIX}"
-        return beside if beside.is_file() else self.files.get(name)
+        """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""
+        places = [child.parent, *reversed(self.directories)]
+        files = [file for directory in places if (file := directory / f"{name}{SUFFIX}").is_file()]
+        others = [file for file in files if file.resolve() != child.resolve()]
+        return next(iter([*others, *files]), None)
 
     def names(self) -> list[str]:
         """Return the names of all protocols that load (``paradigm`` or ``paradigm@edition``)."""

@@ -276,3 +276,20 @@ def test_load_says_all_errors_and_nothing_else(write: Write) -> None:
         [":1:8", "error E202"],
         [":2:13", "error E201"],
     ]
+
+
+def test_a_protocol_may_replace_the_parent_of_its_own_name(tmp_path: Path) -> None:
+    installed, local = tmp_path / "installed", tmp_path / "local"
+    for folder in (installed, local):
+        folder.mkdir()
+    (installed / "maze.protocol.yaml").write_text(
+        "version: 1\nparadigm: maze\narena: {map: S.Z, legend: {S: box, Z: goal}}\nstart: {at: box, face: E}\n"
+        "trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, end: found}]}}}\n"
+        "schedule: {one: {trials: 2}}\n",
+        encoding="utf-8",
+    )
+    own = local / "maze.protocol.yaml"
+    own.write_text("version: 1\nextends: maze\nschedule: {one: {trials: 5}}\n", encoding="utf-8")
+    specification, found = Catalogue([installed, local]).examine(own)
+    assert specification is not None, found
+    assert specification.planned_trials == 5
