@@ -80,14 +80,15 @@ def _sample(paradigm: ArenaParadigm, orders: list[tuple[int, int, int]]) -> Live
 
 def columns(specification: Specification, lives: Lives, beginnings: Lives) -> Iterator[Column]:
     """Yield what every column came to; draws that hold for life are judged over more (``beginnings`` of) lives."""
-    answers = _answers(specification)
+    answers, compared = _answers(specification), _answers(specification, compared_only=True)
     for draw in specification.draws:
         for number, name in enumerate(draw.columns):
             possible: list[Hashable] = list(dict.fromkeys(row[number] for row in draw.rows))
             lived = beginnings if draw.per == "subject" else lives
             series = [[trial[name] for trial in life] for life in lived if life]
-            is_text = all(value is None or isinstance(value, str) for value in possible)
-            yield _column(name, draw.per, draw.order, name in answers and is_text, possible, series)
+            # Numbers set clocks and counts, which need no balance; unless they are compared as names are.
+            is_name = all(value is None or isinstance(value, str) for value in possible) or name in compared
+            yield _column(name, draw.per, draw.order, name in answers and is_name, possible, series)
 
 
 def _column(
@@ -137,17 +138,33 @@ def is_foreseeable(column: Column) -> bool:
 # -- what the answer depends on
 
 
-def _answers(specification: Specification) -> set[str]:
-    """Return the variables that a trigger or a guard reads, or success, or that a check calls hidden."""
-    found = {check.hidden for check in specification.document.checks} | _variables(specification.success)
+def _answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
+    """Return the variables on which it depends what the subject's choices come to, and those that checks call hidden.
+
+    That is what triggers and guards of places and actions read, and ends and success; not what clocks go by, such as
+    the order of phases.
+    ``compared_only``: only those whose value is asked for as a name's is (``==``, ``!=``, ``in``).
+    """
     rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
-    for rule in rules:
-        found |= _variables(rule.guard)
-        if rule.target is not None and rule.target.variable:
-            found.add(rule.target.name)
-    for guarded in specification.finish:
-        found |= _variables(guarded.guard)
-    return found
+    rules = [rule for rule in rules if rule.after is None]
+    trees = [specification.success, *(rule.guard for rule in rules), *(end.guard for end in specification.finish)]
+    if compared_only:
+        return {name for tree in trees for part in _comparisons(tree) for name in _variables(part)}
+    found = {check.hidden for check in specification.document.checks}
+    found |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
+    return found | {name for tree in trees for name in _variables(tree)}
+
+
+def _comparisons(tree: Expression | None) -> Iterator[Expression]:
+    """Yield the variables and constants that stand beside ``==``, ``!=`` or ``in``."""
+    match tree:
+        case Unary(_, operand):
+            yield from _comparisons(operand)
+        case Binary(("==" | "!=" | "in"), left, right):
+            yield from (side for side in (left, right) if isinstance(side, Variable))
+        case Binary(_, left, right):
+            yield from _comparisons(left)
+            yield from _comparisons(right)
 
 
 def _variables(tree: Expression | None) -> set[str]:

@@ -62,6 +62,14 @@ FAULTS = {
         "draw: side",
         "UNBALANCED",
     ),
+    "a number that stands for a side": (
+        [
+            ("{of: {side: [left, right]}}", "{of: {side: [left, right, left, right], code: [1, 2, 1, 1]}}"),
+            ("{enter: arm, end: error}", "{enter: arm, if: code == 1, end: error}\n        - {enter: arm, end: error}"),
+        ],
+        "draw: code",
+        "commonest 1 .7",
+    ),
     "sides by turns": (
         [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, right]}}")],
         "draw: side",
