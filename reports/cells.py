@@ -70,7 +70,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("not diagnostic", flags.not_diagnostic),
         ("goal visible", flags.goal_visible),
         ("this subject only", flags.this_subject_only),
-        (f"{flags.duplicate_subjects} identical left out", bool(flags.duplicate_subjects)),
+        (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
         (f"{cell.missing} missing", bool(cell.missing)),
         ("no claim", not cell.plan.claims),

@@ -31,7 +31,7 @@ def test_the_agent_of_the_conftest_runs(pytester: pytest.Pytester) -> None:
     [text] = [block for block in blocks("python") if "TurnsLeft" in block]
     pytester.makeconftest(text)
     result = pytester.runpytest_subprocess("--model", "turns-left", "--design", "smoke", "-k", "t_maze")
-    result.stdout.fnmatch_lines(["*t_maze*2 subjects (1 distinct) x 2 trials (2/2 valid)*"])
+    result.stdout.fnmatch_lines(["*t_maze*2 subjects (1 distinct) x 2 trials (4/4 valid)*"])
 
 
 def test_the_environment_steps() -> None:

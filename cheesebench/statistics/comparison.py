@@ -31,10 +31,16 @@ MOST_SUBJECTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Passed trials and trials of each subject that has any."""
+    """Passed trials and trials of each subject that has any; ``distinct`` is False for copies of another one."""
 
     passed: tuple[int, ...]
     trials: tuple[int, ...]
+    distinct: tuple[bool, ...]
+
+    @property
+    def evidence(self) -> tuple[int, ...]:
+        """Trials of the distinct subjects."""
+        return tuple(trials for trials, own in zip(self.trials, self.distinct, strict=True) if own)
 
     @property
     def rate(self) -> float:
@@ -56,17 +62,15 @@ class Scenarios:
 
     def limits(self, tail: float) -> tuple[float, float]:
         """Return the limits of the rate that hold in every scenario."""
-        return _envelope([rate_limits(c.passed, c.trials, tail, self.unit) for c in self.possible])
+        return _envelope([self._limits(counts, tail) for counts in self.possible])
+
+    def _limits(self, counts: Counts, tail: float) -> tuple[Floats, Floats]:
+        return rate_limits(counts.passed, counts.trials, tail, self.unit, counts.distinct)
 
     def difference_limits(self, reference: ReferenceValue, tail: float) -> tuple[float, float]:
         """Return the limits of model - reference that hold in every scenario."""
         animals = reference_limits(reference, tail)
-        return _envelope(
-            [
-                newcombe(c.rate, rate_limits(c.passed, c.trials, tail, self.unit), reference.value, animals)
-                for c in self.possible
-            ]
-        )
+        return _envelope([newcombe(c.rate, self._limits(c, tail), reference.value, animals) for c in self.possible])
 
 
 def _envelope(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float]:
@@ -118,17 +122,18 @@ def p_inferior(upper: Callable[[float], float], margin: float) -> float:
 def subjects_to_settle(
     counts: Counts, icc: float | None, unit: Unit, reference: ReferenceValue, margin: float
 ) -> int | None:
-    """Return how many subjects of as many trials would give PASS or FAIL at the observed rate and ICC.
+    """Return how many subjects of as many trials would give PASS or FAIL at the observed rate, ICC and share of copies.
 
     Where one subject shows no ICC, ``ICC_FLOOR`` is assumed. None: not even ``MOST_SUBJECTS`` would.
     """
-    per_subject = sum(counts.trials) / len(counts.trials)
-    effect, _ = shrinkage(counts.rate, ICC_FLOOR if icc is None else icc, counts.trials)
+    share = len(counts.evidence) / len(counts.trials)
+    per_subject = share * sum(counts.evidence) / len(counts.evidence)
+    effect, _ = shrinkage(counts.rate, ICC_FLOOR if icc is None else icc, counts.evidence)
     effective = per_subject if unit == "trial" else per_subject / float(effect)
     animals = reference_limits(reference, ALPHA)
 
     def settled(subjects: int) -> bool:
-        z = quantile(ALPHA, degrees_of_freedom(subjects, unit))
+        z = quantile(ALPHA, degrees_of_freedom(max(1, round(share * subjects)), unit))
         limits = wilson(counts.rate, effective * subjects, z)
         low, high = newcombe(counts.rate, limits, reference.value, animals)
         return bool(low > -margin or high < -margin)

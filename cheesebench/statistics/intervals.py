@@ -8,6 +8,7 @@ one that takes a fractional n.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench.statistics.summary import Unit
@@ -109,19 +110,26 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     return np.minimum(low, p), np.maximum(high, p)
 
 
-def rate_limits(passed: ArrayLike, trials: ArrayLike, tail: float, unit: Unit) -> tuple[Floats, Floats]:
+def rate_limits(
+    passed: ArrayLike, trials: ArrayLike, tail: float, unit: Unit, distinct: Sequence[bool] | None = None
+) -> tuple[Floats, Floats]:
     """Return the limits that each leave ``tail`` outside, for counts of shape ``[..., subjects]``.
 
     The whole rule. Unit ``"subject"``: pooled rate, ANOVA ICC with its floor, design effect, Wilson on the
     effective n with the quantile of t with subjects - 1 degrees of freedom. Unit ``"trial"``, and one subject
     (for which the limits then hold alone): plain Wilson over the trials.
+
+    ``distinct`` (one flag per subject) is False for exact copies of another subject. They belong to the rate:
+    whether a life is repeated depends on how it went, so leaving them out would bend it. But they are no further
+    evidence: n and the degrees of freedom are those of the distinct subjects.
     """
     import numpy as np
 
     m = np.broadcast_to(np.asarray(trials, dtype=float), np.shape(passed))
     rate, icc, _ = clustering(passed, m)
-    degrees = degrees_of_freedom(m.shape[-1], unit)
-    n = m.sum(axis=-1) if degrees is None else shrinkage(rate, icc, m).effective_n
+    evidence = m if distinct is None else m[..., np.asarray(distinct, dtype=bool)]
+    degrees = degrees_of_freedom(evidence.shape[-1], unit)
+    n = evidence.sum(axis=-1) if degrees is None else shrinkage(rate, icc, evidence).effective_n
     return wilson(rate, n, quantile(tail, degrees))
 
 

@@ -80,21 +80,28 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
 
 def _scenarios(sample: Sample) -> tuple[Counts, ...] | None:
     """Return counts of the valid trials, then with missing ones failed, and passed; None without any."""
-    rows: list[tuple[int, int, int]] = []
-    for life in sample.entering.values():
+    rows: list[tuple[int, int, int, bool]] = []
+    for subject, life in sample.entering.items():
         scored = [bool(r.success) for r in life if not r.missing and r.success is not None]
-        rows.append((sum(scored), len(scored), sum(bool(r.missing) for r in life)))
-    rows.extend((0, 0, sample.absent_trials) for _ in range(sample.absent))
-    valid = [(passed, scored) for passed, scored, _ in rows if scored]
+        missing = sum(bool(r.missing) for r in life)
+        rows.append((sum(scored), len(scored), missing, subject in sample.distinct))
+    rows.extend((0, 0, sample.absent_trials, True) for _ in range(sample.absent))
+    valid = [row for row in rows if row[1]]
     if not valid:
         return None
-    counts = [Counts(*map(tuple, zip(*valid, strict=True)))]
-    if any(missing for _, _, missing in rows):
+    counts = [_counts(valid, 0, 0)]
+    if any(missing for _, _, missing, _ in rows):
         rows = [row for row in rows if row[1] + row[2]]
-        everything = tuple(scored + missing for _, scored, missing in rows)
-        counts.append(Counts(tuple(passed for passed, _, _ in rows), everything))
-        counts.append(Counts(tuple(passed + missing for passed, _, missing in rows), everything))
+        counts += [_counts(rows, 0, 1), _counts(rows, 1, 1)]
     return tuple(counts)
+
+
+def _counts(rows: Iterable[tuple[int, int, int, bool]], passing: int, run: int) -> Counts:
+    """Return counts of rows (passed, scored, missing, distinct); 1 lets the missing trials be ``run``, and pass."""
+    counted = [(passed + passing * missing, scored + run * missing, own) for passed, scored, missing, own in rows]
+    passed, trials, distinct = zip(*counted, strict=True)
+    # Where every distinct subject fell out (all of its trials are missing), one of its copies stands in for it.
+    return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
 
 
 def _without_rate(described: CellResult) -> CellResult:
@@ -108,14 +115,14 @@ def _without_rate(described: CellResult) -> CellResult:
 def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -> CellResult:
     """Add rate, interval and curve."""
     valid, memory = counts[0], described.plan.memory
-    subjects = len(valid.trials)
+    subjects = len(valid.evidence)
     _, icc, p_value = clustering(valid.passed, valid.trials)
     contradicted = memory == "none" and float(icc) >= CONTRADICTING_ICC and float(p_value) < CONTRADICTING_P
     unit: Unit = "trial" if memory == "none" and not contradicted else "subject"
     degrees = degrees_of_freedom(subjects, unit)
-    effect, n = 1.0, float(sum(valid.trials))
+    effect, n = 1.0, float(sum(valid.evidence))
     if degrees is not None:
-        effect, n = map(float, shrinkage(valid.rate, icc, valid.trials))
+        effect, n = map(float, shrinkage(valid.rate, icc, valid.evidence))
     low, high = Scenarios(tuple(counts), unit).limits(TAIL)
     curve_unit, curve = learning_curve(sample.lives, unit)
     return replace(
@@ -151,7 +158,7 @@ def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenar
         verdict = Verdict.FAIL
     needed = None
     # More subjects are no use where all of them do exactly the same.
-    only_copies = estimated.flags.duplicate_subjects > 0 and len(valid.trials) == 1
+    only_copies = estimated.flags.duplicate_subjects > 0 and len(valid.evidence) == 1
     if verdict is Verdict.INCONCLUSIVE and not only_copies:
         needed = subjects_to_settle(valid, estimated.icc, scenarios.unit, reference, plan.margin)
     judged = replace(

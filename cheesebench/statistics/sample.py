@@ -12,10 +12,12 @@ Lives = Mapping[int, tuple[TrialRecord, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trials of one cell by subject (rising), each in the order of life, copies of subjects left out."""
+    """The trials of one cell by subject (rising), each in the order of life."""
 
     lives: Lives
     """All trials."""
+    distinct: frozenset[int]
+    """Subjects that are no exact copy of an earlier one."""
     entering: Lives
     """The trials that enter the estimand, missing ones included."""
     seen: int
@@ -27,8 +29,8 @@ class Sample:
 
     @property
     def copies(self) -> int:
-        """Subjects left out because they are exact copies of another."""
-        return self.seen - len(self.lives)
+        """Subjects that are exact copies of another: they count in the rate, but are no further evidence."""
+        return self.seen - len(self.distinct)
 
     @property
     def records(self) -> tuple[TrialRecord, ...]:
@@ -43,10 +45,10 @@ def draw_sample(plan: CellPlan, trials: Iterable[TrialRecord]) -> Sample:
     subject without a single record is missing whole.
     """
     everybody = lives(trials)
-    distinct = without_copies(everybody)
-    entering = {subject: enter_estimand(plan.estimand, life) for subject, life in distinct.items()}
+    entering = {subject: enter_estimand(plan.estimand, life) for subject, life in everybody.items()}
     typical = max((len(life) for life in entering.values()), default=0) or _planned_trials(plan)
-    return Sample(distinct, entering, len(everybody), max(0, plan.subjects - len(everybody)), typical)
+    absent = max(0, plan.subjects - len(everybody))
+    return Sample(everybody, distinct_subjects(everybody), entering, len(everybody), absent, typical)
 
 
 def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
@@ -67,18 +69,17 @@ def signature(life: Sequence[TrialRecord]) -> tuple[object, ...] | None:
     return tuple((r.trial, r.actions, r.outcome, r.success, r.missing) for r in life)
 
 
-def without_copies(everybody: Lives) -> dict[int, tuple[TrialRecord, ...]]:
-    """Return the lives without those that repeat an earlier one exactly (deterministic agents do)."""
+def distinct_subjects(everybody: Lives) -> frozenset[int]:
+    """Return the subjects whose life does not repeat an earlier one exactly (deterministic agents do that)."""
     known: set[tuple[object, ...]] = set()
-    distinct = {}
+    distinct = set()
     for subject, life in everybody.items():
         mark = signature(life)
-        if mark is not None and mark in known:
-            continue
+        if mark is None or mark not in known:
+            distinct.add(subject)
         if mark is not None:
             known.add(mark)
-        distinct[subject] = life
-    return distinct
+    return frozenset(distinct)
 
 
 def enter_estimand(estimand: str, life: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:

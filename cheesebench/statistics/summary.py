@@ -68,7 +68,7 @@ class Flags:
     this_subject_only: bool = False
     """One subject with a memory: the interval is about this subject, not about the model."""
     duplicate_subjects: int = 0
-    """Subjects that are exact copies of another one, and are left out."""
+    """Subjects that are exact copies of another one: in the rate, but no further evidence."""
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance: the subject is the unit."""
     goal_visible: bool = False
@@ -81,7 +81,7 @@ class Flags:
 class CellResult:
     """One cell judged: a model on a protocol in a view.
 
-    All counts are of the trials that enter the estimand, after exact copies of subjects have been left out.
+    All counts are of the trials that enter the estimand, exact copies of subjects included (they narrow no interval).
     """
 
     plan: CellPlan

@@ -111,8 +111,8 @@ def _caveats(cell: CellResult) -> list[str]:
         found.append("There is one subject: this is about that subject, not about the model.")
     if flags.duplicate_subjects:
         found.append(
-            f"{plural(flags.duplicate_subjects, 'subject')} did exactly what another one did and "
-            f"{'is' if flags.duplicate_subjects == 1 else 'are'} not counted."
+            f"{plural(flags.duplicate_subjects, 'subject')} did exactly what another one did: "
+            "in the rate, but no further evidence."
         )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ, so subjects are the unit.")

@@ -14,6 +14,11 @@ from cheesebench.statistics.comparison import (
     subjects_to_settle,
 )
 
+
+def counts_of(passed: tuple[int, ...], trials: tuple[int, ...]) -> Counts:
+    return Counts(passed, trials, (True,) * len(trials))
+
+
 POINT = ReferenceValue(value=0.8)
 
 
@@ -29,7 +34,7 @@ def test_reference_limits_by_what_the_protocol_gives() -> None:
 
 
 def test_p_value_is_where_the_bound_meets_the_margin() -> None:
-    scenarios = Scenarios((Counts((9, 12, 10, 8, 11), (20,) * 5),), "subject")
+    scenarios = Scenarios((counts_of((9, 12, 10, 8, 11), (20,) * 5),), "subject")
 
     def upper(tail: float) -> float:
         return scenarios.difference_limits(POINT, tail)[1]
@@ -41,12 +46,12 @@ def test_p_value_is_where_the_bound_meets_the_margin() -> None:
 
 
 def test_p_value_of_a_model_that_is_no_worse_is_one() -> None:
-    scenarios = Scenarios((Counts((15, 16), (20, 20)),), "trial")
+    scenarios = Scenarios((counts_of((15, 16), (20, 20)),), "trial")
     assert p_inferior(lambda tail: scenarios.difference_limits(POINT, tail)[1], 0.1) == 1
 
 
 def test_missing_trials_widen_to_both_extremes() -> None:
-    valid, failed, passed = Counts((40,), (50,)), Counts((40,), (60,)), Counts((50,), (60,))
+    valid, failed, passed = counts_of((40,), (50,)), counts_of((40,), (60,)), counts_of((50,), (60,))
     both = Scenarios((valid, failed, passed), "trial").difference_limits(POINT, ALPHA)
     assert both[0] == Scenarios((failed,), "trial").difference_limits(POINT, ALPHA)[0]
     assert both[1] == Scenarios((passed,), "trial").difference_limits(POINT, ALPHA)[1]
@@ -55,11 +60,13 @@ def test_missing_trials_widen_to_both_extremes() -> None:
 @pytest.mark.parametrize("unit", ["trial", "subject"])
 def test_subjects_to_settle_is_the_least_number_that_does(unit: str) -> None:
     # At a rate of .75 in every subject (ICC 0), repeat the same subject until the verdict comes.
-    needed = subjects_to_settle(Counts((15, 15), (20, 20)), 0.0, "trial" if unit == "trial" else "subject", POINT, 0.1)
+    needed = subjects_to_settle(
+        counts_of((15, 15), (20, 20)), 0.0, "trial" if unit == "trial" else "subject", POINT, 0.1
+    )
     assert needed is not None
 
     def low(subjects: int) -> float:
-        counts = Counts((15,) * subjects, (20,) * subjects)
+        counts = counts_of((15,) * subjects, (20,) * subjects)
         return Scenarios((counts,), "trial" if unit == "trial" else "subject").difference_limits(POINT, ALPHA)[0]
 
     assert low(needed) > -0.1
@@ -67,6 +74,6 @@ def test_subjects_to_settle_is_the_least_number_that_does(unit: str) -> None:
 
 
 def test_no_number_settles_a_rate_at_the_margin_or_a_vague_reference() -> None:
-    assert subjects_to_settle(Counts((14,), (20,)), None, "subject", POINT, 0.1) is None
+    assert subjects_to_settle(counts_of((14,), (20,)), None, "subject", POINT, 0.1) is None
     vague = ReferenceValue(value=0.8, interval=(0.4, 1.0))
-    assert subjects_to_settle(Counts((15, 16), (20, 20)), 0.0, "subject", vague, 0.1) is None
+    assert subjects_to_settle(counts_of((15, 16), (20, 20)), 0.0, "subject", vague, 0.1) is None

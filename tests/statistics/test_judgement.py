@@ -100,9 +100,25 @@ def test_copies_count_as_one_subject(plan: MakePlan, cohort: MakeTrials, memory:
     cell = judge(plan(memory=memory), cohort(*[FAIR] * 10, actions="FFL"))
     alone = judge(plan(memory=memory, subjects=1), cohort(FAIR))
     assert cell.flags.duplicate_subjects == 9
-    assert cell.n_text == "10 subjects (1 distinct) x 20 trials (20/20 valid)"
-    assert (cell.interval, cell.valid) == (alone.interval, 20)
-    assert "9 subjects did exactly what another one did and are not counted" in cell.reason
+    assert cell.n_text == "10 subjects (1 distinct) x 20 trials (200/200 valid)"
+    assert (cell.interval, cell.rate) == (alone.interval, alone.rate)
+    assert "9 subjects did exactly what another one did: in the rate, but no further evidence" in cell.reason
+
+
+@pytest.mark.parametrize(("frozen", "varied"), [(19, 21), (21, 19), (1, 39), (39, 1)])
+def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
+    plan: MakePlan, life: MakeTrials, frozen: int, varied: int
+) -> None:
+    """How a life went decides whether it is repeated: leaving copies out would bend the rate towards the others."""
+    stuck = [record for subject in range(frozen) for record in life(subject, "t" * 20, actions="S" * 9)]
+    good = [record for subject in range(frozen, frozen + varied) for record in life(subject, "+" * 20)]
+    cell = judge(plan(subjects=40), [*stuck, *good])
+    assert cell.rate == pytest.approx(varied / 40)
+    assert cell.flags.duplicate_subjects == frozen - 1
+    assert cell.interval is not None
+    assert cell.interval[0] <= varied / 40 <= cell.interval[1]
+    if varied < 38:
+        assert cell.verdict is not Verdict.PASS
 
 
 def test_more_copies_would_not_settle_it(plan: MakePlan, cohort: MakeTrials) -> None:
