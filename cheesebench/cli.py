@@ -21,6 +21,7 @@ FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
 COMMANDS = {
     "list": "listing",
     "lint": "lint",
+    "test": "testing",
     "audit": "audit",
     "render": "render",
     "play": "play",
@@ -114,6 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_list(command)
     _add_lint(command)
+    _add_test(command)
     _add_audit(command)
     _add_render(command)
     _add_play(command)
@@ -143,6 +145,18 @@ def _add_lint(command: _Command) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{_PROTOCOL}, or a directory of them")
     parser.add_argument("--strict", action="store_true", help="let warnings fail too")
     parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
+
+
+def _add_test(command: _Command) -> None:
+    parser = command(
+        "test",
+        "play the tests that protocols carry",
+        "Their 'tests:' blocks, one line each.\nThe exit code is 1 when one fails or a file has errors.",
+        "my_maze.protocol.yaml",
+        "-q my_protocols/",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{_PROTOCOL}, or a directory of them")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show only what fails")
 
 
 def _add_audit(command: _Command) -> None:

@@ -209,6 +209,24 @@ class Illustrated(Protocol):
         ...
 
 
+class TestOutcome(Protocol):
+    """What one of a protocol's own tests came to; its text is one line with the place of the test."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything came out as expected."""
+        ...
+
+
+@runtime_checkable
+class SelfTesting(Protocol):
+    """A paradigm that can play its protocol's ``tests:``. Optional: ``cheesebench test`` asks for it."""
+
+    def own_tests(self, view: View) -> Sequence[TestOutcome]:
+        """Play all of them, in the order of the file."""
+        ...
+
+
 @runtime_checkable
 class WatchedLife(Protocol):
     """What a life can also tell while a trial runs. Optional: ``cheesebench play`` asks for it."""

@@ -9,7 +9,7 @@ from cheesebench import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cheesebench.interfaces import AuditFinding, AuditSettings, Life, Still, View
+    from cheesebench.interfaces import AuditFinding, AuditSettings, Life, Still, TestOutcome, View
     from cheesebench.protocol import Specification
 
 
@@ -51,6 +51,12 @@ class ArenaParadigm:
             left=canvas.left,
             top=canvas.top,
         )
+
+    def own_tests(self, view: View) -> Sequence[TestOutcome]:
+        """Play the protocol's ``tests:``; see ``author_tests.run_tests``."""
+        from cheesebench.paradigms.author_tests import run_tests
+
+        return run_tests(self, view)
 
     def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
         """Return what an audit finds: chance levels, blind policies, leaks and the rest; see ``audit``."""

@@ -90,12 +90,6 @@ def compile_expression(tree: ex.Expression) -> Function:
         case ex.Binary(sign, ex.Number(value), right):
             second, compute = compile_expression(right), _OPERATORS[sign]
             return lambda memory: compute(value, second(memory))
-        case ex.Binary(sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)):
-            first, compute = compile_expression(left), _OPERATORS[sign]
-            return lambda memory: compute(first(memory), value)
-        case ex.Binary(sign, ex.Number(value), right):
-            second, compute = compile_expression(right), _OPERATORS[sign]
-            return lambda memory: compute(value, second(memory))
         case ex.Binary(sign, left, right):
             first, second, compute = compile_expression(left), compile_expression(right), _OPERATORS[sign]
             return lambda memory: compute(first(memory), second(memory))

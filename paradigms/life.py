@@ -332,6 +332,8 @@ class ArenaLife:
         look = self._look = self._gallery.look(key)
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
+        if self._ended:
+            self._moves = self._geometry.still  # a step after the end is an error, and moves nobody
         if self._ended or state.busy:
             self._wake = 0
             return

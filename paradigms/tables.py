@@ -80,6 +80,11 @@ class Geometry:
         return frozenset(entry for cell in self.cells_of(places) for entry in range(cell * size, (cell + 1) * size))
 
     @cached_property
+    def still(self) -> list[int]:
+        """Moves that lead nowhere."""
+        return self.tables(frozenset(), True).moves
+
+    @cached_property
     def pressing(self) -> frozenset[int]:
         """The poses that face a solid which is no wall: FORWARD presses it there."""
         poses = range(0, self.poses * 4, 4)

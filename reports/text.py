@@ -40,4 +40,10 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
     alignment = ("left", "left", "right", "right", "left", "right", "left", "left")
     table = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
     gate = f"{cells.marked(model.gate)}: {clean(model.gate_reason)}"
-    return f"{clean(model.model)} in {clean(model.view)} ({cells.counts(own)})\n\n{table}\n\n{gate}"
+    reasons = [
+        f"{cells.marked(cell.verdict)} {clean(cell.plan.protocol)}: {clean(cell.reason)}"
+        for cell in own
+        if cell.verdict in ("INCONCLUSIVE", "ERROR") and cell.plan.claims
+    ]
+    parts = [f"{clean(model.model)} in {clean(model.view)} ({cells.counts(own)})", table, "\n".join(reasons), gate]
+    return "\n\n".join(part for part in parts if part)

@@ -18,7 +18,7 @@ _NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 def run(options: argparse.Namespace) -> int:
     """Print the findings of every file, then a summary; return FINDINGS when they are to fail."""
     catalogue = installed_catalogue()
-    paths = list(_files(catalogue, options.files))
+    paths = list(protocol_files(catalogue, options.files))
     found: Counter[str] = Counter()
     for path in paths:
         for diagnostic in catalogue.examine(path)[1]:
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     return FINDINGS if found["error"] or (options.strict and found["warning"]) else 0
 
 
-def _files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
+def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
     """Yield the files that are meant, each once; directories are searched to the bottom."""
     seen: set[Path] = set()
     for name in names:

@@ -18,6 +18,7 @@ from cheesebench.experiment import log_file, rows
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
+from cheesebench.redaction import redact
 
 if TYPE_CHECKING:
     from cheesebench.protocol import Specification
@@ -246,7 +247,7 @@ class RunLog:
         key = (None, None, None) if plan is None else plan.key
         self._connection.execute(
             log_file.INSERT_JOURNAL,
-            (time, kind, text, *key, subject),
+            (time, kind, redact(text), *key, subject),
         )
 
     def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -111,6 +111,8 @@ class RunSession:
         if not cell.over.is_set():
             self.start([plan])
         over = cell.over.wait(timeout)
+        if not over and self._thread is not None and not self._thread.is_alive():
+            raise RunLogError("The scheduler has stopped. Continue the run with --resume, and please report this.")
         if cell.error is not None:
             raise cell.error
         return over
@@ -178,13 +180,14 @@ class RunSession:
             cell.trials = dict(cell.lengths)
             cell.open = set(range(plan.subjects)) - set(cell.lengths)
             self._log.note("started", f"{len(cell.open)} of {plan.subjects} subjects to run", plan)
-        except RunLogError as error:
+            elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
+        except Exception as error:
+            # Also what a plugin's hook raises: whoever waits for this cell must hear of it.
             self._fail(cell, error)
             return
         if not cell.open:
             cell.over.set()
             return
-        elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
         line = self._elsewhere if elsewhere else self._here
         for subject in sorted(cell.open):
             line.queue.put_nowait((cell, subject))

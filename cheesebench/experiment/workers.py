@@ -81,6 +81,10 @@ class WorkerProcess:
                 ended = received.ended
         except (EOFError, ConnectionError):
             raise WorkerDiedError(_how_it_ended(await self._end())) from None
+        except BaseException:
+            # Its answers to this job would be taken for answers to the next one.
+            await self._end()
+            raise
 
     async def _start(self) -> Process:
         try:

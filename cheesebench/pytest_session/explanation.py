@@ -15,6 +15,8 @@ from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.wording import percent, plural, points
 
+_INDENT = "  "
+
 
 def explain(run: Run, specification: Specification, result: CellResult, records: Sequence[TrialRecord]) -> str:
     """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
@@ -76,4 +78,6 @@ def _film(run: Run, specification: Specification, record: TrialRecord) -> str:
         frames = film(run.log, run.plugins.compile(specification), run.plugins.view(record.view), record)
     except CheeseBenchError as error:
         return f"{heading}\n{error}"
-    return f"{heading}\n\n{film_strip(frames, shutil.get_terminal_size().columns)}"
+    # Indented, because a line of the picture at column 0 could be a command to a CI service.
+    strip = film_strip(frames, shutil.get_terminal_size().columns - len(_INDENT))
+    return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"

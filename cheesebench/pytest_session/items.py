@@ -53,7 +53,7 @@ class CellItem(pytest.Item):
             self._records = self.run.wait(self.plan, line)
         self.result = judge(self.plan, self._records)
         self.user_properties.extend(case_properties(self.result))
-        if self.result.verdict is Verdict.ERROR or any(record.missing for record in self._records):
+        if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result, self._records)))
 
     def runtest(self) -> None:

@@ -111,7 +111,7 @@ class Reporting:
         shown = _short(log.directory, config)
         self._lines.append(f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}")
         _add_suite_properties(config, summary)
-        _write_markdown(run, log.directory, summary)
+        self._lines += _write_markdown(run, log.directory, summary)
         try:
             run.plugins.hook.cheesebench_run_finished(summary=summary)
         except Exception as error:  # whatever an observer does, the run is over and its results stand
@@ -133,14 +133,24 @@ def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytes
     return shown
 
 
-def _write_markdown(run: Run, directory: Path, summary: RunSummary) -> None:
+def _write_markdown(run: Run, directory: Path, summary: RunSummary) -> list[str]:
+    """Write the report wherever it is wanted; return what went wrong."""
     text = run.plugins.reporter("markdown").render(summary)
-    (directory / "report.md").write_text(text, encoding="utf-8")
-    if run.settings.markdown is not None:
-        run.settings.markdown.write_text(text, encoding="utf-8")
-    if step_summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with open(step_summary, "a", encoding="utf-8") as file:
-            file.write(text)
+    targets = [
+        (directory / "report.md", "w"),
+        (run.settings.markdown, "w"),
+        (os.environ.get("GITHUB_STEP_SUMMARY"), "a"),
+    ]
+    problems = []
+    for path, mode in targets:
+        if not path:
+            continue
+        try:
+            with open(path, mode, encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            problems.append(f"The report could not be written to {path}: {error.strerror}.")
+    return problems
 
 
 def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:

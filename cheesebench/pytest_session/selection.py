@@ -47,6 +47,8 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
         if not found:
             raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
         return found if edition is None else _of_edition(found, edition)
+    if name.endswith(("/", "\\")):
+        raise OptionError(f"--protocols {name}: there is no such directory.")
     if path.is_file() or name.endswith(SUFFIX):
         return [_load_one(catalogue, path)]
     try:

@@ -89,6 +89,8 @@ def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mappi
 
     models = of_the_run("model", _names(option("model")))
     views = of_the_run("view", _names(option("view")))
+    if not models:
+        raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
     for model in models:
         plugins.agent(model)
     for view in views:

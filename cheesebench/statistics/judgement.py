@@ -52,8 +52,14 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     estimated = _estimate(described, sample, counts)
     if plan.reference is None or not plan.claims:
         text = wording.no_claim(estimated)
-        return replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
-    return _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
+        judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
+    else:
+        judged = _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
+    broken = sum(record.missing == "infrastructure" for record in sample.records)
+    if broken:
+        # A breakdown is never green, and never a failure of the model, whatever the other trials say.
+        return replace(judged, verdict=Verdict.ERROR, reason=wording.breakdown(judged, broken), subjects_needed=None)
+    return judged
 
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:

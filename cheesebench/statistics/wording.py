@@ -55,6 +55,15 @@ def nothing_measured(cell: CellResult) -> str:
     )
 
 
+def breakdown(cell: CellResult, broken: int) -> str:
+    """Return the reason of an ERROR when some trials were run; ``cell`` is judged by those."""
+    ran = plural(cell.valid, "trial")
+    return (
+        f"{plural(broken, 'trial')} of {cell.planned} broke down (infrastructure), which says nothing about the model. "
+        f"Mend the cause and resume the run. By the {ran} that were run: {cell.verdict}."
+    )
+
+
 def nothing_entered(cell: CellResult) -> str:
     """Return the reason when trials were run, but none that the pass rate is taken over."""
     kind, _, block = cell.plan.estimand.partition(":")

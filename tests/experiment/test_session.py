@@ -259,3 +259,20 @@ def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
             assert log.trials(plan) == finished
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_hook_that_raises_while_running_ends_the_waiting(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    def cheesebench_agents() -> list[AgentSpec]:
+        raise ValueError("the plugin has lost its list")
+
+    plugins.register(SimpleNamespace(cheesebench_agents=cheesebench_agents), name="forgetful")
+    cells = stranger.cells(["walker"], subjects=1)
+    [plan] = cells
+    with (
+        RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log,
+        RunSession(log, plugins, cells, seed=1, processes=1) as session,
+        pytest.raises(ValueError, match="lost its list"),
+    ):
+        finish(session, plan)

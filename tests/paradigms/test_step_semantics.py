@@ -690,3 +690,21 @@ trial: {limit: 9, start: run, states: {run: {rules: [{press: lever, count: press
         life.step(action)
     result = life.result()
     assert (result.path_length, result.bumps, result.counters) == (2, 2, {"presses": 1})
+
+
+def test_clause_18_a_step_after_the_end_moves_nobody(live: Live) -> None:
+    life = live(
+        """
+arena: {map: "S...Z", legend: {S: box, Z: goal}}
+start: {at: box, face: E, carry: true}
+trial: {limit: 2, start: run, states: {run: {rules: [{enter: goal, reward: 1, end: found}]}}}
+schedule: {one: {trials: 2}}
+"""
+    )
+    life.begin_trial()
+    life.step(0)
+    last, _, _ = life.step(0)
+    for action in (0, 1, 2, 3):
+        with pytest.raises(StepAfterEndError):
+            life.step(action)
+    assert life.begin_trial() == last

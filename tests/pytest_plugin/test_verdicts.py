@@ -51,8 +51,8 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
             "  margin      10.0 points",
             "  difference  -50.0 points, one-sided 5 % bounds *",
             "A failed trial: subject 0, trial 0, timeout after 5 steps.",
-            "0 start   1 STAY*",
-            "#→..#     #→..#*",
+            "  0 start   1 STAY*",
+            "  #→..#     #→..#*",
             "FAIL lab/east.protocol.yaml::east[[]ascii_2d[]] - FAIL: 0 %*",
             "*1 failed in *",
         ]

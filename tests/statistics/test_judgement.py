@@ -128,22 +128,31 @@ def test_more_copies_would_not_settle_it(plan: MakePlan, cohort: MakeTrials) -> 
 
 
 def test_missing_trials_on_which_it_depends_make_it_inconclusive(plan: MakePlan, cohort: MakeTrials) -> None:
-    gaps = GOOD[:16] + "!!!$"
+    gaps = GOOD[:16] + "$$$$"
     cell = judge(plan(), cohort(*[gaps] * 10))
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert (cell.valid, cell.missing, cell.planned) == (160, 40, 200)
     assert "This depends on 40 missing trials" in cell.reason
-    assert cell.outcomes["infrastructure"] == 30
-    assert cell.outcomes["budget"] == 10
+    assert cell.outcomes["budget"] == 40
     assert cell.n_text == "10 subjects x 20 trials (160/200 valid)"
     dropped = judge(plan(), cohort(*[GOOD[:16]] * 10))
     assert dropped.verdict is Verdict.PASS, "dropping them in silence would have passed"
 
 
 def test_missing_trials_that_change_nothing_are_said(plan: MakePlan, cohort: MakeTrials) -> None:
-    cell = judge(plan(), cohort(*["+" * 20] * 9, "+" * 19 + "!"))
+    cell = judge(plan(), cohort(*["+" * 20] * 9, "+" * 19 + "$"))
     assert cell.verdict is Verdict.PASS
     assert "1 missing trial could not change this" in cell.reason
+
+
+@pytest.mark.parametrize("verdict", ["PASS", "FAIL"])
+def test_a_breakdown_is_never_green_and_never_a_failure(plan: MakePlan, cohort: MakeTrials, verdict: str) -> None:
+    result = "+" if verdict == "PASS" else "-"
+    cell = judge(plan(), cohort(*[result * 20] * 9, result * 19 + "!"))
+    assert cell.verdict is Verdict.ERROR
+    assert cell.rate is not None
+    assert "1 trial of 200 broke down (infrastructure)" in cell.reason
+    assert cell.reason.endswith(f"By the 199 trials that were run: {verdict}.")
 
 
 def test_absent_subjects_are_missing(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -239,6 +248,8 @@ LIVES = st.lists(st.text(alphabet="+-t!$", min_size=1, max_size=12), min_size=1,
 
 def consistent(cell: CellResult) -> bool:
     """Tell whether verdict, bounds and p value of a cell say the same."""
+    if cell.outcomes["infrastructure"]:
+        return cell.verdict is Verdict.ERROR
     if cell.difference_low is None or cell.difference_high is None or cell.p_inferior is None:
         return cell.verdict in (Verdict.ERROR, Verdict.INCONCLUSIVE)
     return {

@@ -1,0 +1,37 @@
+"""``cheesebench test``: play the trials by which authors prove their protocols."""
+
+from __future__ import annotations
+
+import argparse
+
+from cheesebench.cli import FINDINGS
+from cheesebench.commands.common import counted, installed_catalogue
+from cheesebench.commands.lint import protocol_files
+from cheesebench.errors import PluginError, ProtocolError
+from cheesebench.film import printable
+from cheesebench.interfaces import SelfTesting
+from cheesebench.plugin_manager import installed_plugins
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what each test came to, then a summary; return FINDINGS when one failed or a file has errors."""
+    catalogue, plugins = installed_catalogue(), installed_plugins()
+    view = next(iter(plugins.views.values()))
+    played = failed = broken = 0
+    for path in protocol_files(catalogue, options.files):
+        try:
+            paradigm = plugins.compile(catalogue.load(path))
+        except ProtocolError as error:
+            broken += 1
+            print(error)
+            continue
+        if not isinstance(paradigm, SelfTesting):
+            raise PluginError(f"{path}: protocols of the family '{paradigm.specification.family}' cannot be tested.")
+        for report in paradigm.own_tests(view):
+            played += 1
+            failed += not report.passed
+            if not (report.passed and options.quiet):
+                print(printable(str(report)))
+    errors = f", {counted(broken, 'file')} with errors" if broken else ""
+    print(f"{counted(played, 'test')}: {failed} failed{errors}")
+    return FINDINGS if failed or broken else 0
