@@ -51,7 +51,7 @@ class CellItem(pytest.Item):
             raise NotMeasuredError(self.obstacle)
         with progress_line(self.config, self.nodeid) as line:
             self._records = self.run.wait(self.plan, line)
-        self.result = judge(self.plan, self._records)
+        self.result = judge(self.run.as_logged(self.plan), self._records)
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result, self._records)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.manifest import new_run_id
@@ -63,7 +64,11 @@ class Run:
             run_id = self.settings.run_id or new_run_id()
             self.log = RunLog.create(self.settings.results, run_id, cells, options=self.settings.recorded)
         if self._existing is not None:
-            check_resumable(self.log, cells, self.settings.seed)
+            try:
+                check_resumable(self.log, cells, self.settings.seed)
+            except CheeseBenchError:
+                self.close()  # nothing was run: the old run is not reported again
+                raise
         elif self.is_worker:
             self.log.add_cells(cells)
 
@@ -83,6 +88,11 @@ class Run:
         """Return what a worker of pytest-xdist must be told."""
         assert self.log is not None
         return {"log": str(self.log.path), "workers": workers}
+
+    def as_logged(self, plan: CellPlan) -> CellPlan:
+        """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""
+        assert self.log is not None
+        return next((known for known in self.log.plans() if known.key == plan.key), plan)
 
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> list[TrialRecord]:
         """Return the trials of a finished cell; ``waiting`` is called every SLICE seconds until it is."""

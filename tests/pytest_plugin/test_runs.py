@@ -84,6 +84,7 @@ def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
         result = project.runpytest("--resume", "one", *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert "Traceback" not in str(result.stderr)
+        assert "Run: results/one" not in str(result.stdout), "what was refused reports nothing"
         return str(result.stderr)
 
     assert "made with --seed 3, not 4" in told("--model", "walker", "--seed", "4", "lab")
