@@ -12,6 +12,7 @@ from cheesebench.interfaces import FORWARD
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
 from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
+from cheesebench.protocol.documents import OfBlock
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.reach import shortest_trial
@@ -60,14 +61,7 @@ class _Checks:
 
     def states(self) -> None:
         """302: a state that nothing leads to. 304: a frozen state that nothing ends."""
-        reached = {entry.name for entry in self.spec.entry}
-        queue = deque(reached)
-        while queue:
-            state = self.spec.states[queue.popleft()]
-            for rule in state.rules:
-                if rule.go is not None and rule.go not in reached:
-                    reached.add(rule.go)
-                    queue.append(rule.go)
+        reached = self._reached({entry.name for entry in self.spec.entry})
         for name, state in self.spec.states.items():
             if name not in reached:
                 self.say.warning(
@@ -80,6 +74,30 @@ class _Checks:
                     f"The state '{name}' is frozen and has no 'after': nothing ends it.",
                     "Add one.",
                 )
+
+    def _reached(self, entered: set[str]) -> set[str]:
+        """Return the states that a trial can come to from these."""
+        reached, queue = set(entered), deque(sorted(entered))
+        while queue:
+            for rule in self.spec.states[queue.popleft()].rules:
+                if rule.go is not None and rule.go not in reached:
+                    reached.add(rule.go)
+                    queue.append(rule.go)
+        return reached
+
+    def _judged(self) -> set[str]:
+        """Return the states of trials that the pass rate is taken over: not those of another block alone."""
+        estimand = self.spec.document.estimand
+        block = estimand.block if isinstance(estimand, OfBlock) else None
+        entered = set()
+        for entry in self.spec.entry:
+            guard = entry.guard
+            names_a_block = (
+                isinstance(guard, ex.Binary) and guard.operator == "==" and guard.left == ex.BuiltIn("block")
+            )
+            if block is None or not names_a_block or guard == ex.Binary("==", ex.BuiltIn("block"), ex.Constant(block)):
+                entered.add(entry.name)
+        return self._reached(entered)
 
     def rules(self) -> None:
         """303: a rule that can never fire, because an earlier one takes every case."""
@@ -246,7 +264,7 @@ class _Checks:
     def finish(self) -> None:
         """313: an end condition that can come true on a step on which it is not tested."""
         for number, entry in enumerate(self.spec.finish):
-            if reads_clock(entry.guard):
+            if ex.reads_clock(entry.guard):
                 place = self.root.find(("trial", "finish", number)).position
                 self.say.warning(
                     313,
@@ -257,7 +275,7 @@ class _Checks:
 
     def words(self) -> None:
         """312: a success that is a number. 314: a text that is the name of a variable."""
-        if self.spec.success is not None and not is_condition(self.spec.success):
+        if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
             self.say.warning(312, place, "'success' is a number: all but 0 counts as success.", "Compare it.")
         for state in self.spec.states.values():
@@ -274,8 +292,8 @@ class _Checks:
         return bool(squares & set(arena.glyphs))
 
     def visible_goals(self) -> None:
-        """311: a place whose entry rewards, and which is drawn unlike every place whose entry does not."""
-        for state in self.spec.states.values():
+        """311: a place whose entry rewards, drawn unlike every place whose entry does not, in trials that count."""
+        for state in (self.spec.states[name] for name in self.spec.states if name in self._judged()):
             rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger == "enter"]
             paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
             looks = self._looks(state) if paying else {}
@@ -358,28 +376,6 @@ class _Checks:
         second = {cell for name in self.possible(other.target) for cell in arena.cells_of(name)}
         same = set(self.possible(one.target)) & set(self.possible(other.target))
         return bool(first & second) and not same
-
-
-def reads_clock(tree: ex.Expression | None) -> bool:
-    """Return whether a condition can change without any rule firing: it reads ``steps`` or ``time()``."""
-    match tree:
-        case ex.BuiltIn("steps") | ex.Call("time", _):
-            return True
-        case ex.Unary(_, operand):
-            return reads_clock(operand)
-        case ex.Binary(_, left, right):
-            return reads_clock(left) or reads_clock(right)
-    return False
-
-
-def is_condition(tree: ex.Expression) -> bool:
-    """Return whether an expression is true or false rather than a number."""
-    match tree:
-        case ex.Unary(operator, _):
-            return operator == "not"
-        case ex.Binary(operator, _, _):
-            return operator not in "+-*/"
-    return False
 
 
 def _may_pay(reward: ex.Expression | None) -> bool:

@@ -281,3 +281,25 @@ class _Parser:
             place = self.tokens[self.at].offset if self.peek() else self.end
             raise ExpressionError(place, f"{function.text}() takes one name.", "Close the parenthesis after it.")
         return Call(function.text, Word(argument.text, argument.offset), function.offset)
+
+
+def reads_clock(tree: Expression | None) -> bool:
+    """Return whether a condition can change without any rule firing: it reads ``steps`` or ``time()``."""
+    match tree:
+        case BuiltIn("steps") | Call("time", _):
+            return True
+        case Unary(_, operand):
+            return reads_clock(operand)
+        case Binary(_, left, right):
+            return reads_clock(left) or reads_clock(right)
+    return False
+
+
+def is_condition(tree: Expression) -> bool:
+    """Return whether an expression is true or false rather than a number."""
+    match tree:
+        case Unary(operator, _):
+            return operator == "not"
+        case Binary(operator, _, _):
+            return operator not in "+-*/"
+    return False

@@ -236,6 +236,11 @@ HIDDEN = {
     "one of two drawn alike": 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a, glyph: P}, B: {zone: b, glyph: P}}}'
     + "\ndraw: {d: {of: {x: [a, b]}}}\n"
     + trial("{enter: x, reward: 1, end: found}"),
+    "shown in a block that does not count": (
+        "schedule: {one: {trials: 2}, cued: {trials: 2}}\nsuccess: last == found\nestimand: {block: one}\n"
+        + state("say: hidden").replace("start: run", "start: [{if: block == cued, go: cued}, run]")[:-3]
+        + f", cued: {{show: {{goal: P}}, {FOUND}}}}}}}\n"
+    ),
     "punished": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}\n'
     + trial("{enter: goal, reward: -1, end: found}"),
 }
