@@ -91,12 +91,10 @@ class _Checks:
         block = estimand.block if isinstance(estimand, OfBlock) else None
         entered = set()
         for entry in self.spec.entry:
-            guard = entry.guard
-            names_a_block = (
-                isinstance(guard, ex.Binary) and guard.operator == "==" and guard.left == ex.BuiltIn("block")
-            )
-            if block is None or not names_a_block or guard == ex.Binary("==", ex.BuiltIn("block"), ex.Constant(block)):
-                entered.add(entry.name)
+            match entry.guard:
+                case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(other)) if block not in (None, other):
+                    continue
+            entered.add(entry.name)
         return self._reached(entered)
 
     def rules(self) -> None:
