@@ -7,6 +7,7 @@ importing cheesebench must not import Gymnasium (pytest imports us in every proj
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -27,8 +28,7 @@ def register() -> None:
 
     suffix = ".protocol.yaml"
     for path in sorted(Path(cheesebench.protocols.__path__[0]).glob(f"*{suffix}")):
-        stem = path.name.removesuffix(suffix).replace(".", "_")
-        name = "".join(part[:1].upper() + part[1:] for part in stem.split("_"))
+        name = class_name(path.name.removesuffix(suffix))
         gymnasium.register(
             id=f"cheesebench/{name}-v1",
             entry_point=f"cheesebench.paradigms:{name}",
@@ -39,6 +39,11 @@ def register() -> None:
         entry_point="cheesebench.paradigms.environment:make_from_file",
         vector_entry_point="cheesebench.paradigms.batch:make_from_file",
     )
+
+
+def class_name(name: str) -> str:
+    """Return ``t_maze@rodent`` (or the file name ``t_maze.rodent``) as ``TMazeRodent``."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@.]", name))
 
 
 def register_when_imported() -> None:

@@ -18,9 +18,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, RUNNING, TERMINATED
 from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.environment import SEEDS, beginning, camel_case, checked_subject, class_named, text_space
+from cheesebench.paradigms.environment import SEEDS, beginning, checked_subject, class_named, text_space
 from cheesebench.paradigms.infos import gather
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.paradigms.pages import MAX_TEXTS, Pages
@@ -255,7 +256,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
 def vector_class(specification: Specification, paradigm: ArenaParadigm) -> type[ArenaVectorEnvironment]:
     """Make the vector environment class of a compiled protocol."""
-    name = f"{camel_case(specification.name)}Vector"
+    name = f"{class_name(specification.name)}Vector"
     doc = f"{specification.title} (protocol {specification.name}). {ArenaVectorEnvironment.__doc__}"
     members = {"__doc__": doc, "__module__": __name__, "specification": specification, "paradigm": paradigm}
     return type(name, (ArenaVectorEnvironment,), members)

@@ -6,7 +6,6 @@ it begins again for the same subject (what was drawn for the subject stays), so 
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ import gymnasium
 from gymnasium import spaces
 
 from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.life import ArenaLife
@@ -110,20 +110,10 @@ def checked_subject(subject: object) -> int:
     return subject
 
 
-def class_name(specification: Specification) -> str:
-    """Return the class name of a protocol: ``MorrisWaterMaze`` for ``morris_water_maze``; editions are appended."""
-    return camel_case(specification.name)
-
-
-def camel_case(name: str) -> str:
-    """Return ``t_maze@rodent`` as ``TMazeRodent``."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@]", name))
-
-
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
     """Make the environment class of a checked protocol."""
     return type(
-        class_name(specification),
+        class_name(specification.name),
         (ArenaEnvironment,),
         {
             "__doc__": f"{specification.title} (protocol {specification.name}). {ArenaEnvironment.__doc__}",
@@ -142,7 +132,7 @@ def class_named(name: str) -> type[ArenaEnvironment]:
     if name not in _classes:
         catalogue = Catalogue(installed_plugins().protocol_directories)
         for stem, path in catalogue.files.items():
-            if camel_case(stem.replace(".", "@")) == name:
+            if class_name(stem) == name:
                 _classes[name] = environment_class(catalogue.load(path))
                 break
         else:

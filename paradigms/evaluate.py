@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cheesebench.protocol import expressions as ex
@@ -106,35 +106,10 @@ def constant_value(tree: ex.Expression | None) -> float | None:
     return None
 
 
-def walk(tree: ex.Expression | None) -> Iterator[ex.Expression]:
-    """Yield an expression and everything in it."""
-    if tree is None:
-        return
-    yield tree
-    match tree:
-        case ex.Call(_, argument):
-            yield from walk(argument)
-        case ex.Unary(_, operand):
-            yield from walk(operand)
-        case ex.Binary(_, left, right):
-            yield from walk(left)
-            yield from walk(right)
-
-
-def reads_trace(tree: ex.Expression | None) -> bool:
-    """Return whether an expression reads where the subject has been in this trial: ``time()``."""
-    return any(isinstance(node, ex.Call) and node.function == "time" for node in walk(tree))
-
-
-def reads_clock(tree: ex.Expression | None) -> bool:
-    """Return whether the value of an expression can change though nothing happens: ``steps`` or ``time()``."""
-    return reads_trace(tree) or ex.BuiltIn("steps") in walk(tree)
-
-
 def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
     """Return the groups whose ``where()`` an expression reads."""
     found = set()
-    for node in walk(tree):
+    for node in ex.walk(tree):
         match node:
             case ex.Call("where", ex.Constant(str(group))):
                 found.add(group)

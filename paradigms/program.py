@@ -8,21 +8,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from cheesebench.errors import ProtocolError
-from cheesebench.interfaces import View
+from cheesebench.interfaces import ACTIONS, View
 from cheesebench.paradigms.evaluate import (
     Function,
     compile_expression,
     constant_value,
     groups_watched,
-    reads_clock,
-    reads_trace,
 )
 from cheesebench.paradigms.scenes import Gallery, LookKey
 from cheesebench.paradigms.tables import Event, Geometry
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.expressions import Expression
+from cheesebench.protocol.expressions import Expression, reads_clock, reads_trace
 
-_ACTION_NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
 #: A trigger's members: (event bit, name that ``it`` takes), in group order.
 Members = tuple[tuple[int, str], ...]
 ReadMembers = Callable[[object], Members]
@@ -121,7 +118,7 @@ class Program:
     def _events(self) -> Iterator[Event]:
         for rule in self._all_rules():
             if rule.action is not None:
-                yield ("act", _ACTION_NAMES[rule.action])
+                yield ("act", ACTIONS[rule.action])
             if rule.target is not None:
                 for name in self._possible(rule.target, rule.trigger):
                     yield (rule.trigger, name)
@@ -158,14 +155,8 @@ class Program:
         grounds = arena.solids if trigger == "press" else arena.zones
         if not place.variable:
             return list(arena.members(place.name))
-        held: list[str] = []
-        for draw in specification.draws:
-            if place.name in draw.columns:
-                column = draw.columns.index(place.name)
-                held += [str(row[column]) for row in draw.rows if row[column] is not None]
-        if not held:  # a mutable variable can come to hold any of them
-            held = list(grounds)
-        return [member for name in dict.fromkeys(held) for member in arena.members(name) if member in grounds]
+        held = specification.drawn(place.name) or list(grounds)  # a mutable variable can come to hold any of them
+        return [member for name in held for member in arena.members(name) if member in grounds]
 
     def _mask(self, events: Iterable[Event]) -> int:
         mask = 0
@@ -180,7 +171,7 @@ class Program:
         held: Function | None = None
         mask = 0
         if rule.action is not None:
-            mask = self._mask([("act", _ACTION_NAMES[rule.action])])
+            mask = self._mask([("act", ACTIONS[rule.action])])
         elif rule.target is not None:
             possible = self._possible(rule.target, rule.trigger)
             mask = self._mask((rule.trigger, name) for name in possible)
@@ -236,7 +227,7 @@ class Program:
         fixed = not any(place.variable for pair in state.show for place in pair) and not any(
             door.variable for door in state.close
         )
-        acts = self._mask(("act", name) for name in _ACTION_NAMES)
+        acts = self._mask(("act", name) for name in ACTIONS)
         timed = any(rule.after is not None for rule in rules)
         return State(
             name=state.name,

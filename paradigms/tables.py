@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.interfaces import ACTIONS, FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.arena import WALL_NAME, Arena
 
 #: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
 Event = tuple[str, str]
 #: Most poses (in all sets of closed doors together) whose tables are kept, of some 200 bytes each.
 MAX_POSES = 200_000
-_ACTION_NAMES = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Geometry:
             if kind == "where"
         }
         self._solid_at = {square: name for name, squares in arena.solids.items() for square in squares}
-        self._act_bits = [self.bit.get(("act", name), 0) for name in _ACTION_NAMES]
+        self._act_bits = [self.bit.get(("act", name), 0) for name in ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
         #: Places are few and asked for in every trial. Sets of them may be many, so the least used are forgotten.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)

@@ -157,16 +157,11 @@ class RunLog:
         This is what a run is judged by: a subject that was interrupted has not finished early.
         """
         found = self.trials()
+        reached = {_life(record): record.trial + 1 for record in found}  # the last one of each life
         for plan in self.plans():
-            complete = self.lives(plan)
-            reached: dict[int, int] = {}
-            for record in found:
-                if (record.model, record.protocol, record.view) == plan.key:
-                    reached[record.subject] = record.trial + 1
-            for subject in sorted(set(range(plan.subjects)) - set(complete)):
-                found += [
-                    _missing(plan, subject, trial, "not run") for trial in range(reached.get(subject, 0), plan.trials)
-                ]
+            for subject in sorted(set(range(plan.subjects)) - set(self.lives(plan))):
+                first = reached.get((*plan.key, subject), 0)
+                found += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
         return found
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:

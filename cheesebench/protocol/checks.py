@@ -186,10 +186,8 @@ class _Checks:
         """Return the places that a place can be: itself, or what its variable can hold."""
         if not place.variable:
             return [place.name]
-        for draw in self.spec.draws:
-            if place.name in draw.columns:
-                column = draw.columns.index(place.name)
-                return [str(row[column]) for row in draw.rows if row[column] is not None]
+        if any(place.name in draw.columns for draw in self.spec.draws):
+            return self.spec.drawn(place.name)
         return list(self.spec.arena.zones)
 
     def shortest_path(self) -> None:
@@ -291,7 +289,8 @@ class _Checks:
 
     def visible_goals(self) -> None:
         """311: a place whose entry rewards, drawn unlike every place whose entry does not, in trials that count."""
-        for state in (self.spec.states[name] for name in self.spec.states if name in self._judged()):
+        judged = self._judged()
+        for state in (state for name, state in self.spec.states.items() if name in judged):
             rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger == "enter"]
             paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
             looks = self._looks(state) if paying else {}

@@ -23,7 +23,7 @@ class EvidenceBuilder(Lookup):
         primary = self.primary_reference()
         condition = None
         for number, reference in enumerate(self.document.reference):
-            tree = self.optional(reference.where, ("reference", number, "where"), TRUTH)
+            tree = self.expression(reference.where, ("reference", number, "where"), TRUTH)
             if number == primary:
                 condition = tree
         return condition

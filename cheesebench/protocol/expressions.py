@@ -7,7 +7,7 @@ unary ``-``, and names, numbers, ``name(name)``, parentheses. Never ``eval``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -283,16 +283,29 @@ class _Parser:
         return Call(function.text, Word(argument.text, argument.offset), function.offset)
 
 
-def reads_clock(tree: Expression | None) -> bool:
-    """Return whether a condition can change without any rule firing: it reads ``steps`` or ``time()``."""
+def walk(tree: Expression | None) -> Iterator[Expression]:
+    """Yield an expression and everything in it."""
+    if tree is None:
+        return
+    yield tree
     match tree:
-        case BuiltIn("steps") | Call("time", _):
-            return True
+        case Call(_, argument):
+            yield from walk(argument)
         case Unary(_, operand):
-            return reads_clock(operand)
+            yield from walk(operand)
         case Binary(_, left, right):
-            return reads_clock(left) or reads_clock(right)
-    return False
+            yield from walk(left)
+            yield from walk(right)
+
+
+def reads_trace(tree: Expression | None) -> bool:
+    """Return whether an expression reads where the subject has been in this trial: ``time()``."""
+    return any(isinstance(node, Call) and node.function == "time" for node in walk(tree))
+
+
+def reads_clock(tree: Expression | None) -> bool:
+    """Return whether the value of an expression can change though nothing happens: ``steps`` or ``time()``."""
+    return reads_trace(tree) or BuiltIn("steps") in walk(tree)
 
 
 def is_condition(tree: Expression) -> bool:

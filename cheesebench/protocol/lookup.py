@@ -38,21 +38,11 @@ class Lookup:
         it: bool = False,
         lenient: bool = False,
     ) -> Expression | None:
-        """Resolve one expression; None when it has an error."""
+        """Resolve one expression; None when there is none, or when it has an error."""
+        if value is None:
+            return None
         node = self.root.find(path)
         return self.names.expression(value, node, self.diagnostics, want=want, it=it, lenient=lenient)
-
-    def optional(
-        self,
-        value: object,
-        path: Sequence[str | int],
-        want: Type | None = None,
-        *,
-        it: bool = False,
-        lenient: bool = False,
-    ) -> Expression | None:
-        """Resolve an expression that may be absent."""
-        return None if value is None else self.expression(value, path, want, it=it, lenient=lenient)
 
     def place(
         self, name: str, path: Sequence[str | int], *, solid: bool | None = None, placing: bool = False

@@ -66,7 +66,7 @@ def resolve(
         watch=trial.rules(document.trial.watch, ("trial", "watch"), watch=True),
         finish=trial.finish(),
         schedule=builder.schedule(),
-        success=builder.optional(document.success, ("success",), TRUTH, lenient=True),
+        success=builder.expression(document.success, ("success",), TRUTH, lenient=True),
         where=evidence.where(),
         measures={
             name: tree
@@ -134,7 +134,7 @@ class _Builder(Lookup):
                 position = place.key_position("pick")
                 sentence = f"There are {subsets} subsets to put in order, more than {MAX_SUBSETS}."
                 self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
-            keep_if = self.optional(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
+            keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
             found.append(
                 spec.DrawSpec(name, draw.per, draw.order, columns, rows, draw.pick, draw.copies, draw.max_run, keep_if)
             )

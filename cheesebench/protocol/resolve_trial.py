@@ -42,7 +42,7 @@ class TrialBuilder(Lookup):
                     208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset returns none.",
                     "Give it in a rule or in 'each'.",
                 )  # fmt: skip
-            guard = self.optional(entry.if_, (*here, "if"), TRUTH)
+            guard = self.expression(entry.if_, (*here, "if"), TRUTH)
             entries.append(spec.GuardedName(guard, entry.go, self.root.find(here).position))
         if entries and self.document.trial.start[-1].if_ is not None:
             position = self.root.find(path).position
@@ -127,7 +127,7 @@ class TrialBuilder(Lookup):
             set=self._assignments(effects.set, (*path, "set"), it, adding=False),
             add=self._assignments(effects.add, (*path, "add"), it, adding=True),
             count=tuple(effects.count),
-            reward=self.optional(effects.reward, (*path, "reward"), NUMBER, it=it),
+            reward=self.expression(effects.reward, (*path, "reward"), NUMBER, it=it),
             place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
         )
 
@@ -209,16 +209,16 @@ class TrialBuilder(Lookup):
         target = None
         if it:
             target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
-        after = self.optional(rule.after, (*path, "after"), NUMBER)
+        after = self.expression(rule.after, (*path, "after"), NUMBER)
         self._check_number(after, 0, math.inf, "A duration is no negative number.", (*path, "after"))
-        p = self.optional(rule.p, (*path, "p"), NUMBER, it=it)
+        p = self.expression(rule.p, (*path, "p"), NUMBER, it=it)
         self._check_number(p, 0, 1, "A probability lies between 0 and 1.", (*path, "p"))
         return spec.RuleSpec(
             trigger=trigger,
             target=target,
             after=after,
             action=ACTIONS.index(rule.act) if rule.act is not None else None,
-            guard=self.optional(rule.if_, (*path, "if"), TRUTH, it=it),
+            guard=self.expression(rule.if_, (*path, "if"), TRUTH, it=it),
             p=p,
             effects=self.effects(rule, path, it=it),
             go=rule.go,
@@ -251,7 +251,7 @@ class TrialBuilder(Lookup):
             self._check_outcome(entry.end, (*path, number, "end"))
         return tuple(
             spec.GuardedName(
-                self.optional(entry.if_, (*path, number, "if"), TRUTH),
+                self.expression(entry.if_, (*path, number, "if"), TRUTH),
                 entry.end,
                 self.root.find((*path, number)).position,
             )

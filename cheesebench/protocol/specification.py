@@ -192,6 +192,15 @@ class Specification:
         """Title for people."""
         return self.document.title or self.paradigm.replace("_", " ").capitalize()
 
+    def drawn(self, variable: str) -> list[str]:
+        """Return the names that a draw can give to a column; none for any other variable."""
+        found: dict[str, None] = {}
+        for draw in self.draws:
+            if variable in draw.columns:
+                column = draw.columns.index(variable)
+                found.update((str(row[column]), None) for row in draw.rows if row[column] is not None)
+        return list(found)
+
     @property
     def planned_trials(self) -> int:
         """Trials of one life; an upper bound where a block has ``until``."""
