@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
+    from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.interfaces import AgentSpec, Family, Reporter, View
     from cheesebench.statistics import RunSummary
@@ -23,8 +24,20 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def cheesebench_agents() -> Iterable[AgentSpec]:
-    """Called when a model is looked up; return the agents that ``--model`` can name."""
+def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec]:
+    """Called when a model is looked up; return the agents that ``--model`` (or ``--agent``) can name."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_backends() -> Iterable[BackendSpec]:
+    """Called when a model is looked up; return the kinds of model server that you can talk to."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_models() -> Iterable[ModelEntry]:
+    """Called when a model is looked up; return the models that ``--model`` can name, with their backends."""
     raise NotImplementedError
 
 

@@ -23,6 +23,7 @@ def case_properties(result: CellResult) -> Properties:
             ("protocol", plan.protocol),
             ("protocol_sha256", plan.sha256),
             ("view", plan.view),
+            ("variant", plan.variant),
             ("design", plan.design),
             ("verdict", result.verdict.value),
             ("reason", result.reason),
@@ -68,7 +69,7 @@ def suite_properties(summary: RunSummary) -> Properties:
         if isinstance(values, Mapping):
             pairs.extend((f"{section}.{name}", value) for name, value in values.items())
     for model in summary.models:
-        where = f"{model.model}[{model.view}]"
+        where = f"{model.model}[{'-'.join(filter(None, (model.view, model.variant)))}]"
         pairs.append((f"{where}.gate", model.gate.value))
         pairs.append((f"{where}.gate_reason", model.gate_reason))
         if model.overall is not None:

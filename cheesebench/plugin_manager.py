@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from cheesebench import hookspecs
+from cheesebench.chat import ModelAgentSpec
 from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
+    from cheesebench.chat import BackendSpec, ModelEntry
     from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
     from cheesebench.protocol import Specification
 
@@ -82,8 +84,25 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
-        """Agents by name."""
-        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_agents)}
+        """Agents that act by themselves, by name."""
+        supplied = self._supplied(self.hook.cheesebench_agents)
+        return {spec.name: spec for spec in supplied if not isinstance(spec, ModelAgentSpec)}
+
+    @property
+    def model_agents(self) -> dict[str, ModelAgentSpec]:
+        """Agents that ask a model, by name."""
+        supplied = self._supplied(self.hook.cheesebench_agents)
+        return {spec.name: spec for spec in supplied if isinstance(spec, ModelAgentSpec)}
+
+    @property
+    def backends(self) -> dict[str, BackendSpec]:
+        """Model backends by name."""
+        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_backends)}
+
+    @property
+    def models(self) -> dict[str, ModelEntry]:
+        """Registered models by name; aliases are resolved by whoever looks one up."""
+        return {entry.name: entry for entry in self._supplied(self.hook.cheesebench_models)}
 
     @property
     def views(self) -> dict[str, View]:
@@ -108,6 +127,14 @@ class PluginManager(pluggy.PluginManager):
     def agent(self, name: str) -> AgentSpec:
         """Return the agent of that name; UnknownNameError lists what there is."""
         return _look_up("model", name, self.agents)
+
+    def model_agent(self, name: str) -> ModelAgentSpec:
+        """Return the agent of that name which asks a model; UnknownNameError lists what there is."""
+        return _look_up("agent", name, self.model_agents)
+
+    def backend(self, name: str) -> BackendSpec:
+        """Return the backend of that name; UnknownNameError lists what there is."""
+        return _look_up("backend", name, self.backends)
 
     def view(self, name: str) -> View:
         """Return the view of that name; UnknownNameError lists what there is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cheesebench.experiment.records import CellPlan
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.wording import percent, points
 
@@ -90,7 +91,16 @@ MEANINGS = {
 
 def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
     """Return the cells of one model in one view, in the order of the run."""
-    return [cell for cell in summary.cells if (cell.plan.model, cell.plan.view) == (model.model, model.view)]
+    return [cell for cell in summary.cells if _group(cell.plan) == _group(model)]
+
+
+def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
+    return (what.model, what.view, what.variant)
+
+
+def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
+    """Return the model, and the view and variant it is in, as names (not yet escaped)."""
+    return (what.model, ", ".join(filter(None, (what.view, what.variant))))
 
 
 def counts(cells: Iterable[CellResult]) -> str:

@@ -54,7 +54,7 @@ def _overview(summary: RunSummary) -> list[str]:
     rows = [
         (
             model.model,
-            model.view,
+            " ".join(filter(None, (model.view, model.variant))),
             words.marked(model.gate),
             words.counts(words.cells_of(summary, model)),
             words.NOTHING if model.overall is None else percent(model.overall.mean),
@@ -66,7 +66,7 @@ def _overview(summary: RunSummary) -> list[str]:
 
 def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks = [
-        f"## {escape(model.model)} · {escape(model.view)}: {words.marked(model.gate)}",
+        f"## {' · '.join(map(escape, words.whose(model)))}: {words.marked(model.gate)}",
         _headline(model, cells),
         "### Verdicts",
         _verdicts(cells),

@@ -45,5 +45,5 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
         for cell in own
         if cell.verdict in ("INCONCLUSIVE", "ERROR") and cell.plan.claims
     ]
-    parts = [f"{clean(model.model)} in {clean(model.view)} ({cells.counts(own)})", table, "\n".join(reasons), gate]
+    parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), gate]
     return "\n\n".join(part for part in parts if part)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics.choices import Choices
 
 #: The columns that say which trial it is.
-KEYS = ("model", "protocol", "view", "subject", "trial", "block", "session")
+KEYS = ("model", "protocol", "view", "variant", "subject", "trial", "block", "session")
 
 _HEADERS = ("", "measure", "mean", "sd", "sd of subjects", "n")
 

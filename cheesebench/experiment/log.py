@@ -34,6 +34,7 @@ class JournalEntry:
     model: str | None = None
     protocol: str | None = None
     view: str | None = None
+    variant: str | None = None
     subject: int | None = None
 
 
@@ -94,7 +95,7 @@ class RunLog:
 
     def _insert_cells(self, cells: Iterable[tuple[CellPlan, Specification]]) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO cells (model, protocol, view, plan) VALUES (?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
             [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
         )
 
@@ -146,7 +147,7 @@ class RunLog:
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
         where, values = _selection(plan, subject)
-        order = "ORDER BY model, protocol, view, subject, trial"
+        order = "ORDER BY model, protocol, view, variant, subject, trial"
         with self._lock, log_file.errors_explained(self.path):
             found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
             return [rows.trial_from_row(row) for row in found]
@@ -179,7 +180,7 @@ class RunLog:
         where, values = _selection(plan, None)
         if kind is not None:
             where, values = (f"{where} AND" if where else " WHERE") + " kind = ?", (*values, kind)
-        columns = "time, kind, text, model, protocol, view, subject"
+        columns = "time, kind, text, model, protocol, view, variant, subject"
         names = columns.split(", ")
         found = self._select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
@@ -228,7 +229,7 @@ class RunLog:
         """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
         life = (*plan.key, subject)
         with self._transaction():
-            self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?)", (*life, trials))
+            self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)", (*life, trials))
             # An earlier attempt that failed could not know that the schedule would be cut short.
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
@@ -239,7 +240,7 @@ class RunLog:
 
     def _note(self, kind: str, text: str, plan: CellPlan | None, subject: int | None) -> None:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        key = (None, None, None) if plan is None else plan.key
+        key = (None, None, None, None) if plan is None else plan.key
         self._connection.execute(
             log_file.INSERT_JOURNAL,
             (time, kind, redact(text), *key, subject),
@@ -277,19 +278,21 @@ class RunLog:
 
 
 def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
-    model, protocol, view = plan.key
-    return TrialRecord(model=model, protocol=protocol, view=view, subject=subject, trial=trial, missing=cause)
+    model, protocol, view, variant = plan.key
+    return TrialRecord(
+        model=model, protocol=protocol, view=view, variant=variant, subject=subject, trial=trial, missing=cause
+    )
 
 
-def _life(record: TrialRecord) -> tuple[str, str, str, int]:
-    return (record.model, record.protocol, record.view, record.subject)
+def _life(record: TrialRecord) -> tuple[str, str, str, str, int]:
+    return (*record.key, record.subject)
 
 
 def _selection(plan: CellPlan | None, subject: int | None) -> tuple[str, tuple[Any, ...]]:
     if plan is None:
         return "", ()
     if subject is None:
-        return " WHERE model = ? AND protocol = ? AND view = ?", plan.key
+        return " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?", plan.key
     return f" WHERE {log_file.LIFE}", (*plan.key, subject)
 
 

@@ -19,46 +19,50 @@ APPLICATION_ID = 0x43485A42
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
-_LIFE_KEY = "model TEXT NOT NULL, protocol TEXT NOT NULL, view TEXT NOT NULL, subject INTEGER NOT NULL"
+_LIFE_KEY = (
+    "model TEXT NOT NULL, protocol TEXT NOT NULL, view TEXT NOT NULL, variant TEXT NOT NULL, subject INTEGER NOT NULL"
+)
 # Without rowids the rows lie in the order of their keys, whichever subject finished first; and nothing in
 # trials, events and lives tells when it was written: the same run gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE cells (
     position INTEGER PRIMARY KEY, model TEXT NOT NULL, protocol TEXT NOT NULL, view TEXT NOT NULL,
-    plan TEXT NOT NULL, UNIQUE (model, protocol, view)
+    variant TEXT NOT NULL, plan TEXT NOT NULL, UNIQUE (model, protocol, view, variant)
 );
 CREATE TABLE trials (
     {_LIFE_KEY}, trial INTEGER NOT NULL, block TEXT NOT NULL, session INTEGER NOT NULL, outcome TEXT,
     success INTEGER, compared INTEGER NOT NULL, reward REAL NOT NULL, steps INTEGER NOT NULL,
     path_length INTEGER NOT NULL, bumps INTEGER NOT NULL, actions TEXT NOT NULL, counters TEXT NOT NULL,
     measures TEXT NOT NULL, variables TEXT NOT NULL, missing TEXT NOT NULL,
-    PRIMARY KEY (model, protocol, view, subject, trial)
+    PRIMARY KEY (model, protocol, view, variant, subject, trial)
 ) WITHOUT ROWID;
 CREATE TABLE events (
     {_LIFE_KEY}, trial INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER NOT NULL,
     state TEXT NOT NULL, event TEXT NOT NULL, source TEXT NOT NULL,
-    PRIMARY KEY (model, protocol, view, subject, trial, position)
+    PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
 ) WITHOUT ROWID;
 CREATE TABLE lives (
-    {_LIFE_KEY}, trials INTEGER NOT NULL, PRIMARY KEY (model, protocol, view, subject)
+    {_LIFE_KEY}, trials INTEGER NOT NULL, PRIMARY KEY (model, protocol, view, variant, subject)
 ) WITHOUT ROWID;
 CREATE TABLE journal (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
-    model TEXT, protocol TEXT, view TEXT, subject INTEGER
+    model TEXT, protocol TEXT, view TEXT, variant TEXT, subject INTEGER
 );
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
 
-LIFE = "model = ? AND protocol = ? AND view = ? AND subject = ?"
+LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
 SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
 INSERT_TRIAL = (
     f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
 )
 SELECT_EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE {LIFE} AND trial = ? ORDER BY position"
-INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_JOURNAL = "INSERT INTO journal (time, kind, text, model, protocol, view, subject) VALUES (?, ?, ?, ?, ?, ?, ?)"
+INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_JOURNAL = (
+    "INSERT INTO journal (time, kind, text, model, protocol, view, variant, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 @contextmanager
@@ -168,8 +172,13 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
     if application != APPLICATION_ID:
         raise RunLogError(f"{path} is an SQLite file but no run log. Give the directory of a run.")
     number = connection.execute("PRAGMA user_version").fetchone()[0]
+    if number < FORMAT:
+        raise RunLogError(
+            f"{path} was written by an older CheeseBench (format {number}; this one reads {FORMAT}). "
+            "Read it with the version that its manifest names, or run it again."
+        )
     if number > FORMAT:
         raise RunLogError(
-            f"{path} was written by a newer CheeseBench (format {number}; this one reads up to {FORMAT}). "
+            f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )

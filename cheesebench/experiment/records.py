@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cheesebench.interfaces import Memory, Value
 
 #: Version of the run log and of these records.
-FORMAT = 1
+FORMAT = 2
+
+#: Model, protocol, view and variant: what tells the cells of one run apart.
+CellKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class TrialRecord:
     model: str
     protocol: str
     view: str
+    variant: str = ""
     subject: int
     trial: int
     block: str = ""
@@ -42,6 +47,11 @@ class TrialRecord:
     measures: Mapping[str, Value] = field(default_factory=dict)
     variables: Mapping[str, Value] = field(default_factory=dict)
     missing: str = ""
+
+    @property
+    def key(self) -> CellKey:
+        """The cell that it belongs to."""
+        return (self.model, self.protocol, self.view, self.variant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +77,10 @@ class CellPlan:
 
     ``trials`` is the number planned per subject (an upper bound where a block has ``until``), ``estimand`` is
     ``"all"``, ``"last:K"`` or ``"block:NAME"``, ``chance`` the random agent's measured pass rate stated by the
-    protocol, ``claims`` False for designs that never make a PASS or FAIL claim (``smoke``).
+    protocol, ``claims`` False for designs that never make a PASS or FAIL claim (``smoke``). ``variant`` names what
+    this cell changes on purpose (``history=1``, ``control=reward-shuffled``; empty for the plain cell). For a
+    language model ``agent`` is the agent that asks it, and ``settings`` (JSON values) is every parameter that
+    can change a reply.
     """
 
     model: str
@@ -87,8 +100,11 @@ class CellPlan:
     chance: float | None = None
     goal_visible: bool = False
     claims: bool = True
+    variant: str = ""
+    agent: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """Model, protocol and view: what tells cells of one run apart."""
-        return (self.model, self.protocol, self.view)
+    def key(self) -> CellKey:
+        """What tells cells of one run apart."""
+        return (self.model, self.protocol, self.view, self.variant)

@@ -33,7 +33,7 @@ def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> li
 
     Raises RunLogError when the trial is missing or does not come out as recorded.
     """
-    plan = next(plan for plan in log.plans() if plan.key == (record.model, record.protocol, record.view))
+    plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
     records = log.trials(plan, record.subject)[: record.trial + 1]
     return replay(paradigm.life(view, seed, record.subject), records)

@@ -9,7 +9,7 @@ from cheesebench.errors import RunLogError
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.experiment.records import CellKey, CellPlan
     from cheesebench.protocol import Specification
 
 
@@ -40,10 +40,10 @@ def check_resumable(
         )
 
 
-def _differences(recorded: Mapping[tuple[str, str, str], CellPlan], plan: CellPlan) -> list[str]:
+def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[str]:
     then = recorded.get(plan.key)
     if then is None:
-        for position, kind in enumerate(("model", "protocol", "view")):
+        for position, kind in enumerate(("model", "protocol", "view", "variant")):
             known = list(dict.fromkeys(key[position] for key in recorded))
             if plan.key[position] not in known:
                 return [f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"]

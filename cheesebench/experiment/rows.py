@@ -16,7 +16,7 @@ from cheesebench.interfaces import TaskEvent
 TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
 EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
 _BOOLEANS = frozenset({"success", "compared"})
-_NAMES = ("model", "protocol", "view", "block", "outcome")
+_NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables"})
 
 

@@ -17,14 +17,12 @@ from cheesebench.experiment.workers import Worker, WorkerDiedError, WorkerProces
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.experiment.records import CellKey, CellPlan
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import Specification
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
-
-_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class RunSession:
         processes: int | None = None,
     ) -> None:
         pairs = cells.items() if isinstance(cells, Mapping) else cells
-        self._cells: dict[_Key, _Cell] = {plan.key: _Cell(plan, text) for plan, text in pairs}
+        self._cells: dict[CellKey, _Cell] = {plan.key: _Cell(plan, text) for plan, text in pairs}
         self._log = log
         self._plugins = plugins
         self._seed = seed

@@ -55,6 +55,7 @@ def live(
             model=plan.model,
             protocol=plan.protocol,
             view=plan.view,
+            variant=plan.variant,
             subject=subject,
             trial=trial,
             reward=reward,

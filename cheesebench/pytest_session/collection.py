@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.experiment.records import CellKey
 from cheesebench.protocol import SUFFIX
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
@@ -51,7 +52,7 @@ class Collection:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep one item for each cell; two files that claim the same name are an error of the second."""
-        first: dict[tuple[str, str, str], CellItem] = {}
+        first: dict[CellKey, CellItem] = {}
         kept: list[pytest.Item] = []
         for item in items:
             if isinstance(item, CellItem):

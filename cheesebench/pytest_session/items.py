@@ -118,9 +118,9 @@ def cell_items(
     settings = run.settings
     for model in settings.models:
         for view in settings.views:
-            within = view if len(settings.models) == 1 else f"{view}-{model}"
-            name = f"{specification.name}[{within}]"
             plan = plan_cell(specification, model, view, settings.design, run.plugins.agent(model).memory)
+            within = [view, plan.variant, model if len(settings.models) > 1 else ""]
+            name = f"{specification.name}[{'-'.join(filter(None, within))}]"
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
             yield CellItem.from_parent(
                 parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan

@@ -44,7 +44,7 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     Raises:
         ValueError: If the plan's estimand is malformed.
     """
-    sample = draw_sample(plan, [r for r in trials if (r.model, r.protocol, r.view) == plan.key])
+    sample = draw_sample(plan, [r for r in trials if r.key == plan.key])
     described = _describe(plan, sample)
     counts = _scenarios(sample)
     if counts is None:

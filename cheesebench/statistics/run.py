@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import CellKey, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.judgement import judge
 from cheesebench.statistics.summary import Average, CellResult, ModelSummary, RunSummary, Verdict
@@ -16,22 +16,22 @@ def summarise_run(
     manifest: Mapping[str, object], plans: Sequence[CellPlan], trials: Iterable[TrialRecord]
 ) -> RunSummary:
     """Judge every planned cell and summarise every model; the order of ``trials`` does not matter."""
-    by_cell: dict[tuple[str, str, str], list[TrialRecord]] = {plan.key: [] for plan in plans}
+    by_cell: dict[CellKey, list[TrialRecord]] = {plan.key: [] for plan in plans}
     for record in trials:
-        by_cell.get((record.model, record.protocol, record.view), []).append(record)
+        by_cell.get(record.key, []).append(record)
     cells = tuple(judge(plan, by_cell[plan.key]) for plan in plans)
     return RunSummary(
         manifest=manifest,
         cells=cells,
-        models=tuple(summarise_model(group) for group in _by_model_and_view(cells)),
+        models=tuple(summarise_model(group) for group in _by_model_view_and_variant(cells)),
         best_of_views=best_of_views(cells, by_cell),
     )
 
 
-def _by_model_and_view(cells: Iterable[CellResult]) -> list[list[CellResult]]:
-    groups: dict[tuple[str, str], list[CellResult]] = {}
+def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellResult]]:
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault((cell.plan.model, cell.plan.view), []).append(cell)
+        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.variant), []).append(cell)
     return list(groups.values())
 
 
@@ -45,6 +45,7 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
     return ModelSummary(
         model=cells[0].plan.model,
         view=cells[0].plan.view,
+        variant=cells[0].plan.variant,
         overall=average(cells),
         profile={name: mean for name, mean in profile.items() if mean is not None},
         gate=gate,

@@ -147,10 +147,11 @@ class Average:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """One model in one view over all its protocols."""
+    """One model in one view (and variant) over all its protocols."""
 
     model: str
     view: str
+    variant: str = ""
     overall: Average | None
     """None where no cell has a rate."""
     profile: Mapping[str, Average]
@@ -183,6 +184,7 @@ class BestOfViews:
     """The paper's headline for one model, and the two numbers without which it must not be printed."""
 
     model: str
+    variant: str = ""
     best: float
     """Mean over protocols of the best view's rate: biased upward."""
     cross_fitted: float | None

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.records import CellKey, TrialRecord
 from cheesebench.statistics.sample import Sample, draw_sample
 from cheesebench.statistics.summary import BestOfViews, CellResult, ViewChoice
 
-Trials = Mapping[tuple[str, str, str], Sequence[TrialRecord]]
+Trials = Mapping[CellKey, Sequence[TrialRecord]]
 
 
 def best_of_views(cells: Sequence[CellResult], trials: Trials) -> tuple[BestOfViews, ...]:
@@ -21,22 +21,23 @@ def best_of_views(cells: Sequence[CellResult], trials: Trials) -> tuple[BestOfVi
 
     ``cells`` are judged cells; ``trials`` maps ``CellPlan.key`` to their records.
     """
-    groups: dict[str, dict[str, list[CellResult]]] = {}
+    groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
     for cell in cells:
         if cell.rate is not None:
-            groups.setdefault(cell.plan.model, {}).setdefault(cell.plan.protocol, []).append(cell)
+            groups.setdefault((cell.plan.model, cell.plan.variant), {}).setdefault(cell.plan.protocol, []).append(cell)
     found = []
-    for model, protocols in groups.items():
+    for (model, variant), protocols in groups.items():
         choices = [_choice(views, trials) for views in protocols.values() if len(views) > 1]
         if choices:
-            found.append(_combine(model, choices))
+            found.append(_combine(model, variant, choices))
     return tuple(found)
 
 
-def _combine(model: str, choices: Sequence[ViewChoice]) -> BestOfViews:
+def _combine(model: str, variant: str, choices: Sequence[ViewChoice]) -> BestOfViews:
     fitted = [choice.cross_fitted for choice in choices if choice.cross_fitted is not None]
     return BestOfViews(
         model=model,
+        variant=variant,
         best=sum(choice.best for choice in choices) / len(choices),
         cross_fitted=sum(fitted) / len(fitted) if len(fitted) == len(choices) else None,
         equal_views=sum(choice.equal_views for choice in choices) / len(choices),

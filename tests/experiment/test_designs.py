@@ -32,7 +32,7 @@ def test_an_unknown_design_is_answered_with_the_nearest() -> None:
 def test_a_plan_says_what_the_protocol_says(stranger: ModuleType) -> None:
     specification = stranger.corridor(trials=6)
     plan = plan_cell(specification, "walker", "ascii_2d", find_design("cohort"), memory="none")
-    assert plan.key == ("walker", "corridor", "ascii_2d")
+    assert plan.key == ("walker", "corridor", "ascii_2d", "")
     assert (plan.subjects, plan.trials, plan.memory, plan.claims) == (10, 6, "none", True)
     assert (plan.dimension, plan.sha256, plan.margin, plan.chance) == ("patience", specification.sha256, 0.1, 0.5)
     # The latency comes first in the protocol, but it is no pass rate.

@@ -120,7 +120,7 @@ def test_cells_can_be_added(log: RunLog, stranger: ModuleType) -> None:
     before = log.plans()
     more = stranger.cells(["walker"], names=["corridor", "hall"])
     log.add_cells(more.items())
-    assert [plan.key for plan in log.plans()] == [*(plan.key for plan in before), ("walker", "hall", "ascii_2d")]
+    assert [plan.key for plan in log.plans()] == [*(plan.key for plan in before), ("walker", "hall", "ascii_2d", "")]
     assert set(log.manifest["protocols"]) == {"corridor", "hall"}
 
 
