@@ -14,9 +14,9 @@ from cheesebench.plugin_manager import installed_plugins
 def run(options: argparse.Namespace) -> int:
     """Judge the run's trials and write the report."""
     reporter = installed_plugins().reporter(options.format)
-    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        manifest, plans, trials = log.manifest, log.plans(), log.trials_and_gaps()
-    from cheesebench.statistics import summarise_run
+    from cheesebench.statistics import summarise_lives
 
-    write_output(reporter.render(summarise_run(manifest, plans, trials)), options.output)
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps)
+    write_output(reporter.render(summary), options.output)
     return 0

@@ -153,17 +153,25 @@ class RunLog:
             return [rows.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
-        """Return all records, and a missing one for every planned trial that an unfinished life has not reached.
+        """Return all records of all cells as ``lives_and_gaps`` has them: for runs that fit into memory."""
+        return [record for plan in self.plans() for life in self.lives_and_gaps(plan) for record in life]
 
-        This is what a run is judged by: a subject that was interrupted has not finished early.
+    def lives_and_gaps(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+        """Yield the trials of a cell, one subject after the other: only one life is in memory at a time.
+
+        A life that is unfinished gets a missing record for every planned trial that it has not reached. This is
+        what a run is judged by: a subject that was interrupted has not finished early.
         """
-        found = self.trials()
-        reached = {_life(record): record.trial + 1 for record in found}  # the last one of each life
-        for plan in self.plans():
-            for subject in sorted(set(range(plan.subjects)) - set(self.lives(plan))):
-                first = reached.get((*plan.key, subject), 0)
-                found += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
-        return found
+        complete = self.lives(plan)
+        where, values = _selection(plan, None)
+        begun = {subject for (subject,) in self._select(f"SELECT DISTINCT subject FROM trials{where}", values)}
+        for subject in sorted(begun.union(range(plan.subjects))):
+            life = self.trials(plan, subject)
+            if subject not in complete and subject < plan.subjects:
+                first = life[-1].trial + 1 if life else 0
+                life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
+            if life:
+                yield life
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
         """Return the rules that fired in a trial, in order."""

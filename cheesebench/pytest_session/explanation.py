@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Sequence
+from itertools import chain
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import TrialRecord
@@ -18,24 +18,25 @@ from cheesebench.statistics.wording import percent, plural, points
 _INDENT = "  "
 
 
-def explain(run: Run, specification: Specification, result: CellResult, records: Sequence[TrialRecord]) -> str:
+def explain(run: Run, specification: Specification, result: CellResult) -> str:
     """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
     parts = [f"{result.verdict}: {result.reason}", table]
+    records = chain.from_iterable(run.lives(result.plan))
     failed = next((record for record in records if record.success is False and record.compared), None)
     if failed is not None:
         parts.append(_film(run, specification, failed))
     return printable("\n\n".join(parts))
 
 
-def missing_trials(run: Run, result: CellResult, records: Sequence[TrialRecord]) -> str:
+def missing_trials(run: Run, result: CellResult) -> str:
     """Return how many trials could not be run, why, and how to go on."""
     assert run.log is not None
-    missing = sum(bool(record.missing) for record in records)
+    marks = [bool(record.missing) for record in chain.from_iterable(run.lives(result.plan))]
     causes = [entry.text.rstrip() for entry in run.log.journal(result.plan, "error")]
     parts = [
-        f"{plural(missing, 'trial')} of {len(records)} could not be run, which says nothing about the model.",
+        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run, which says nothing about the model.",
         *causes[-1:],
         f"Mend the cause, then run the rest with --resume {run.log.run_id}.",
     ]

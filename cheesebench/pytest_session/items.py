@@ -11,7 +11,7 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.designs import plan_cell
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
 from cheesebench.junit import case_properties
 from cheesebench.protocol import Specification
@@ -19,7 +19,7 @@ from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.selection import load_shortly_named
-from cheesebench.statistics import CellResult, Verdict, judge
+from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 
 
 class NotMeasuredError(CheeseBenchError):
@@ -41,7 +41,6 @@ class CellItem(pytest.Item):
         self.result: CellResult | None = None
         #: Why it cannot be run, if that is known beforehand.
         self.obstacle = ""
-        self._records: list[TrialRecord] = []
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))
 
@@ -50,11 +49,12 @@ class CellItem(pytest.Item):
         if self.obstacle:
             raise NotMeasuredError(self.obstacle)
         with progress_line(self.config, self.nodeid) as line:
-            self._records = self.run.wait(self.plan, line)
-        self.result = judge(self.run.as_logged(self.plan), self._records)
+            self.run.wait(self.plan, line)
+        plan = self.run.as_logged(self.plan)
+        self.result = judge_sample(plan, draw_sample(plan, self.run.lives(plan)))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
-            raise NotMeasuredError(printable(missing_trials(self.run, self.result, self._records)))
+            raise NotMeasuredError(printable(missing_trials(self.run, self.result)))
 
     def runtest(self) -> None:
         """Turn the verdict into an outcome."""
@@ -63,13 +63,9 @@ class CellItem(pytest.Item):
         makes_claims = self.plan.claims and self.plan.reference is not None
         fails = verdict is Verdict.INCONCLUSIVE and makes_claims and self.run.settings.inconclusive_fails
         if verdict is Verdict.FAIL or fails:
-            raise VerdictError(explain(self.run, self.specification, self.result, self._records))
+            raise VerdictError(explain(self.run, self.specification, self.result))
         if verdict is Verdict.INCONCLUSIVE:
             pytest.skip(printable(self.result.reason))
-
-    def teardown(self) -> None:
-        """Let go of the trials; the log has them."""
-        self._records = []
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         """Return the protocol file as the place of the test."""

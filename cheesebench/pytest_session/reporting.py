@@ -14,7 +14,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.junit import suite_properties
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
-from cheesebench.statistics import RunSummary, Verdict, summarise_run
+from cheesebench.statistics import RunSummary, Verdict, summarise_lives
 
 #: Category in pytest's counts, letter, and word with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
@@ -100,7 +100,7 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_run(log.manifest, plans, log.trials_and_gaps())
+        summary = summarise_lives(log.manifest, plans, log.lives_and_gaps)
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
         if unfinished:

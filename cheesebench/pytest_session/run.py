@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +94,16 @@ class Run:
         assert self.log is not None
         return next((known for known in self.log.plans() if known.key == plan.key), plan)
 
-    def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> list[TrialRecord]:
-        """Return the trials of a finished cell; ``waiting`` is called every SLICE seconds until it is."""
-        assert self.log is not None
+    def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
+        """Wait until a cell is finished; ``waiting`` is called every SLICE seconds until it is."""
         assert self._runner is not None
         while not self._runner.wait(plan, SLICE):
             waiting(self._runner.progress(plan))
-        return self.log.trials(plan)
+
+    def lives(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+        """Yield the trials of a finished cell, one subject after the other."""
+        assert self.log is not None
+        return self.log.lives_and_gaps(plan)
 
     def stop(self) -> None:
         """Stop running; what is finished stays in the log."""

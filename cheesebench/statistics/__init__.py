@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cheesebench.statistics.judgement import judge
+from cheesebench.statistics.judgement import judge, judge_sample
 from cheesebench.statistics.paired import compare_paired
-from cheesebench.statistics.run import summarise_run
+from cheesebench.statistics.run import summarise_lives, summarise_run
+from cheesebench.statistics.sample import draw_sample
 from cheesebench.statistics.summary import (
     TAXONOMY,
     Average,
@@ -37,7 +38,10 @@ __all__ = [
     "ViewChoice",
     "best_of_views",
     "compare_paired",
+    "draw_sample",
     "judge",
+    "judge_sample",
+    "summarise_lives",
     "summarise_run",
     "to_plain",
 ]

@@ -16,6 +16,7 @@ from cheesebench.statistics.comparison import (
     p_inferior,
     subjects_to_settle,
 )
+from cheesebench.statistics.curve import learning_curve
 from cheesebench.statistics.intervals import (
     CONTRADICTING_ICC,
     CONTRADICTING_P,
@@ -24,14 +25,7 @@ from cheesebench.statistics.intervals import (
     quantile,
     shrinkage,
 )
-from cheesebench.statistics.measures import (
-    learning_curve,
-    own_measures,
-    raw_outcomes,
-    strategy_measures,
-    taxonomy,
-)
-from cheesebench.statistics.sample import Sample, draw_sample
+from cheesebench.statistics.sample import Sample, draw_sample, lives
 from cheesebench.statistics.summary import CellResult, Flags, Unit, Verdict
 
 #: .8 - .1 is a little more than .7 in binary.
@@ -44,7 +38,11 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     Raises:
         ValueError: If the plan's estimand is malformed.
     """
-    sample = draw_sample(plan, [r for r in trials if r.key == plan.key])
+    return judge_sample(plan, draw_sample(plan, lives(r for r in trials if r.key == plan.key).values()))
+
+
+def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
+    """Judge one cell from its sample (``draw_sample`` takes it life by life, in memory for one of them)."""
     described = _describe(plan, sample)
     counts = _scenarios(sample)
     if counts is None:
@@ -55,7 +53,7 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
         judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
     else:
         judged = _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
-    broken = sum(record.missing == "infrastructure" for record in sample.records)
+    broken = judged.outcomes["infrastructure"]
     if broken:
         # A breakdown is never green, and never a failure of the model, whatever the other trials say.
         return replace(judged, verdict=Verdict.ERROR, reason=wording.breakdown(judged, broken), subjects_needed=None)
@@ -64,33 +62,28 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
     """Return all that can be said without a pass rate."""
-    records = sample.records
-    run = [record for record in records if not record.missing]
     not_run = sample.absent * sample.absent_trials
+    tally = sample.tally
     return CellResult(
         plan=plan,
         verdict=Verdict.ERROR,
         reason="",
         n_text=wording.sample_size(sample),
         subjects=sample.seen,
-        planned=len(records) + not_run,
-        valid=len(run),
-        missing=len(records) - len(run) + not_run,
+        planned=sample.entered + not_run,
+        valid=sample.entered - sample.missing,
+        missing=sample.missing + not_run,
         flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
-        outcomes=taxonomy(records, not_run),
-        raw_outcomes=raw_outcomes(records),
-        measures=own_measures(run),
-        strategy=strategy_measures(run),
+        outcomes=tally.taxonomy(not_run),
+        raw_outcomes=tally.raw_outcomes(),
+        measures=tally.own_measures(),
+        strategy=tally.strategy_measures(),
     )
 
 
 def _scenarios(sample: Sample) -> tuple[Counts, ...] | None:
     """Return counts of the valid trials, then with missing ones failed, and passed; None without any."""
-    rows: list[tuple[int, int, int, bool]] = []
-    for subject, life in sample.entering.items():
-        scored = [bool(r.success) for r in life if not r.missing and r.success is not None]
-        missing = sum(bool(r.missing) for r in life)
-        rows.append((sum(scored), len(scored), missing, subject in sample.distinct))
+    rows = [(sum(life.results), len(life.results), life.missing, life.distinct) for life in sample.lives]
     rows.extend((0, 0, sample.absent_trials, True) for _ in range(sample.absent))
     valid = [row for row in rows if row[1]]
     if not valid:

@@ -1,30 +1,88 @@
-"""Descriptions of a cell that carry no verdict: outcomes, measures, strategy, learning curve."""
+"""Descriptions of a cell that carry no verdict: outcomes, measures, strategy."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER
-from cheesebench.statistics.sample import Lives
-from cheesebench.statistics.summary import TAXONOMY, CurvePoint, Measure, Unit
-
-#: A life of one session is cut into this many runs of trials for the learning curve.
-CURVE_PARTS = 5
+from cheesebench.statistics.summary import TAXONOMY, Measure
 
 
-def taxonomy(records: Iterable[TrialRecord], not_run: int) -> dict[str, int]:
-    """Count what became of the trials, by ``TAXONOMY``; a new cause of missing trials keeps its name."""
-    counts = dict.fromkeys(TAXONOMY, 0)
-    counts["not run"] = not_run
-    for record in records:
-        name = _class_of(record)
-        counts[name] = counts.get(name, 0) + 1
-    return counts
+class Moments:
+    """Count, mean and spread of numbers that are seen once and not kept (Welford 1962, Technometrics 4:419)."""
+
+    __slots__ = ("_squares", "mean", "n")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.mean = 0.0
+        self._squares = 0.0
+
+    def add(self, number: float) -> None:
+        """Count one number."""
+        self.n += 1
+        deviation = number - self.mean
+        self.mean += deviation / self.n
+        self._squares += deviation * (number - self.mean)
+
+    @property
+    def sd(self) -> float | None:
+        """The standard deviation (n - 1); None of a single number."""
+        return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
+
+
+class Tally:
+    """What became of trials and what they measured, counted trial by trial: no trial is kept."""
+
+    def __init__(self, records: Iterable[TrialRecord] = ()) -> None:
+        self._classes: Counter[str] = Counter()
+        self._outcomes: Counter[str] = Counter()
+        self._own: dict[str, Moments] = {}
+        self._strategy: dict[str, Moments] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: TrialRecord) -> None:
+        """Count one trial; a missing one has no measures."""
+        self._classes[_class_of(record)] += 1
+        if record.outcome is not None:
+            self._outcomes[record.outcome] += 1
+        if record.missing:
+            return
+        for name, value in record.measures.items():
+            if isinstance(value, (int, float)) and math.isfinite(value):
+                self._own.setdefault(name, Moments()).add(float(value))
+        for name, measure in STRATEGY.items():
+            number = measure(record)
+            if number is not None:
+                self._strategy.setdefault(name, Moments()).add(number)
+
+    def taxonomy(self, not_run: int) -> dict[str, int]:
+        """Return what became of the trials, by ``TAXONOMY``; a new cause of missing trials keeps its name."""
+        counts = dict.fromkeys(TAXONOMY, 0) | {"not run": not_run}
+        for name, count in self._classes.items():
+            counts[name] = counts.get(name, 0) + count
+        return counts
+
+    def raw_outcomes(self) -> dict[str, int]:
+        """Return the protocol's own outcome names, most frequent first (ties by name)."""
+        return dict(sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0])))
+
+    def own_measures(self) -> tuple[Measure, ...]:
+        """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
+        return _measures(self._own)
+
+    def strategy_measures(self) -> tuple[Measure, ...]:
+        """Return how the agent moved; steps that the runner waited through are not the agent's."""
+        return _measures({name: self._strategy[name] for name in STRATEGY if name in self._strategy})
+
+
+def _measures(found: Mapping[str, Moments]) -> tuple[Measure, ...]:
+    return tuple(Measure(name, moments.mean, moments.sd, moments.n) for name, moments in found.items())
 
 
 def _class_of(record: TrialRecord) -> str:
@@ -35,37 +93,6 @@ def _class_of(record: TrialRecord) -> str:
     if record.success:
         return "success"
     return "timeout" if record.outcome == "timeout" else "wrong choice"
-
-
-def raw_outcomes(records: Iterable[TrialRecord]) -> dict[str, int]:
-    """Count the protocol's own outcome names, most frequent first (ties by name)."""
-    counts = Counter(record.outcome for record in records if record.outcome is not None)
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def own_measures(records: Sequence[TrialRecord]) -> tuple[Measure, ...]:
-    """Summarise the protocol's measures that are numbers or yes/no, in the protocol's order."""
-    values: dict[str, list[float]] = {}
-    for record in records:
-        for name, value in record.measures.items():
-            if isinstance(value, (int, float)) and math.isfinite(value):
-                values.setdefault(name, []).append(float(value))
-    return tuple(_summarise(name, numbers) for name, numbers in values.items())
-
-
-def strategy_measures(records: Sequence[TrialRecord]) -> tuple[Measure, ...]:
-    """Summarise how the agent moved; steps that the runner waited through are not the agent's."""
-    found = []
-    for name, measure in STRATEGY.items():
-        numbers = [number for record in records if (number := measure(record)) is not None]
-        if numbers:
-            found.append(_summarise(name, numbers))
-    return tuple(found)
-
-
-def _summarise(name: str, numbers: Sequence[float]) -> Measure:
-    spread = statistics.stdev(numbers) if len(numbers) > 1 else None
-    return Measure(name, statistics.fmean(numbers), spread, len(numbers))
 
 
 def _chosen(record: TrialRecord) -> str:
@@ -107,34 +134,3 @@ STRATEGY: dict[str, Callable[[TrialRecord], float | None]] = {
     "steps": lambda record: float(record.steps),
     "reward": lambda record: float(record.reward),
 }
-
-
-def learning_curve(lives: Lives, unit: Unit) -> tuple[str, tuple[CurvePoint, ...]]:
-    """Return the unit of the curve and its points: by session, or by runs of trials in a life of one session.
-
-    Every scored trial that the reference is about enters, whatever the estimand.
-    """
-    scored = {
-        subject: [r for r in life if r.compared and not r.missing and r.success is not None]
-        for subject, life in lives.items()
-    }
-    sessions = {record.session for life in scored.values() for record in life}
-    longest = max((len(life) for life in scored.values()), default=0)
-    if len(sessions) > 1 or longest <= 1:
-        return "session", _points({subject: [(r.session, r) for r in life] for subject, life in scored.items()}, unit)
-    size = math.ceil(longest / CURVE_PARTS)
-    numbered = {subject: [(k // size + 1, r) for k, r in enumerate(life)] for subject, life in scored.items()}
-    return ("1 trial" if size == 1 else f"{size} trials"), _points(numbered, unit)
-
-
-def _points(numbered: dict[int, list[tuple[int, TrialRecord]]], unit: Unit) -> tuple[CurvePoint, ...]:
-    from cheesebench.statistics.intervals import rate_limits
-
-    points = []
-    for number in sorted({number for life in numbered.values() for number, _ in life}):
-        own = [[bool(r.success) for k, r in life if k == number] for life in numbered.values()]
-        passed, trials = [sum(life) for life in own if life], [len(life) for life in own if life]
-        low, high = rate_limits(passed, trials, 0.025, unit)
-        total = sum(trials)
-        points.append(CurvePoint(number, sum(passed) / total, float(low), float(high), total))
-    return tuple(points)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.statistics.intervals import quantile
-from cheesebench.statistics.sample import enter_estimand, lives, signature
+from cheesebench.statistics.sample import Life, enter_estimand, lives, signature
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import plural, points
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 Method = Literal["permutation", "t"]
 Answer = Literal["better", "worse", "indistinguishable"]
-Life = tuple[TrialRecord, ...]
 
 #: Two-sided error probability.
 ALPHA = 0.05
@@ -60,10 +59,10 @@ def compare_paired(
     )
 
 
-def _pairs(plan: CellPlan, first: dict[int, Life], second: dict[int, Life]) -> list[tuple[Life, Life]]:
+def _pairs(plan: CellPlan, first: Mapping[int, Life], second: Mapping[int, Life]) -> list[tuple[Life, Life]]:
     """Return the trials that enter the estimand, for every distinct pair with a valid trial on both sides."""
     known: set[tuple[object, object]] = set()
-    pairs = []
+    pairs: list[tuple[Life, Life]] = []
     for subject in sorted(first.keys() & second.keys()):
         marks = signature(first[subject]), signature(second[subject])
         if None not in marks and marks in known:

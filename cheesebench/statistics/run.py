@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from cheesebench.experiment.records import CellKey, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
-from cheesebench.statistics.judgement import judge
+from cheesebench.statistics.judgement import judge_sample
+from cheesebench.statistics.sample import Life, draw_sample, lives
 from cheesebench.statistics.summary import Average, CellResult, ModelSummary, RunSummary, Verdict
-from cheesebench.statistics.views import best_of_views
+from cheesebench.statistics.views import Halves, best_of_views, halve
 from cheesebench.statistics.wording import plural
 
 
@@ -19,12 +20,24 @@ def summarise_run(
     by_cell: dict[CellKey, list[TrialRecord]] = {plan.key: [] for plan in plans}
     for record in trials:
         by_cell.get(record.key, []).append(record)
-    cells = tuple(judge(plan, by_cell[plan.key]) for plan in plans)
+    return summarise_lives(manifest, plans, lambda plan: lives(by_cell[plan.key]).values())
+
+
+def summarise_lives(
+    manifest: Mapping[str, object], plans: Sequence[CellPlan], lives_of: Callable[[CellPlan], Iterable[Life]]
+) -> RunSummary:
+    """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept."""
+    cells: list[CellResult] = []
+    halves: dict[CellKey, Halves] = {}
+    for plan in plans:
+        sample = draw_sample(plan, lives_of(plan))
+        cells.append(judge_sample(plan, sample))
+        halves[plan.key] = halve(sample)
     return RunSummary(
         manifest=manifest,
-        cells=cells,
+        cells=tuple(cells),
         models=tuple(summarise_model(group) for group in _by_model_view_and_variant(cells)),
-        best_of_views=best_of_views(cells, by_cell),
+        best_of_views=best_of_views(cells, halves),
     )
 
 

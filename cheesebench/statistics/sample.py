@@ -2,53 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.statistics.measures import Tally
 
-Lives = Mapping[int, tuple[TrialRecord, ...]]
+#: The trials of one subject in the order of life.
+Life = Sequence[TrialRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class LifeCount:
+    """One subject's life, condensed: all that a verdict needs of it.
+
+    ``results``, ``sessions`` and ``passes`` have one number for every trial they are about, in the order of life.
+    """
+
+    subject: int
+    distinct: bool
+    """Whether it is no exact copy of an earlier subject's."""
+    entered: int
+    """Trials that enter the estimand, missing ones included."""
+    missing: int
+    results: bytes
+    """1 or 0 for every trial that enters the estimand and has a success."""
+    sessions: tuple[int, ...]
+    """Session of every scored trial that the reference is about, whatever the estimand."""
+    passes: bytes
+    """1 or 0 for each of those."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trials of one cell by subject (rising), each in the order of life."""
+    """The trials of one cell, condensed: subjects in the order of their numbers."""
 
-    lives: Lives
-    """All trials."""
-    distinct: frozenset[int]
-    """Subjects that are no exact copy of an earlier one."""
-    entering: Lives
-    """The trials that enter the estimand, missing ones included."""
-    seen: int
-    """Subjects with a record, copies included."""
+    lives: tuple[LifeCount, ...]
+    """Every subject with a record, copies included."""
+    tally: Tally
+    """Of all trials that enter the estimand."""
     absent: int
     """Subjects of the plan without any record."""
     absent_trials: int
     """Trials that each absent subject would have put into the estimand (an upper bound)."""
 
     @property
-    def copies(self) -> int:
-        """Subjects that are exact copies of another: they count in the rate, but are no further evidence."""
-        return self.seen - len(self.distinct)
+    def seen(self) -> int:
+        """Subjects with a record, copies included."""
+        return len(self.lives)
 
     @property
-    def records(self) -> tuple[TrialRecord, ...]:
-        """All trials that enter the estimand, missing ones included."""
-        return tuple(record for life in self.entering.values() for record in life)
+    def copies(self) -> int:
+        """Subjects that are exact copies of another: they count in the rate, but are no further evidence."""
+        return sum(not life.distinct for life in self.lives)
+
+    @property
+    def entered(self) -> int:
+        """Trials that enter the estimand, missing ones included."""
+        return sum(life.entered for life in self.lives)
+
+    @property
+    def missing(self) -> int:
+        """Missing trials among those (absent subjects left no trial)."""
+        return sum(life.missing for life in self.lives)
 
 
-def draw_sample(plan: CellPlan, trials: Iterable[TrialRecord]) -> Sample:
-    """Return the sample of a cell; ``trials`` (in any order) are all of this cell.
+def draw_sample(plan: CellPlan, trials: Iterable[Life]) -> Sample:
+    """Return the sample of a cell; ``trials`` are its lives by rising subject, and none is kept.
 
     Trials that were never reached are not missing, because ``until`` may shorten a life; but a planned
     subject without a single record is missing whole.
     """
-    everybody = lives(trials)
-    entering = {subject: enter_estimand(plan.estimand, life) for subject, life in everybody.items()}
-    typical = max((len(life) for life in entering.values()), default=0) or _planned_trials(plan)
-    absent = max(0, plan.subjects - len(everybody))
-    return Sample(everybody, distinct_subjects(everybody), entering, len(everybody), absent, typical)
+    known: set[bytes] = set()
+    found: list[LifeCount] = []
+    tally = Tally()
+    for life in trials:
+        entering = enter_estimand(plan.estimand, life)
+        for record in entering:
+            tally.add(record)
+        found.append(_count(life, entering, _is_new(life, known)))
+    typical = max((life.entered for life in found), default=0) or _planned_trials(plan)
+    return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical)
+
+
+def _count(life: Life, entering: Life, distinct: bool) -> LifeCount:
+    scored = [r for r in life if r.compared and not r.missing and r.success is not None]
+    return LifeCount(
+        subject=life[0].subject,
+        distinct=distinct,
+        entered=len(entering),
+        missing=sum(bool(r.missing) for r in entering),
+        results=bytes(r.success for r in entering if not r.missing and r.success is not None),
+        sessions=tuple(r.session for r in scored),
+        passes=bytes(bool(r.success) for r in scored),
+    )
 
 
 def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
@@ -59,30 +107,30 @@ def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
     return {subject: tuple(life) for subject, life in grouped.items()}
 
 
-def signature(life: Sequence[TrialRecord]) -> tuple[object, ...] | None:
-    """Return what exact copies share: actions and ends of all trials; None if the subject never acted.
+def signature(life: Life) -> bytes | None:
+    """Return a digest of what exact copies share: actions and ends of all trials; None if the subject never acted.
 
     The ends belong to it: the same moves with other results have met other draws, and are data of their own.
     """
     if not any(record.actions for record in life):
         return None
-    return tuple((r.trial, r.actions, r.outcome, r.success, r.missing) for r in life)
+    digest = hashlib.blake2b(digest_size=16)
+    for r in life:
+        digest.update(repr((r.trial, r.actions, r.outcome, r.success, r.missing)).encode())
+    return digest.digest()
 
 
-def distinct_subjects(everybody: Lives) -> frozenset[int]:
-    """Return the subjects whose life does not repeat an earlier one exactly (deterministic agents do that)."""
-    known: set[tuple[object, ...]] = set()
-    distinct = set()
-    for subject, life in everybody.items():
-        mark = signature(life)
-        if mark is None or mark not in known:
-            distinct.add(subject)
-        if mark is not None:
-            known.add(mark)
-    return frozenset(distinct)
+def _is_new(life: Life, known: set[bytes]) -> bool:
+    """Tell whether a life repeats none of the known ones exactly (deterministic agents do that); it is known then."""
+    mark = signature(life)
+    if mark is None:
+        return True
+    new = mark not in known
+    known.add(mark)
+    return new
 
 
-def enter_estimand(estimand: str, life: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+def enter_estimand(estimand: str, life: Life) -> tuple[TrialRecord, ...]:
     """Return the trials of one life that the pass rate is taken over.
 
     Only trials that the reference is about (``compared``) enter; ``last:K`` takes the last K of *those*. A

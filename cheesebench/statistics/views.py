@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from cheesebench.experiment.records import CellKey, TrialRecord
-from cheesebench.statistics.sample import Sample, draw_sample
+from cheesebench.experiment.records import CellKey
+from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import BestOfViews, CellResult, ViewChoice
 
-Trials = Mapping[CellKey, Sequence[TrialRecord]]
+#: Results of one half of the subjects (or trials), and of the other.
+Halves = tuple[Sequence[bool], Sequence[bool]]
 
 
-def best_of_views(cells: Sequence[CellResult], trials: Trials) -> tuple[BestOfViews, ...]:
+def best_of_views(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> tuple[BestOfViews, ...]:
     """Return the best-of-views number of every model that has a protocol with rates in two views or more.
 
-    ``cells`` are judged cells; ``trials`` maps ``CellPlan.key`` to their records.
+    ``cells`` are judged cells; ``halves`` maps ``CellPlan.key`` to ``halve`` of their samples.
     """
     groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
     for cell in cells:
@@ -27,7 +28,7 @@ def best_of_views(cells: Sequence[CellResult], trials: Trials) -> tuple[BestOfVi
             groups.setdefault((cell.plan.model, cell.plan.variant), {}).setdefault(cell.plan.protocol, []).append(cell)
     found = []
     for (model, variant), protocols in groups.items():
-        choices = [_choice(views, trials) for views in protocols.values() if len(views) > 1]
+        choices = [_choice(views, halves) for views in protocols.values() if len(views) > 1]
         if choices:
             found.append(_combine(model, variant, choices))
     return tuple(found)
@@ -45,29 +46,27 @@ def _combine(model: str, variant: str, choices: Sequence[ViewChoice]) -> BestOfV
     )
 
 
-def _choice(cells: Sequence[CellResult], trials: Trials) -> ViewChoice:
+def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> ViewChoice:
     rates = {cell.plan.view: cell.rate for cell in cells if cell.rate is not None}
     pooled = sum(cell.passed for cell in cells) / sum(cell.valid for cell in cells)
-    halves = [halve(draw_sample(cell.plan, trials[cell.plan.key])) for cell in cells]
     return ViewChoice(
         protocol=cells[0].plan.protocol,
         rates=rates,
         best=max(rates.values()),
-        cross_fitted=cross_fit(halves),
+        cross_fitted=cross_fit([halves[cell.plan.key] for cell in cells]),
         equal_views=expected_maximum(pooled, [cell.effective_n for cell in cells]),
     )
 
 
 def halve(sample: Sample) -> tuple[list[bool], list[bool]]:
     """Return the results of every other subject and of the rest; with one subject, of every other trial."""
-    scored = [[r.success for r in life if not r.missing and r.success is not None] for life in sample.entering.values()]
-    lives = [life for life in scored if life]
+    lives = [list(map(bool, life.results)) for life in sample.lives if life.results]
     if len(lives) == 1:
         return lives[0][::2], lives[0][1::2]
     return list(chain(*lives[::2])), list(chain(*lives[1::2]))
 
 
-def cross_fit(halves: Sequence[tuple[Sequence[bool], Sequence[bool]]]) -> float | None:
+def cross_fit(halves: Sequence[Halves]) -> float | None:
     """Return the rate of the view chosen on one half and scored on the other, averaged over both directions.
 
     ``halves`` has one pair per view. Views that tie where they are chosen share the score. None if a half is

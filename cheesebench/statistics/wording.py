@@ -10,15 +10,14 @@ NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rat
 
 def sample_size(sample: Sample) -> str:
     """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
-    lengths = sorted({len(life) for life in sample.entering.values()}) or [sample.absent_trials]
+    lengths = sorted({life.entered for life in sample.lives}) or [sample.absent_trials]
     per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
     everybody = sample.seen + sample.absent
     who = plural(everybody, "subject")
     if sample.copies:
         who = f"{who} ({everybody - sample.copies} distinct)"
-    records = sample.records
-    valid = sum(not record.missing for record in records)
-    planned = len(records) + sample.absent * sample.absent_trials
+    valid = sample.entered - sample.missing
+    planned = sample.entered + sample.absent * sample.absent_trials
     return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid)"
 
 

@@ -7,23 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import Value
-from cheesebench.statistics.measures import (
-    learning_curve,
-    own_measures,
-    raw_outcomes,
-    strategy_measures,
-    taxonomy,
-)
-from cheesebench.statistics.sample import lives
+from cheesebench.statistics.curve import learning_curve
+from cheesebench.statistics.measures import Moments, Tally
+from cheesebench.statistics.sample import LifeCount, draw_sample, lives
 
 MakeLife = Callable[..., list[TrialRecord]]
+MakePlan = Callable[..., CellPlan]
 
 
 def test_taxonomy(life: MakeLife) -> None:
     unscored = replace(life(1, "+")[0], success=None)
-    assert taxonomy([*life(0, "++-t!$"), unscored], not_run=3) == {
+    assert Tally([*life(0, "++-t!$"), unscored]).taxonomy(not_run=3) == {
         "success": 2,
         "wrong choice": 1,
         "timeout": 1,
@@ -36,11 +32,11 @@ def test_taxonomy(life: MakeLife) -> None:
 
 def test_a_timeout_that_is_the_success_is_a_success(life: MakeLife) -> None:
     stayed = replace(life(0, "+")[0], outcome="timeout")
-    assert taxonomy([stayed], 0)["success"] == 1
+    assert Tally([stayed]).taxonomy(0)["success"] == 1
 
 
 def test_raw_outcomes_by_falling_count(life: MakeLife) -> None:
-    assert list(raw_outcomes(life(0, "t-+t-t!")).items()) == [("timeout", 3), ("error", 2), ("correct", 1)]
+    assert list(Tally(life(0, "t-+t-t!")).raw_outcomes().items()) == [("timeout", 3), ("error", 2), ("correct", 1)]
 
 
 def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
@@ -51,7 +47,7 @@ def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
         {"latency": None, "visited": [], "direct": True, "where": "south"},
     ]
     records = [replace(r, measures=value) for r, value in zip(records, values, strict=True)]
-    latency, direct = own_measures(records)
+    latency, direct = Tally(records).own_measures()
     assert (latency.name, latency.mean, latency.n) == ("latency", 3, 2)
     assert latency.sd == pytest.approx(2**0.5)
     assert (direct.name, direct.n) == ("direct", 3)
@@ -60,7 +56,7 @@ def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
 
 def strategy_of(actions: str, life: MakeLife) -> dict[str, float]:
     record = replace(life(0, "+")[0], actions=actions, path_length=3, bumps=1, steps=len(actions), reward=0.5)
-    return {measure.name: measure.mean for measure in strategy_measures([record])}
+    return {measure.name: measure.mean for measure in Tally([record]).strategy_measures()}
 
 
 def test_strategy_of_one_trial_by_hand(life: MakeLife) -> None:
@@ -88,20 +84,33 @@ def test_a_trial_without_own_actions_has_no_shares(life: MakeLife) -> None:
     assert set(strategy_of("...", life)) == {"path_length", "bumps", "steps", "reward"}
 
 
-def test_curve_by_session_counts_what_the_reference_is_about(life: MakeLife) -> None:
+def test_moments_are_those_of_the_numbers_together() -> None:
+    numbers = [1e9 + x for x in (4, 7, 13, 16)]
+    moments = Moments()
+    for number in numbers:
+        moments.add(number)
+    assert (moments.n, moments.mean) == (4, 1e9 + 10)
+    assert moments.sd == pytest.approx(30**0.5)
+
+
+def condensed(plan: CellPlan, records: list[TrialRecord]) -> tuple[LifeCount, ...]:
+    return draw_sample(plan, lives(records).values()).lives
+
+
+def test_curve_by_session_counts_what_the_reference_is_about(plan: MakePlan, life: MakeLife) -> None:
     records = [replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)]
     records = [replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records]
-    unit, points = learning_curve(lives(records), "trial")
+    unit, points = learning_curve(condensed(plan(), records), "trial")
     assert unit == "session"
     assert [(point.session, point.rate, point.trials) for point in points] == [(1, 0.25, 4), (2, 1.0, 2)]
     assert all(0 <= point.low < point.rate <= point.high <= 1 for point in points)
 
 
-def test_curve_of_a_single_session_goes_by_trials(life: MakeLife) -> None:
-    unit, points = learning_curve(lives(life(0, "----+-+-++")), "subject")
+def test_curve_of_a_single_session_goes_by_trials(plan: MakePlan, life: MakeLife) -> None:
+    unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")), "subject")
     assert unit == "2 trials"
     assert [point.rate for point in points] == [0, 0, 0.5, 0.5, 1]
 
 
-def test_no_curve_without_scored_trials(life: MakeLife) -> None:
-    assert learning_curve(lives(life(0, "!!")), "subject") == ("session", ())
+def test_no_curve_without_scored_trials(plan: MakePlan, life: MakeLife) -> None:
+    assert learning_curve(condensed(plan(), life(0, "!!")), "subject") == ("session", ())

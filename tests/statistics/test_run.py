@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.statistics import RunSummary, Verdict, summarise_run
+from cheesebench.statistics import RunSummary, Verdict, summarise_lives, summarise_run
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -122,3 +123,16 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_run_is_judged_one_life_at_a_time(plan: MakePlan, life: MakeTrials) -> None:
+    def peak(subjects: int) -> int:
+        tracemalloc.start()
+        summarise_lives({}, [plan(subjects=subjects)], lambda _: (life(s, "+-" * 50) for s in range(subjects)))
+        _, highest = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return highest
+
+    peak(2)  # what is imported and cached once is none of it
+    kept = sys.getsizeof(life(0, "+")[0]) * 100
+    assert (peak(150) - peak(50)) / 100 < kept / 4, "bytes that each further life of 100 trials costs"

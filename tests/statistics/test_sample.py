@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.statistics.sample import distinct_subjects, draw_sample, enter_estimand, lives
+from cheesebench.statistics.sample import draw_sample, enter_estimand, lives
 
 MakeLife = Callable[..., list[TrialRecord]]
 MakePlan = Callable[..., CellPlan]
@@ -43,21 +43,25 @@ def test_lives_are_put_in_order(cohort: MakeLife) -> None:
     assert [(s, [r.trial for r in life]) for s, life in grouped.items()] == [(0, [0, 1]), (1, [0, 1])]
 
 
-def test_a_copy_is_the_same_moves_with_the_same_ends(cohort: MakeLife) -> None:
-    same = lives(cohort("+-", "+-", actions="FLF"))
-    assert sorted(distinct_subjects(same)) == [0]
-    other_ends = lives(cohort("+-", "++", actions="FLF"))
-    assert sorted(distinct_subjects(other_ends)) == [0, 1], "it has met other draws"
-    other_moves = lives(cohort("+-", "+-"))
-    assert sorted(distinct_subjects(other_moves)) == [0, 1]
+def distinct(plan: CellPlan, records: list[TrialRecord]) -> list[int]:
+    return [life.subject for life in draw_sample(plan, lives(records).values()).lives if life.distinct]
 
 
-def test_subjects_that_never_acted_are_not_copies(cohort: MakeLife) -> None:
-    assert sorted(distinct_subjects(lives(cohort("!!", "!!")))) == [0, 1]
+def test_a_copy_is_the_same_moves_with_the_same_ends(plan: MakePlan, cohort: MakeLife) -> None:
+    same = cohort("+-", "+-", actions="FLF")
+    assert distinct(plan(), same) == [0]
+    other_ends = cohort("+-", "++", actions="FLF")
+    assert distinct(plan(), other_ends) == [0, 1], "it has met other draws"
+    other_moves = cohort("+-", "+-")
+    assert distinct(plan(), other_moves) == [0, 1]
+
+
+def test_subjects_that_never_acted_are_not_copies(plan: MakePlan, cohort: MakeLife) -> None:
+    assert distinct(plan(), cohort("!!", "!!")) == [0, 1]
 
 
 def test_absent_subjects_are_missing_whole_but_short_lives_are_not(plan: MakePlan, cohort: MakeLife) -> None:
-    sample = draw_sample(plan(subjects=4, trials=20), cohort("+++", "+-"))
+    sample = draw_sample(plan(subjects=4, trials=20), lives(cohort("+++", "+-")).values())
     assert (sample.seen, sample.absent, sample.absent_trials) == (2, 2, 3)
     nothing = draw_sample(plan(subjects=4, trials=20, estimand="last:5"), [])
     assert (nothing.absent, nothing.absent_trials) == (4, 5)

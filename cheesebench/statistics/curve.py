@@ -1,0 +1,47 @@
+"""The learning curve of a cell: pass rate by session, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from cheesebench.statistics.sample import LifeCount
+from cheesebench.statistics.summary import CurvePoint, Unit
+
+#: A life of one session is cut into this many runs of trials for the learning curve.
+CURVE_PARTS = 5
+
+
+def learning_curve(lives: Iterable[LifeCount], unit: Unit) -> tuple[str, tuple[CurvePoint, ...]]:
+    """Return the unit of the curve and its points: by session, or by runs of trials in a life of one session.
+
+    Every scored trial that the reference is about enters, whatever the estimand.
+    """
+    scored = [(life.sessions, life.passes) for life in lives]
+    longest = max((len(passes) for _, passes in scored), default=0)
+    if len({session for sessions, _ in scored for session in sessions}) > 1 or longest <= 1:
+        return "session", _points(scored, unit)
+    size = math.ceil(longest / CURVE_PARTS)
+    numbered = [([k // size + 1 for k in range(len(passes))], passes) for _, passes in scored]
+    return ("1 trial" if size == 1 else f"{size} trials"), _points(numbered, unit)
+
+
+def _points(numbered: Sequence[tuple[Sequence[int], Sequence[int]]], unit: Unit) -> tuple[CurvePoint, ...]:
+    from cheesebench.statistics.intervals import rate_limits
+
+    # Number of the point -> passed trials and trials of each subject that has any there.
+    counts: dict[int, list[tuple[int, int]]] = {}
+    for numbers, passes in numbered:
+        own: dict[int, tuple[int, int]] = {}
+        for number, success in zip(numbers, passes, strict=True):
+            passed, trials = own.get(number, (0, 0))
+            own[number] = (passed + success, trials + 1)
+        for number, pair in own.items():
+            counts.setdefault(number, []).append(pair)
+    points = []
+    for number in sorted(counts):
+        passes, sizes = zip(*counts[number], strict=True)
+        low, high = rate_limits(passes, sizes, 0.025, unit)
+        total = sum(sizes)
+        points.append(CurvePoint(number, sum(passes) / total, float(low), float(high), total))
+    return tuple(points)
