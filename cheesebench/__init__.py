@@ -13,7 +13,29 @@ from cheesebench.gymnasium_plugin import register_when_imported
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from cheesebench.errors import CheeseBenchError
+    from cheesebench.chat import (
+        BackendContext,
+        BackendSpec,
+        Capabilities,
+        ChatFaultError,
+        ChatReply,
+        ChatRequest,
+        Connection,
+        FaultKind,
+        Finish,
+        Message,
+        ModelAgent,
+        ModelAgentContext,
+        ModelAgentSpec,
+        ModelEntry,
+        Part,
+        Picture,
+        Price,
+        Sampling,
+        Server,
+        Usage,
+    )
+    from cheesebench.errors import CheeseBenchError, OptionError, PluginError
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -30,6 +52,7 @@ if TYPE_CHECKING:
         Tile,
         View,
     )
+    from cheesebench.redaction import quoted
 
 _HOME = {
     **dict.fromkeys(
@@ -37,7 +60,33 @@ _HOME = {
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(("Agent", "AgentContext", "AgentSpec", "Scene", "Tile", "View"), "cheesebench.interfaces"),
-    "CheeseBenchError": "cheesebench.errors",
+    **dict.fromkeys(
+        (
+            "BackendContext",
+            "BackendSpec",
+            "Capabilities",
+            "ChatFaultError",
+            "ChatReply",
+            "ChatRequest",
+            "Connection",
+            "FaultKind",
+            "Finish",
+            "Message",
+            "ModelAgent",
+            "ModelAgentContext",
+            "ModelAgentSpec",
+            "ModelEntry",
+            "Part",
+            "Picture",
+            "Price",
+            "Sampling",
+            "Server",
+            "Usage",
+        ),
+        "cheesebench.chat",
+    ),
+    **dict.fromkeys(("CheeseBenchError", "OptionError", "PluginError"), "cheesebench.errors"),
+    "quoted": "cheesebench.redaction",
     "hookimpl": "cheesebench.hookspecs",
 }
 
@@ -52,12 +101,35 @@ __all__ = [
     "Agent",
     "AgentContext",
     "AgentSpec",
+    "BackendContext",
+    "BackendSpec",
+    "Capabilities",
+    "ChatFaultError",
+    "ChatReply",
+    "ChatRequest",
     "CheeseBenchError",
+    "Connection",
+    "FaultKind",
+    "Finish",
+    "Message",
+    "ModelAgent",
+    "ModelAgentContext",
+    "ModelAgentSpec",
+    "ModelEntry",
+    "OptionError",
+    "Part",
+    "Picture",
+    "PluginError",
+    "Price",
+    "Sampling",
     "Scene",
+    "Server",
     "Tile",
+    "Usage",
     "View",
     "__version__",
     "hookimpl",
+    "quoted",
 ]
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
+    "cheesebench.plugins.backends",
     "cheesebench.plugins.views",
     "cheesebench.protocols",
     "cheesebench.reports",

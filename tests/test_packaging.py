@@ -36,7 +36,19 @@ def test_every_package_is_listed() -> None:
     assert found == set(PACKAGES)
 
 
-HEAVY = ("gymnasium", "numpy", "scipy", "statsmodels", "pandas", "pydantic", "yaml", "tabulate", "sqlite3", "asyncio")
+HEAVY = (
+    "gymnasium",
+    "numpy",
+    "scipy",
+    "statsmodels",
+    "pandas",
+    "pydantic",
+    "yaml",
+    "tabulate",
+    "sqlite3",
+    "asyncio",
+    "aiohttp",
+)
 
 
 @pytest.mark.parametrize("module", ["cheesebench", "cheesebench.pytest_plugin", "cheesebench.cli"])

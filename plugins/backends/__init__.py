@@ -1,0 +1,16 @@
+"""The built-in backends: kinds of model server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cheesebench import BackendSpec, hookimpl
+from cheesebench.plugins.backends.openai import OPENAI
+
+__all__ = ["cheesebench_backends"]
+
+
+@hookimpl
+def cheesebench_backends() -> Iterable[BackendSpec]:
+    """Return the built-in backends."""
+    return (OPENAI,)

@@ -1,0 +1,137 @@
+"""The body of a Chat Completions answer -> a ChatReply; whatever is no reply becomes a fault, never a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cheesebench import ChatFaultError, ChatReply, Finish, Usage, quoted
+from cheesebench.plugins.backends.faults import fault_of_error
+
+#: How servers say why a reply ended. What is not listed is "other".
+_FINISH: dict[object, Finish] = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
+}
+#: Tags that models put around their thoughts.
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
+#: More tokens than any reply has: a number beyond it is a slip of the server.
+_MOST_TOKENS = 10**9
+
+
+def read_reply(body: bytes | bytearray) -> ChatReply:
+    """Return the reply in the body of an answer with status 200; raise ChatFaultError if there is none."""
+    try:
+        answer = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise ChatFaultError("malformed", f"The answer is not JSON: {_beginning(body)}") from None
+    if not isinstance(answer, dict):
+        raise ChatFaultError("malformed", f"The answer is no JSON object: {_beginning(body)}")
+    if answer.get("error"):  # Gateways say 200 and mean an error.
+        raise fault_of_error(200, answer)
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise ChatFaultError("malformed", f"The answer holds no 'choices[0].message': {_beginning(body)}")
+    if choice.get("error"):
+        raise fault_of_error(200, choice)
+    finish = choice.get("finish_reason")
+    if finish == "content_filter":
+        raise ChatFaultError("content_filter", "The server's content filter has cut the reply off.")
+    content, thoughts = _content(message.get("content"))
+    # A refusal is what the model says; it is judged like any other reply.
+    content = content or _words(message.get("refusal"))
+    text, inline = split_thoughts(content)
+    reasoning = _words(message.get("reasoning_content")) or _words(message.get("reasoning")) or thoughts
+    return ChatReply(
+        text=mended(text),
+        reasoning=mended(join_thoughts(reasoning, inline)),
+        finish=_FINISH.get(finish, "other") if isinstance(finish, str) else "other",
+        usage=read_usage(answer.get("usage")),
+        model=quoted(_words(answer.get("model")), 200),
+    )
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """Return a text without the thoughts in ``<think>`` tags, and the thoughts.
+
+    A closing tag without an opening one ends thoughts that began in the prompt's template; thoughts that are not
+    closed were cut off.
+    """
+    if "<" not in text:
+        return text, ""
+    said: list[str] = []
+    thought: list[str] = []
+    end = depth = 0
+    for tag in _THOUGHT.finditer(text):
+        piece = text[end : tag.start()]
+        end = tag.end()
+        if tag[1]:
+            if depth:
+                thought.append(piece)
+            else:  # it was all thought so far
+                thought += [*said, piece]
+                said.clear()
+            depth = max(depth - 1, 0)
+        else:
+            (thought if depth else said).append(piece)
+            depth += 1
+    (thought if depth else said).append(text[end:])
+    if not end:
+        return text, ""
+    return "".join(said).strip(), "\n".join(filter(None, map(str.strip, thought)))
+
+
+def join_thoughts(*thoughts: str) -> str:
+    """Return thoughts from several places as one text."""
+    return "\n".join(filter(None, thoughts))
+
+
+def read_usage(usage: Any) -> Usage:
+    """Return the tokens that a server counted; what makes no sense counts as none."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    prompt, completion = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
+    read, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = _tokens(read.get("cached_tokens") if isinstance(read, Mapping) else usage.get("prompt_cache_hit_tokens"))
+    reasoning = _tokens(written.get("reasoning_tokens") if isinstance(written, Mapping) else None)
+    return Usage(prompt=prompt, completion=completion, cached=min(cached, prompt), reasoning=min(reasoning, completion))
+
+
+def mended(text: str) -> str:
+    """Return the text with halves of surrogate pairs, which no file and no database takes, replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _content(content: Any) -> tuple[str, str]:
+    """Return the text and the thoughts of a message's content: a string, or a list of parts."""
+    if not isinstance(content, list):
+        return _words(content), ""
+    text, thoughts = [], []
+    for part in content:
+        if isinstance(part, Mapping):
+            text.append(_words(part.get("text")))
+            inner = part.get("thinking")
+            thoughts.append(_content(inner)[0] if isinstance(inner, list) else _words(inner))
+    return "".join(text), join_thoughts(*thoughts)
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _tokens(value: Any) -> int:
+    plausible = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return int(value) if plausible else 0
+
+
+def _beginning(body: bytes | bytearray) -> str:
+    """Return how a body begins: enough to see what it is."""
+    return quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
