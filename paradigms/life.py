@@ -75,6 +75,7 @@ class ArenaLife:
         self._events: list[tuple[int, str, str, str]] = []  # of TaskEvent, which few ask for
         self._trace: list[int] = []
         self._placed: dict[int, int] = {}
+        self._placings = 0
         self._considered: dict[str, int] = {}
         self._limit = 0
         self._entered = 0
@@ -116,6 +117,7 @@ class ArenaLife:
         self.steps = self._entered = 0
         self.outcome, self.it, self._ended = None, None, False
         self._events, self._trace, self._placed, self._considered = [], [], {}, {}
+        self._placings = 0
         self._note = self._trace.append
         self._begin_scopes(block, began)
         self._draw_rows(began)
@@ -278,7 +280,9 @@ class ArenaLife:
         if not math.isfinite(reward):
             raise self._mistake(f"A reward is {reward}.", "Guard the division.")
         if effects.place is not None:
-            self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{len(self._placed)}")
+            # The count tells two of one step apart: each is placed by a number of its own.
+            self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
+            self._placings += 1
             self._placed[self.steps] = self._pose
         return reward
 

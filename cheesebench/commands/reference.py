@@ -87,7 +87,9 @@ def _frame(specification: Specification) -> Facts:
 
 def _estimand(estimand: str) -> str:
     kind, _, argument = estimand.partition(":")
-    return {"last": f"the last {argument} trials", "block": f"the block {argument}"}.get(kind, "all trials")
+    return {"last": f"the last {argument} trials", "block": f"the block {argument.replace(',', ', ')}"}.get(
+        kind, "all trials"
+    )
 
 
 def _facts(reference: Reference, species: str | None) -> Facts:

@@ -12,7 +12,6 @@ from cheesebench.interfaces import FORWARD
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
 from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
-from cheesebench.protocol.documents import OfBlock
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.reach import shortest_trial
@@ -86,13 +85,12 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states of trials that the pass rate is taken over: not those of another block alone."""
-        estimand = self.spec.document.estimand
-        block = estimand.block if isinstance(estimand, OfBlock) else None
+        """Return the states of trials that the pass rate is taken over: not those of other blocks alone."""
+        blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:
             match entry.guard:
-                case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(other)) if block not in (None, other):
+                case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(other)) if other not in blocks:
                     continue
             entered.add(entry.name)
         return self._reached(entered)
@@ -188,7 +186,8 @@ class _Checks:
             return [place.name]
         if any(place.name in draw.columns for draw in self.spec.draws):
             return self.spec.drawn(place.name)
-        return list(self.spec.arena.zones)
+        # A mutable variable can come to hold whatever there is, also by `set: {here: it}`.
+        return [*self.spec.arena.zones, *self.spec.arena.solids]
 
     def shortest_path(self) -> None:
         """307: a limit below the shortest way to any end."""

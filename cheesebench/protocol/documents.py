@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.values import (
     MAX_COUNT,
+    Citation,
     Count,
     Expression,
     Glyph,
@@ -236,16 +237,20 @@ class Block(Model):
     until: Until | None = None
 
 
-class LastTrials(Model):
-    """The pass rate is taken over the last trials of each subject."""
+class Estimand(Model):
+    """The trials that the pass rate is taken over: the last of each subject, or those of some blocks; and `where`."""
 
-    last: Count
+    last: Count | None = Field(None, description="The last trials of each subject.")
+    block: Names | None = Field(None, description="The trials of this block, or of these.", min_length=1)
+    where: Expression | None = Field(None, description="Only trials for which this holds at their end.")
 
-
-class OfBlock(Model):
-    """The pass rate is taken over one block."""
-
-    block: Name
+    @model_validator(mode="after")
+    def _says_which(self) -> Estimand:
+        if self.last is not None and self.block is not None:
+            raise PydanticCustomError("shape", "either 'last' or 'block'")
+        if self.last is None and self.block is None and self.where is None:
+            raise PydanticCustomError("shape", "one of 'last', 'block', 'where'")
+        return self
 
 
 class Reference(Model):
@@ -331,7 +336,7 @@ class ProtocolDocument(Model):
         None, description="Id of the one parent; mappings merge, the rest replaces, null deletes."
     )
     title: Text | None = None
-    cite: dict[Name, Text] = Field(default_factory=dict)
+    cite: dict[Name, Citation] = Field(default_factory=dict)
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = None
     arena: Arena
@@ -351,8 +356,8 @@ class ProtocolDocument(Model):
     schedule: dict[Name, Block] = Field(min_length=1)
     success: Expression | None = None
     estimand: Annotated[
-        Literal["all"] | LastTrials | OfBlock,
-        checked(lambda v: v == "all" or isinstance(v, dict), "all, {last: K} or {block: NAME}"),
+        Literal["all"] | Estimand,
+        checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = "all"
     measures: dict[Name, Expression] = Field(default_factory=dict)
     reference: list[Reference] = Field(default_factory=list)

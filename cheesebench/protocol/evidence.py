@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.declare import counters
-from cheesebench.protocol.expressions import TRUTH, Expression
+from cheesebench.protocol.expressions import TRUTH, Binary, Expression
 from cheesebench.protocol.lookup import Lookup
 
 
@@ -19,7 +19,16 @@ class EvidenceBuilder(Lookup):
         return next((n for n, r in enumerate(self.document.reference) if r.measure == "success"), None)
 
     def where(self) -> Expression | None:
-        """Return the condition under which a trial is compared with the primary reference."""
+        """Return the condition under which a trial is compared: that of the primary reference and the estimand's."""
+        conditions = [tree for tree in (self._where_of_reference(), self._where_of_estimand()) if tree is not None]
+        return Binary("and", *conditions) if len(conditions) == 2 else next(iter(conditions), None)
+
+    def _where_of_estimand(self) -> Expression | None:
+        estimand = self.document.estimand
+        written = None if isinstance(estimand, str) else estimand.where
+        return self.expression(written, ("estimand", "where"), TRUTH)
+
+    def _where_of_reference(self) -> Expression | None:
         primary = self.primary_reference()
         condition = None
         for number, reference in enumerate(self.document.reference):
@@ -31,8 +40,10 @@ class EvidenceBuilder(Lookup):
     def check(self) -> None:
         """Check what no other part reads: estimand, reference, checks, tests."""
         document = self.document
-        if isinstance(document.estimand, doc.OfBlock) and document.estimand.block not in self.names.blocks:
-            self.unknown("block", document.estimand.block, self.names.blocks, ("estimand", "block"))
+        blocks = document.estimand.block if isinstance(document.estimand, doc.Estimand) else None
+        for number, block in enumerate(blocks or ()):
+            if block not in self.names.blocks:
+                self.unknown("block", block, self.names.blocks, ("estimand", "block", number))
         if "success" in document.measures:
             position = self.root.find(["measures"]).key_position("success")
             self.diagnostics.error(202, position, "'success' is no name for a measure.", "Use the key 'success'.")

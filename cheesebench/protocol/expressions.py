@@ -6,9 +6,11 @@ unary ``-``, and names, numbers, ``name(name)``, parentheses. Never ``eval``.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import add, mul, sub, truediv
 from typing import Literal
 
 #: Functions of one argument (language page, section 1).
@@ -296,6 +298,24 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield from walk(left)
             yield from walk(right)
+
+
+def constant(tree: Expression) -> float | None:
+    """Return the number that an expression without names is; None for any other, NaN for a division by 0."""
+    match tree:
+        case Number(value):
+            return value
+        case Unary("-", operand):
+            inner = constant(operand)
+            return None if inner is None else -inner
+        case Binary("+" | "-" | "*" | "/" as operator, left, right):
+            first, second = constant(left), constant(right)
+            if operator == "/" and second == 0:
+                return math.nan  # whatever is divided
+            if first is None or second is None:
+                return None
+            return float({"+": add, "-": sub, "*": mul, "/": truediv}[operator](float(first), float(second)))
+    return None
 
 
 def reads_trace(tree: Expression | None) -> bool:

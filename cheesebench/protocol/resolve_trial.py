@@ -11,7 +11,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import TIMEOUT, counters
 from cheesebench.protocol.diagnostics import listed
-from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable
+from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable, constant, walk
 from cheesebench.protocol.lookup import Lookup
 
 
@@ -123,13 +123,25 @@ class TrialBuilder(Lookup):
         """Resolve effects; ``it`` says whether the name ``it`` has a meaning in them."""
         if effects is None:
             return spec.EffectsSpec()
+        reward = self.expression(effects.reward, (*path, "reward"), NUMBER, it=it)
+        self._check_reward(reward, (*path, "reward"))
         return spec.EffectsSpec(
             set=self._assignments(effects.set, (*path, "set"), it, adding=False),
             add=self._assignments(effects.add, (*path, "add"), it, adding=True),
             count=tuple(effects.count),
-            reward=self.expression(effects.reward, (*path, "reward"), NUMBER, it=it),
+            reward=reward,
             place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
         )
+
+    def _check_reward(self, reward: Expression | None, path: Sequence[str | int]) -> None:
+        """Report a reward that is never a number, whatever happens; others are met when they are paid."""
+        for part in walk(reward):
+            value = constant(part)
+            if value is not None and not math.isfinite(value):
+                position = self.root.find(path).position
+                sentence = "This reward divides by 0." if math.isnan(value) else "This reward is infinite."
+                self.diagnostics.error(218, position, sentence, "Mend the number.")
+                return
 
     def _target(self, name: str, path: Sequence[str | int], it: bool) -> spec.Place:
         if name == "it" and it:

@@ -208,11 +208,20 @@ class Specification:
 
     @property
     def estimand(self) -> str:
-        """``all``, ``last:K`` or ``block:NAME``: the trials that the pass rate is taken over."""
+        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that the pass rate is taken over (if ``where``)."""
         estimand = self.document.estimand
         if isinstance(estimand, str):
             return estimand
-        return ":".join(str(part) for part in next(iter(estimand.model_dump().items())))
+        if estimand.last is not None:
+            return f"last:{estimand.last}"
+        return "all" if estimand.block is None else f"block:{','.join(estimand.block)}"
+
+    @property
+    def judged_blocks(self) -> tuple[str, ...]:
+        """The blocks whose trials can enter the pass rate."""
+        estimand = self.document.estimand
+        chosen = None if isinstance(estimand, str) else estimand.block
+        return tuple(block.name for block in self.schedule if chosen is None or block.name in chosen)
 
     @property
     def goal_visible(self) -> bool:

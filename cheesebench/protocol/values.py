@@ -102,6 +102,14 @@ Text = Annotated[
     BeforeValidator(lambda v: str(v) if is_number(v) else v, json_schema_input_type=str | int | float),
     checked(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
 ]
+#: A number of an article. What YAML reads as a decimal number has lost its last zeros: `doi: 10.1000`.
+Citation = Annotated[
+    str,
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int
+    ),
+    checked(lambda v: isinstance(v, str), "text; a number with a point stands in quotes, such as '10.1000'"),
+]
 
 
 def short_form(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:

@@ -137,7 +137,7 @@ def enter_estimand(estimand: str, life: Life) -> tuple[TrialRecord, ...]:
     missing trial enters unless its block is known to be another.
 
     Raises:
-        ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME``.
+        ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or ``block:NAME,NAME``).
     """
     kind, _, argument = estimand.partition(":")
     compared = tuple(record for record in life if record.compared)
@@ -146,8 +146,8 @@ def enter_estimand(estimand: str, life: Life) -> tuple[TrialRecord, ...]:
     if kind == "last" and argument.strip().isdecimal() and int(argument):
         return compared[-int(argument) :]
     if kind == "block" and argument.strip():
-        name = argument.strip()
-        return tuple(r for r in compared if r.block == name or (r.missing and not r.block))
+        names = [name.strip() for name in argument.split(",")]
+        return tuple(r for r in compared if r.block in names or (r.missing and not r.block))
     raise ValueError(f"The estimand is '{estimand}'; it can be 'all', 'last:K' or 'block:NAME'.")
 
 

@@ -71,7 +71,8 @@ class _Witness:
 def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict[str, list[Sample]]:
     """Return what is seen at the first entry into each state of a trial, by state.
 
-    The subjects know the tables but not the draws: half walk to events at random, half also wait now and then.
+    The subjects know the tables but not the draws: half walk to events at random, half also wait now and then. They
+    meet every block of the schedule, whatever the pass rate is taken over.
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
@@ -90,7 +91,7 @@ def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict
             choice = wanderer(chance) if rests else event_random(chance)
             walker = Walker(paradigm.program, choice, everywhere=rests)
             witness = _Witness(found, columns, geometry, fold, number)
-            for _ in walk(life, walker, specification, count, witness):
+            for _ in walk(life, walker, specification, count, witness, every_block=True):
                 witness.entered.clear()
     return found
 

@@ -89,9 +89,7 @@ class Tally:
 
 def is_judged(result: TrialResult, specification: Specification) -> bool | None:
     """Return whether the trial is a success; None if it is none that the pass rate is taken over."""
-    block = specification.estimand.removeprefix("block:")
-    counts = result.compared and (block == specification.estimand or result.block == block)
-    return result.success if counts else None
+    return result.success if result.compared and result.block in specification.judged_blocks else None
 
 
 def live(

@@ -36,7 +36,8 @@ def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, str]
     for own_seed, subject, count in lives_for(paradigm.specification, trials, seed):
         chance = random.Random(f"{own_seed}|{subject}|looks")
         life = ArenaLife(program, DARKNESS, own_seed, subject)
-        for _ in walk(life, Walker(program, wanderer(chance), everywhere=True), paradigm.specification, count, note):
+        walker = Walker(program, wanderer(chance), everywhere=True)
+        for _ in walk(life, walker, paradigm.specification, count, note, every_block=True):
             pass
     return found
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from cheesebench.interfaces import RUNNING, STAY, TrialResult
@@ -73,12 +75,26 @@ def wanderer(chance: random.Random) -> Choice:
 
 
 def walk(
-    life: ArenaLife, walker: Walker, specification: Specification, trials: int, watch: Watcher | None = None
+    life: ArenaLife,
+    walker: Walker,
+    specification: Specification,
+    trials: int,
+    watch: Watcher | None = None,
+    *,
+    every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Let a walker live through trials; yield each."""
-    for _ in range(trials):
+    """Let a walker live through trials; yield each.
+
+    With ``every_block`` they are the first ones of each block, in equal parts; the others begin and are passed over.
+    """
+    most = math.ceil(trials / len(specification.schedule)) if every_block else trials
+    walked: Counter[str] = Counter()
+    while every_block or walked.total() < trials:
         if (observation := life.begin_trial()) is None:
             return
+        walked[life.block] += 1
+        if walked[life.block] > most:
+            continue
         walker.begin()
         status, total, state = RUNNING, 0.0, ""
         while status == RUNNING:

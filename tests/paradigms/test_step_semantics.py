@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
+from cheesebench.interfaces import STAY
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.protocol import Specification
 
@@ -170,6 +171,33 @@ schedule: {one: {trials: 30}}
     assert rows[0] == rows[1]
     assert {row[0] for row in rows[0]} == {1, 2, 3, 4}
     assert all(len(row[1]) == 2 for row in rows[0])
+
+
+def test_clause_12_places_of_one_step_are_drawn_independently(live: Live) -> None:
+    text = """
+    arena:
+      map: SABCDEFGH
+      legend: {S: box, A: a, B: b, C: c, D: d, E: e, F: f, G: g, H: h}
+      groups: {spot: [a, b, c, d, e, f, g, h]}
+    vars: {second: none}
+    start: {at: box, face: E}
+    trial:
+      limit: 1
+      start: run
+      watch:
+        - {act: STAY, place: spot}
+        - {act: STAY, place: spot}
+        - {act: STAY, set: {second: where(spot)}, place: spot}
+      states: {run: {}}
+    measures: {same: second == where(spot)}
+    """
+    same = 0
+    for seed in range(80):
+        life = live(text, seed)
+        life.begin_trial()
+        life.step(STAY)
+        same += bool(life.result().measures["same"])
+    assert 1 <= same <= 25, "one in eight by chance"
 
 
 def test_clause_4_the_subject_is_placed_or_carries_on(film: Film, reel: Reel) -> None:

@@ -98,6 +98,14 @@ ERRORS = {
     "unknown heading": ("E201", "start: {at: box, face: «Nord}"),
     "unknown limit": ("E201", f"trial: {{limit: «gap, start: run, states: {{run: {{{FOUND}}}}}}}"),
     "unknown block": ("E201", "estimand: {block: «tow}"),
+    "unknown block of two": ("E201", "estimand: {block: [one, «tow]}"),
+    "estimand that says two things": ("E123", "estimand: «{block: one, last: 2}"),
+    "estimand that says nothing": ("E123", "estimand: «{}"),
+    "estimand of nobody": ("E131", "estimand: {where: «stpes > 3}"),
+    "a number of an article": ("E123", "cite: {doi: «10.1000}"),
+    "reward divided by nothing": ("E218", trial("{enter: goal, reward: «1 / 0, end: found}")),
+    "reward divided by a sum of nothing": ("E218", trial("{enter: goal, reward: «3 + steps / (1 - 1), end: found}")),
+    "infinite reward": ("E218", trial("{enter: goal, reward: «1e99 * 1e99 * 1e99 * 1e99, end: found}")),
     "unknown measure": ("E201", "reference: [{measure: «latenzy, value: 3, status: x}]"),
     "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
     "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
@@ -289,6 +297,23 @@ APART = {
 @pytest.mark.parametrize("text", APART.values(), ids=list(APART))
 def test_triggers_that_never_fall_together(text: str, findings: Findings) -> None:
     assert [found for found in findings(text) if found.startswith("I")] == []
+
+
+def test_a_variable_that_rules_change_can_hold_a_solid(findings: Findings) -> None:
+    text = LEVER + "vars: {next: lever}\n"
+    text += trial("{enter: goal, set: {next: lever}}, {press: next, reward: 1, end: found}")
+    assert [found for found in findings(text) if not found.startswith("I")] == []
+
+
+def test_a_pass_rate_over_several_blocks_and_some_trials(examine: Examine, complete: Callable[[str], str]) -> None:
+    blocks = "schedule: {one: {}, two: {}, three: {}}\nsuccess: last == found\n"
+    specification, found = examine(complete(blocks + "estimand: {block: [one, three], where: steps > 1}"))
+    assert specification is not None, found
+    assert (specification.estimand, specification.judged_blocks) == ("block:one,three", ("one", "three"))
+    assert specification.where is not None
+    specification, found = examine(complete(blocks + "estimand: {where: steps > 1}"))
+    assert specification is not None, found
+    assert (specification.estimand, specification.judged_blocks) == ("all", ("one", "two", "three"))
 
 
 def test_the_corridor_is_clean(findings: Findings) -> None:

@@ -25,7 +25,7 @@ SHORT_FORMS = """
 version: 1
 paradigm: short_forms
 title: 8
-cite: {pmc: PMC1, doi: 10.1000}
+cite: {pmc: PMC1, doi: '10.1000'}
 arena:
   map: |
     ######

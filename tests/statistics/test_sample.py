@@ -30,6 +30,7 @@ def test_block_takes_its_trials_and_missing_ones_of_unknown_block(life: MakeLife
     blocks = ["training", "probe", "", "training"]
     records = [replace(r, block=name) for r, name in zip(life(0, "++!!"), blocks, strict=True)]
     assert [record.trial for record in enter_estimand("block:probe", records)] == [1, 2]
+    assert [record.trial for record in enter_estimand("block:probe,training", records)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("estimand", ["", "first:2", "last", "last:0", "last:x", "block:", "all:3"])

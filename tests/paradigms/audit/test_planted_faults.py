@@ -126,3 +126,32 @@ def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> 
     part = PARTS[rule.split(":")[0]]
     failed = failures(plant(*changes), replace(settings, parts=(part,)))
     assert words in failed.get(rule, ""), failed
+
+
+IN_ANOTHER_BLOCK = (
+    (
+        "schedule: {main: {sessions: 2, trials: 10}}",
+        "schedule: {main: {sessions: 2, trials: 10}, late: {trials: 10}}\nestimand: {block: main}",
+    ),
+    ("  start: cue\n", "  start: [{if: block == late, go: lit}, cue]\n"),
+    (
+        "    choice:\n",
+        '    lit: {show: {side: "*"}, rules: [{enter: side, reward: 1, end: correct}]}\n    choice:\n',
+    ),
+)
+
+
+def test_leaks_are_looked_for_in_every_block(plant: Plant, settings: AuditSettings) -> None:
+    checks = ("checks: [", "checks: [{at: lit, hidden: side, chance: 0.5}, ")
+    leaks = replace(settings, parts=("leaks",))
+    assert list(failures(plant(*IN_ANOTHER_BLOCK, checks), leaks)) == ["leak: side at lit, ascii_2d"]
+
+
+def test_what_a_rule_sets_can_be_hidden(plant: Plant, settings: AuditSettings) -> None:
+    changes = (
+        ("start: {at: box", "vars: {copy: none}\nstart: {at: box"),
+        ("cue: {freeze: true,", "cue: {set: {copy: side}, freeze: true,"),
+        ("checks: [", "checks: [{at: choice, hidden: copy, chance: 0.5}, {at: cue, hidden: copy, chance: 0.5}, "),
+    )
+    leaks = replace(settings, parts=("leaks",))
+    assert list(failures(plant(*changes), leaks)) == ["leak: copy at cue, ascii_2d"]
