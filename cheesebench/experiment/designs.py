@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.records import CellPlan, ReferenceValue
@@ -55,8 +56,20 @@ def find_design(name: str, subjects: int | None = None) -> Design:
     return dataclasses.replace(design, subjects=subjects)
 
 
-def plan_cell(specification: Specification, model: str, view: str, design: Design, memory: Memory = "life") -> CellPlan:
-    """Return the plan of one cell: ``model`` (an agent's name and its ``memory``) on a protocol in a view."""
+def plan_cell(
+    specification: Specification,
+    model: str,
+    view: str,
+    design: Design,
+    memory: Memory = "life",
+    *,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> CellPlan:
+    """Return the plan of one cell: ``model`` on a protocol in a view.
+
+    ``memory`` is that of the agent; for a language model ``agent`` is the one that asks it, with all ``settings``.
+    """
     document = specification.document
     trials = specification.planned_trials
     return CellPlan(
@@ -77,6 +90,8 @@ def plan_cell(specification: Specification, model: str, view: str, design: Desig
         chance=None if document.chance is None else document.chance.value,
         goal_visible=specification.goal_visible,
         claims=design.claims,
+        agent=agent,
+        settings=settings or {},
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import CheeseBenchError, RunLogError
+from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
+from cheesebench.experiment.budget import BudgetSpentError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import live
@@ -88,8 +89,7 @@ class Workplace:
                 raise
             except BaseException as error:
                 # BaseException, because sys.exit() and pytest.fail() are no reason to end the worker either.
-                log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
-                log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}")
+                write_stopped(log, plan, subject, trials, error)
                 return False
             log.write_life(plan, subject, trials)
             return True
@@ -99,6 +99,14 @@ class Workplace:
         if name not in self._paradigms:
             self._paradigms[name] = self._plugins.compile(job.specification)
         return self._paradigms[name]
+
+
+def write_stopped(log: RunLog, plan: CellPlan, subject: int, trials: int, error: BaseException) -> None:
+    """Record that a life was broken off in its trial ``trials`` (from 0) by ``error``, the rest being missing."""
+    if not isinstance(error, CheeseBenchError) or isinstance(error, PluginError):
+        log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
+    missing = "budget" if isinstance(error, BudgetSpentError) else "infrastructure"
+    log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}", missing)
 
 
 def _one_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, rows
+from cheesebench.experiment.call_log import CallLog
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
@@ -50,6 +51,8 @@ class RunLog:
         self.path = path
         self._connection = connection
         self._lock = threading.RLock()
+        #: The calls to models.
+        self.calls = CallLog(self)
 
     @classmethod
     def create(
@@ -67,9 +70,11 @@ class RunLog:
         path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")
+            # Rows of calls are texts of kilobytes: on small pages much of each page would stay empty.
+            connection.execute(f"PRAGMA page_size = {log_file.PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
         log = cls(path, connection)
-        with log._transaction():
+        with log.transaction():
             for statement in filter(str.strip, log_file.SCHEMA.split(";")):
                 connection.execute(statement)
             connection.executemany(
@@ -84,7 +89,7 @@ class RunLog:
         """Add cells that the run was created without; those that it has already stay as they are."""
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
-        with self._transaction():
+        with self.transaction():
             known = self.manifest["protocols"]
             protocols = describe_protocols(specifications.values()) | known
             if protocols != known:
@@ -138,11 +143,11 @@ class RunLog:
     @property
     def manifest(self) -> dict[str, Any]:
         """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
-        return {key: json.loads(value) for key, value in self._select("SELECT key, value FROM manifest")}
+        return {key: json.loads(value) for key, value in self.select("SELECT key, value FROM manifest")}
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
-        return [rows.plan_from_json(text) for (text,) in self._select("SELECT plan FROM cells ORDER BY position")]
+        return [rows.plan_from_json(text) for (text,) in self.select("SELECT plan FROM cells ORDER BY position")]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
@@ -175,13 +180,13 @@ class RunLog:
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
         """Return the rules that fired in a trial, in order."""
-        found = self._select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
+        found = self.select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
         return tuple(TaskEvent(*row) for row in found)
 
     def lives(self, plan: CellPlan) -> dict[int, int]:
         """Return the subjects of a cell whose life is complete, and how many trials each had."""
         where, values = _selection(plan, None)
-        return dict(self._select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
+        return dict(self.select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
 
     def journal(self, plan: CellPlan | None = None, kind: str | None = None) -> list[JournalEntry]:
         """Return what happened (to one cell; of one kind), in order."""
@@ -190,7 +195,7 @@ class RunLog:
             where, values = (f"{where} AND" if where else " WHERE") + " kind = ?", (*values, kind)
         columns = "time, kind, text, model, protocol, view, variant, subject"
         names = columns.split(", ")
-        found = self._select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
+        found = self.select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
 
     def dump(self) -> Iterator[str]:
@@ -205,7 +210,7 @@ class RunLog:
         is lived again from its first trial); RunLogError names the difference otherwise.
         """
         key = (*_life(record), record.trial)
-        with self._transaction():
+        with self.transaction():
             where = f"WHERE {log_file.LIFE} AND trial = ?"
             row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
             recorded = None if row is None else rows.trial_from_row(row)
@@ -222,7 +227,7 @@ class RunLog:
     def write_missing(self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure") -> int:
         """Record a subject's unfinished trials as missing, with ``cause`` in the journal; return the finished."""
         life = (*plan.key, subject)
-        with self._transaction():
+        with self.transaction():
             done: int = self._connection.execute(
                 f"SELECT count(*) FROM trials WHERE {log_file.LIFE} AND missing = ''", life
             ).fetchone()[0]
@@ -236,14 +241,14 @@ class RunLog:
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
         """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
         life = (*plan.key, subject)
-        with self._transaction():
+        with self.transaction():
             self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)", (*life, trials))
             # An earlier attempt that failed could not know that the schedule would be cut short.
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
         """Write a line into the journal."""
-        with self._transaction():
+        with self.transaction():
             self._note(kind, text, plan, subject)
 
     def _note(self, kind: str, text: str, plan: CellPlan | None, subject: int | None) -> None:
@@ -254,16 +259,18 @@ class RunLog:
             (time, kind, redact(text), *key, subject),
         )
 
-    def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query."""
         with self._lock, log_file.errors_explained(self.path):
             return self._connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing; other processes wait for their turn."""
         with self._lock, log_file.errors_explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield
+                yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
                 # SQLite has already rolled back by itself after some errors (a full disk).

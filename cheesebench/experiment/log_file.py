@@ -16,6 +16,8 @@ from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
 FILE_NAME = "run.sqlite"
 #: Marks the file as a run log in SQLite's header ("CHZB").
 APPLICATION_ID = 0x43485A42
+#: Bytes of a page of a new file.
+PAGE_SIZE = 16384
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
@@ -34,7 +36,7 @@ CREATE TABLE trials (
     {_LIFE_KEY}, trial INTEGER NOT NULL, block TEXT NOT NULL, session INTEGER NOT NULL, outcome TEXT,
     success INTEGER, compared INTEGER NOT NULL, reward REAL NOT NULL, steps INTEGER NOT NULL,
     path_length INTEGER NOT NULL, bumps INTEGER NOT NULL, actions TEXT NOT NULL, counters TEXT NOT NULL,
-    measures TEXT NOT NULL, variables TEXT NOT NULL, missing TEXT NOT NULL,
+    measures TEXT NOT NULL, variables TEXT NOT NULL, tally TEXT NOT NULL, missing TEXT NOT NULL,
     PRIMARY KEY (model, protocol, view, variant, subject, trial)
 ) WITHOUT ROWID;
 CREATE TABLE events (
@@ -45,6 +47,15 @@ CREATE TABLE events (
 CREATE TABLE lives (
     {_LIFE_KEY}, trials INTEGER NOT NULL, PRIMARY KEY (model, protocol, view, variant, subject)
 ) WITHOUT ROWID;
+CREATE TABLE calls (
+    {_LIFE_KEY}, trial INTEGER NOT NULL, call INTEGER NOT NULL, digest TEXT NOT NULL, system TEXT NOT NULL,
+    asked TEXT NOT NULL, reply TEXT NOT NULL, reasoning TEXT NOT NULL, finish TEXT NOT NULL, fault TEXT NOT NULL,
+    served_by TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL, cost REAL, seconds REAL NOT NULL,
+    attempts INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
+CREATE TABLE texts (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE journal (
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     model TEXT, protocol TEXT, view TEXT, variant TEXT, subject INTEGER

@@ -23,8 +23,9 @@ class TrialRecord:
     """One trial of one subject.
 
     ``trial`` counts from 0 over the life, ``session`` from 1 over the life. ``actions`` has one letter per step
-    (``FLRS``; ``.`` is a frozen step that the runner waited through). A trial that could not be run has
-    ``missing`` set to its cause (``"infrastructure"`` or ``"budget"``), ``outcome`` None and ``success`` None.
+    (``FLRS``; ``.`` is a frozen step that the runner waited through). ``tally`` holds what the agent counted
+    (``calls``, ``unparsed``, ...). A trial that could not be run has ``missing`` set to its cause
+    (``"infrastructure"`` or ``"budget"``), ``outcome`` None and ``success`` None.
     """
 
     model: str
@@ -46,12 +47,35 @@ class TrialRecord:
     counters: Mapping[str, int] = field(default_factory=dict)
     measures: Mapping[str, Value] = field(default_factory=dict)
     variables: Mapping[str, Value] = field(default_factory=dict)
+    tally: Mapping[str, int] = field(default_factory=dict)
     missing: str = ""
 
     @property
     def key(self) -> CellKey:
         """The cell that it belongs to."""
         return (self.model, self.protocol, self.view, self.variant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTotals:
+    """What calls to a model came to: numbers of them, tokens, dollars (of those with a known price), seconds.
+
+    Cached tokens are part of the prompt's, reasoning tokens part of the completion's. ``attempts`` counts retries
+    too; ``seconds`` is the time that the answered attempts took, summed up.
+    """
+
+    calls: int = 0
+    attempts: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: CallTotals) -> CallTotals:
+        """Return the sum, number by number."""
+        return CallTotals(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

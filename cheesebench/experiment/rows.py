@@ -17,7 +17,7 @@ TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
 EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
 _BOOLEANS = frozenset({"success", "compared"})
 _NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
-_MAPPINGS = frozenset({"counters", "measures", "variables"})
+_MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 
 
 def to_json(value: Any) -> str:

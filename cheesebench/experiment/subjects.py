@@ -85,13 +85,7 @@ def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[s
             raise PluginError(f"The agent '{name}' returned {actions!r}, not a list of actions such as [0].")
         action = None
         for action in actions:
-            try:
-                note(_LETTER_OF[action])
-            except (KeyError, TypeError):
-                raise PluginError(
-                    f"The agent '{name}' returned the action {action!r}. "
-                    "Actions are 0 (FORWARD), 1 (ROTATE_LEFT), 2 (ROTATE_RIGHT) and 3 (STAY)."
-                ) from None
+            note(letter_of(name, action))
             observation, reward, status = step(action)
             total += reward
             observe(action, reward, observation, status != RUNNING)
@@ -100,6 +94,17 @@ def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[s
         if action is None:
             raise PluginError(f"The agent '{name}' returned no action. To wait is an action too: 3 (STAY).")
     return "".join(letters), total
+
+
+def letter_of(agent: str, action: object) -> str:
+    """Return the letter of an action; PluginError if it is none."""
+    try:
+        return _LETTER_OF[action]  # type: ignore[index]
+    except (KeyError, TypeError):
+        raise PluginError(
+            f"The agent '{agent}' returned the action {action!r}. "
+            "Actions are 0 (FORWARD), 1 (ROTATE_LEFT), 2 (ROTATE_RIGHT) and 3 (STAY)."
+        ) from None
 
 
 def read_result(result: TrialResult) -> dict[str, Any]:

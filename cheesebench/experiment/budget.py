@@ -1,0 +1,49 @@
+"""What a run may cost: checked before every call. What is in flight then is finished."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.records import CallTotals
+
+
+class BudgetSpentError(CheeseBenchError):
+    """The run has spent what it may; unfinished trials are missing, with ``budget`` as the cause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a whole run: dollars, tokens (prompt and reply), minutes of this session. None: unlimited."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+
+
+class Budget:
+    """Counts what is spent. ``spent`` is what the run had spent before, ``began`` when the session began (UNIX)."""
+
+    def __init__(self, limits: Limits, spent: CallTotals, began: float) -> None:
+        self._limits = limits
+        self._began = began
+        self.spent = spent
+
+    def add(self, call: CallTotals) -> None:
+        """Count a call."""
+        self.spent += call
+
+    def check(self) -> None:
+        """Raise BudgetSpentError if no further call may be made."""
+        limits, spent = self._limits, self.spent
+        tokens = spent.prompt + spent.completion
+        if limits.cost is not None and spent.cost >= limits.cost:
+            raise BudgetSpentError(f"the run has cost ${spent.cost:.2f}; --max-cost {limits.cost:g} is reached")
+        if limits.tokens is not None and tokens >= limits.tokens:
+            raise BudgetSpentError(f"the run has used {tokens:,} tokens; --max-tokens {limits.tokens} is reached")
+        minutes = (time.time() - self._began) / 60
+        if limits.minutes is not None and minutes >= limits.minutes:
+            raise BudgetSpentError(
+                f"the run has taken {minutes:.1f} minutes; --max-minutes {limits.minutes:g} is reached"
+            )

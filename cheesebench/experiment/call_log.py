@@ -1,0 +1,176 @@
+"""The calls of a run: every reply that was paid for, kept so that it is never paid for again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.chat import ChatReply, ChatRequest, FaultKind, Message, Usage
+from cheesebench.experiment.log_file import LIFE
+from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
+from cheesebench.redaction import redact
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+
+#: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
+PICTURE = "[picture]"
+_COLUMNS = (
+    "trial, call, calls.digest, asked, reply, reasoning, finish, fault, served_by, prompt_tokens, "
+    "completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts"
+)
+_TOTALS = (
+    "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
+    "sum(reasoning_tokens), sum(cost), sum(seconds)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRecord:
+    """One call of one subject: ``call`` counts from 0 in its trial.
+
+    ``digest`` is over the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its
+    last message as text (what lies between is made of earlier ones). A call that was refused for what it asks has
+    ``fault`` set and no reply. ``cost`` is in dollars, None where the price is unknown; ``seconds`` is the time of
+    the answered attempt; ``attempts`` counts retries.
+    """
+
+    trial: int
+    call: int
+    digest: str
+    system: str
+    asked: str
+    reply: ChatReply
+    fault: FaultKind | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+
+    @property
+    def totals(self) -> CallTotals:
+        """The numbers of this call."""
+        usage = self.reply.usage
+        return CallTotals(
+            calls=1,
+            attempts=self.attempts,
+            prompt=usage.prompt,
+            completion=usage.completion,
+            cached=usage.cached,
+            reasoning=usage.reasoning,
+            cost=self.cost or 0.0,
+            seconds=self.seconds,
+        )
+
+
+def digest(request: ChatRequest) -> str:
+    """Return 32 hexadecimal digits over all that can change the reply: model, messages, sampling, settings."""
+    state = hashlib.sha256(repr((request.model, request.sampling, sorted(request.extra.items()))).encode())
+    for message in request.messages:
+        for part in message.parts:
+            content = part.encode(errors="surrogatepass") if isinstance(part, str) else part
+            state.update(f"|{message.role}|{type(part).__name__}|{len(content)}|".encode())
+            state.update(content)
+    return state.hexdigest()[:32]
+
+
+def readable(message: Message) -> str:
+    """Return a message as text."""
+    return "".join(part if isinstance(part, str) else PICTURE for part in message.parts)
+
+
+class CallLog:
+    """The calls in a run log, by life."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._known_texts: set[str] = set()
+
+    def count(self, plan: CellPlan, subject: int) -> int:
+        """Return how many calls of a life are recorded."""
+        return int(self._log.select(f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject))[0][0])
+
+    def find(self, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
+        """Return a recorded call."""
+        rows = self._rows(f"WHERE {LIFE} AND trial = ? AND call = ?", (*plan.key, subject, trial, call))
+        return next(rows, None)
+
+    def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
+        """Yield the recorded calls of a life in order."""
+        return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+
+    def write(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
+        """Write a call in one transaction; a call that was refused before is replaced."""
+        reply, usage = record.reply, record.reply.usage
+        system = hashlib.sha256(record.system.encode(errors="surrogatepass")).hexdigest()[:16]
+        values = (
+            *(*plan.key, subject, record.trial, record.call, record.digest, system),
+            *(_storable(record.asked), reply.text, reply.reasoning, reply.finish),
+            *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
+            *(usage.reasoning, record.cost, record.seconds, record.attempts),
+        )
+        with self._log.transaction() as connection:
+            if system not in self._known_texts:
+                connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, _storable(record.system)))
+                self._known_texts.add(system)
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT OR REPLACE INTO calls VALUES ({marks})", values)
+
+    def totals(self, plan: CellPlan | None = None) -> CallTotals:
+        """Return what the calls (of one cell) come to."""
+        where, values = ("", ()) if plan is None else (f" WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key)
+        return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls{where}", values)[0])
+
+    def totals_by_cell(self) -> dict[CellKey, CallTotals]:
+        """Return what the calls of every cell that made any come to."""
+        key = "model, protocol, view, variant"
+        rows = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls GROUP BY {key}")
+        return {(row[0], row[1], row[2], row[3]): _totals(row[4:]) for row in rows}
+
+    def served_by(self, plan: CellPlan) -> list[str]:
+        """Return the names under which the server of a cell has answered."""
+        where = LIFE.rsplit(" AND ", 1)[0]
+        rows = self._log.select(
+            f"SELECT DISTINCT served_by FROM calls WHERE {where} AND served_by != '' ORDER BY served_by", plan.key
+        )
+        return [name for (name,) in rows]
+
+    def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
+        joined = f"SELECT {_COLUMNS}, texts.text FROM calls JOIN texts ON texts.digest = calls.system"
+        for row in self._log.select(f"{joined} {where}", values):
+            yield _record(row)
+
+
+def _record(row: Sequence[Any]) -> CallRecord:
+    trial, call, mark, asked, text, reasoning, finish, fault, served_by, *numbers, system = row
+    prompt, completion, cached, thought, cost, seconds, attempts = numbers
+    usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought)
+    return CallRecord(
+        trial=trial,
+        call=call,
+        digest=mark,
+        system=system,
+        asked=asked,
+        reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),
+        fault=fault or None,
+        cost=cost,
+        seconds=seconds,
+        attempts=attempts,
+    )
+
+
+def _totals(row: Sequence[Any]) -> CallTotals:
+    return CallTotals(**dict(zip(CallTotals.__slots__, (number or 0 for number in row), strict=True)))
+
+
+def as_recorded(reply: ChatReply) -> ChatReply:
+    """Return the reply as the log can hold it, without secrets: a resumed run must read what the first one read."""
+    return replace(
+        reply, text=_storable(reply.text), reasoning=_storable(reply.reasoning), model=_storable(reply.model)
+    )
+
+
+def _storable(text: str) -> str:
+    """Return text that SQLite takes (no lone surrogates), without secrets."""
+    return redact(text.encode("utf-8", "replace").decode())

@@ -1,0 +1,212 @@
+"""One call to a model, with everything that may go wrong with it: the log first, then budget, limits, retries."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
+from cheesebench.errors import CheeseBenchError, RunLogError
+from cheesebench.experiment.call_log import CallRecord, as_recorded, digest, readable
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.budget import Budget
+    from cheesebench.experiment.limiter import Limiter
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+
+#: Seconds before the first retry; doubled for each further one, up to LONGEST_PAUSE.
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+#: Faults that tell of a crowd rather than of this call: they are waited out, PATIENCE seconds at most.
+THROTTLES = frozenset({"rate_limit", "overload"})
+PATIENCE = 900.0
+
+
+class SubjectStoppedError(CheeseBenchError):
+    """A subject cannot go on, for reasons that are not its own; the text says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long things may take, in seconds of calls in flight: waiting for a place or a pause does not count.
+
+    ``request`` is the time of one attempt, ``trial`` that of all calls of a trial; ``retries`` is how often a call
+    is tried again after a fault that is not the server's wish for a pause.
+    """
+
+    request: float = 300.0
+    trial: float = 3600.0
+    retries: int = 6
+
+
+@dataclass(slots=True)
+class Line:
+    """The way to one model: its connection, the limiter of its account, and whether anybody still answers there.
+
+    ``replaying`` says that only recorded replies count.
+    """
+
+    connection: Connection | None
+    limiter: Limiter
+    price: Price | None = None
+    patience: Patience = Patience()
+    replaying: bool = False
+    retry_errors: bool = False
+    #: Why no call of this model can succeed, once that is known.
+    dead: str = ""
+    served_by: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Caller:
+    """Makes the calls of one subject, and writes them into ``log``; those that ``source`` has are not made."""
+
+    line: Line
+    log: RunLog
+    source: RunLog
+    budget: Budget
+    plan: CellPlan
+    subject: int
+    work: float = 0.0
+    #: How many recorded calls there are to answer from; without any, the log is not asked.
+    recorded: int = 0
+    _trial: int = -1
+    _call: int = 0
+    _in_flight: float = 0.0
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        """Return the reply to the next call of ``trial``: the recorded one, or a new one which is then recorded.
+
+        Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was recorded is not what is asked now.
+        """
+        if trial != self._trial:
+            self._trial, self._call, self._in_flight = trial, 0, 0.0
+        call, self._call = self._call, self._call + 1
+        mark = digest(request)
+        known = self._find(trial, call, mark)
+        if known is not None:
+            return known.reply
+        reply, seconds, attempts = await self._answered(request, trial, call, mark)
+        price = self.line.price
+        cost = None if price is None else price.cost(reply.usage)
+        record = CallRecord(
+            trial=trial,
+            call=call,
+            digest=mark,
+            system=_system(request),
+            asked=readable(request.messages[-1]),
+            reply=reply,
+            cost=cost,
+            seconds=seconds,
+            attempts=attempts,
+        )
+        self.log.calls.write(self.plan, self.subject, record)
+        self.budget.add(record.totals)
+        return reply
+
+    def _find(self, trial: int, call: int, mark: str) -> CallRecord | None:
+        """Return the recorded call, None if it is to be made."""
+        known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
+        where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
+        if known is None:
+            if self.line.replaying:
+                raise SubjectStoppedError(f"{where} is not in the run that is replayed")
+            return None
+        if known.digest != mark:
+            raise RunLogError(
+                f"The run cannot be continued: {where} asks something else than was recorded. The prompt, a parameter "
+                "or the program has changed. Start a new run."
+            )
+        if known.fault is None:
+            return known
+        if self.line.retry_errors:
+            return None
+        raise SubjectStoppedError(
+            f"{known.fault} at {where}, as recorded: {known.reply.text} (--retry-errors asks again)"
+        )
+
+    async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
+        """Return the reply, the seconds of the answered attempt, and the number of attempts."""
+        jitter = random.Random(mark)
+        waited, faults, attempts = 0.0, 0, 0
+        while True:
+            attempts += 1
+            try:
+                reply, seconds = await self._attempt(request)
+                return reply, seconds, attempts
+            except ChatFaultError as fault:
+                throttled = fault.kind in THROTTLES
+                faults += not throttled
+                pause = min(FIRST_PAUSE * 2 ** (attempts - 1), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
+                pause = max(pause, fault.retry_after or 0.0)
+                gives_up = waited + pause > PATIENCE if throttled else faults > self.line.patience.retries
+                if fault.kind not in TRANSIENT or gives_up:
+                    self._give_up(fault, request, trial, call, mark, attempts)
+                waited += pause
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
+        line = self.line
+        async with line.limiter.slot(self.work):
+            if line.dead:
+                raise SubjectStoppedError(line.dead)
+            self.budget.check()
+            left = line.patience.trial - self._in_flight
+            if left <= 0:
+                raise SubjectStoppedError(
+                    f"the calls of one trial took more than {line.patience.trial:g} s (--cheese-trial-timeout)"
+                )
+            timeout = min(line.patience.request, left)
+            assert line.connection is not None
+            began = time.monotonic()
+            try:
+                # The backend keeps the time too; whatever it forgets, nothing hangs.
+                async with asyncio.timeout(timeout + 5):
+                    reply = await line.connection.complete(replace(request, timeout=timeout))
+            except TimeoutError:
+                raise ChatFaultError("timeout", f"no reply within {timeout:g} s") from None
+            except ChatFaultError as fault:
+                if fault.kind in THROTTLES:
+                    line.limiter.objected(fault.retry_after)
+                raise
+            finally:
+                seconds = time.monotonic() - began
+                self._in_flight += seconds
+            line.limiter.succeeded()
+        reply = as_recorded(reply)
+        if reply.model and reply.model not in line.served_by:
+            line.served_by.add(reply.model)
+            if len(line.served_by) > 1:
+                self.log.note("warning", f"answered by several models: {', '.join(sorted(line.served_by))}", self.plan)
+        return reply, seconds
+
+    def _give_up(
+        self, fault: ChatFaultError, request: ChatRequest, trial: int, call: int, mark: str, attempts: int
+    ) -> None:
+        """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
+        tried = f" (tried {attempts} times)" if attempts > 1 else ""
+        text = f"{fault.kind.replace('_', ' ')}: {fault}{tried}"
+        if fault.kind in FATAL:
+            self.line.dead = text
+        elif fault.kind not in TRANSIENT:
+            record = CallRecord(
+                trial=trial,
+                call=call,
+                digest=mark,
+                system=_system(request),
+                asked=readable(request.messages[-1]),
+                reply=as_recorded(ChatReply(text=str(fault), finish="other")),
+                fault=fault.kind,
+                attempts=attempts,
+            )
+            self.log.calls.write(self.plan, self.subject, record)
+        raise SubjectStoppedError(text) from fault
+
+
+def _system(request: ChatRequest) -> str:
+    first = request.messages[0]
+    return readable(first) if first.role == "system" else ""

@@ -1,0 +1,110 @@
+"""What ``--model`` names: an agent that acts by itself, or a language model and the agent that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
+from cheesebench.errors import OptionError, did_you_mean
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Memory
+    from cheesebench.plugin_manager import PluginManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageModel:
+    """A language model under test: who serves it, which agent asks it, and with which settings.
+
+    ``settings`` (JSON values) are those of the agent and of the model: every parameter that can change a reply, and
+    ``dropped``, the parameters that are not sent because the model or its backend takes none. They go into the plan
+    of each cell, which is where they are read from.
+    """
+
+    entry: ModelEntry
+    backend: BackendSpec
+    agent: ModelAgentSpec
+    settings: Mapping[str, Any]
+    base_url: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def language_model(
+    plugins: PluginManager,
+    entry: ModelEntry,
+    *,
+    agent: str = "llm",
+    settings: Mapping[str, Any] | None = None,
+    base_url: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LanguageModel:
+    """Return a model with its agent; ``settings`` are the user's own (strings are read as the defaults' types).
+
+    Raises OptionError for settings that the agent, the model or its backend does not have.
+    """
+    backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
+    wanted = {name: value for name, value in (settings or {}).items() if value is not None}
+    values = {**asker.settings, **{name: _typed(asker, name, value) for name, value in wanted.items()}}
+    if entry.max_tokens is not None and "max_tokens" not in wanted:
+        values["max_tokens"] = entry.max_tokens
+    asker.check(values)
+    able = {"temperature": backend.capabilities.temperature, "seed": backend.capabilities.seed}
+    dropped = [name for name in ("temperature", "seed") if name in entry.drops or not able[name]]
+    if "temperature" in dropped and "temperature" in wanted:
+        raise OptionError(
+            f"--temperature {wanted['temperature']}: the model '{entry.name}' takes none. Leave the option out."
+        )
+    if "temperature" in dropped:
+        values["temperature"] = None
+    given = dict(options or {})
+    unknown = sorted(set(given) - set(backend.options))
+    if unknown:
+        hint = did_you_mean(unknown[0], backend.options) or f" It takes {', '.join(sorted(backend.options)) or 'none'}."
+        raise OptionError(f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}")
+    return LanguageModel(
+        entry=entry,
+        backend=backend,
+        agent=asker,
+        settings={
+            **values,
+            "backend": entry.backend,
+            "id": entry.id,
+            "served": dict(entry.served),
+            "dropped": dropped,
+        },
+        base_url=base_url,
+        options={**entry.options, **given},
+    )
+
+
+def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
+    if name not in agent.settings:
+        hint = did_you_mean(name, agent.settings) or f" It has {', '.join(agent.settings) or 'none'}."
+        raise OptionError(f"The agent '{agent.name}' has no setting '{name}'.{hint}")
+    default = agent.settings[name]
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
+        return type(default)(value)
+    except (KeyError, ValueError):
+        raise OptionError(f"{name}={value}: expected something like {default!r}.") from None
+
+
+def memory_of(plugins: PluginManager, models: Mapping[str, LanguageModel], name: str) -> Memory:
+    """Return whether the trials of what ``--model name`` means share a memory."""
+    return models[name].agent.memory if name in models else plugins.agent(name).memory
+
+
+def image_obstacle(model: str, entry: ModelEntry | None, backend: BackendSpec | None, view: str) -> str:
+    """Return why a model cannot be shown pictures (the caller knows that ``view`` draws them), or nothing."""
+    if entry is None or backend is None:
+        return f"the agent '{model}' reads text, and the view '{view}' draws pictures. Choose a text view."
+    if not entry.images:
+        return f"the model '{model}' reads text only, and the view '{view}' draws pictures. Choose a text view."
+    if not backend.capabilities.images:
+        return f"the backend '{backend.name}' sends no pictures, and the view '{view}' draws them. Choose a text view."
+    return ""

@@ -1,0 +1,125 @@
+"""How a subject lives that asks a language model: the same life, with calls in between."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
+from cheesebench.experiment.calling import Caller, SubjectStoppedError
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.subjects import agent_seed, letter_of, read_result
+from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, TaskEvent
+
+if TYPE_CHECKING:
+    from cheesebench.interfaces import Paradigm, View
+
+#: Empty replies in a row after which it is the server that is broken, not the subject that is silent.
+EMPTY_IN_A_ROW = 10
+#: Replies in a row that an agent may refuse to act on.
+ASKS_IN_A_ROW = 20
+#: Seeds of calls are 31-bit numbers, because some servers take no larger ones.
+_SEED_BITS = 31
+
+
+async def converse(
+    paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Caller
+) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
+    """Live the life of ``subject`` under the run's ``seed``, yielding every finished trial with its events.
+
+    Raises SubjectStoppedError when there is no reply to be had, and whatever the agent raises.
+    """
+    life = paradigm.life(view, seed, subject)
+    origin = agent_seed(plan, seed, subject)
+    settings = {name: plan.settings[name] for name in agent.settings}
+    context = ModelAgentContext(seed=origin, view=plan.view, settings=settings)
+    talk = _Talk(agent.create(context), caller, origin)
+    for trial in range(plan.trials):
+        observation = life.begin_trial()
+        if observation is None:
+            return
+        talk.agent.begin_trial(observation)
+        actions, reward = await talk.trial(life, trial)
+        result = life.result()
+        record = TrialRecord(
+            model=plan.model,
+            protocol=plan.protocol,
+            view=plan.view,
+            variant=plan.variant,
+            subject=subject,
+            trial=trial,
+            reward=reward,
+            steps=len(actions),
+            actions=actions,
+            tally=dict(talk.agent.tally()),
+            **read_result(result),
+        )
+        yield record, result.events
+
+
+class _Talk:
+    """One subject's side of the conversation."""
+
+    def __init__(self, agent: ModelAgent, caller: Caller, origin: int) -> None:
+        self.agent = agent
+        self._caller = caller
+        self._origin = origin
+        self._asked = 0
+        self._empty = 0
+
+    async def trial(self, life: Life, trial: int) -> tuple[str, float]:
+        """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
+        letters: list[str] = []
+        total, status = 0.0, RUNNING
+        while status == RUNNING:
+            if life.waiting:
+                observation, reward, status = life.step(STAY)
+                total += reward
+                letters.append(WAITED_LETTER)
+                self.agent.observe(STAY, reward, observation, status != RUNNING)
+                continue
+            for action in await self._actions(trial):
+                letters.append(letter_of(self._caller.plan.model, action))
+                observation, reward, status = life.step(action)
+                total += reward
+                self.agent.observe(action, reward, observation, status != RUNNING)
+                if status != RUNNING:
+                    break
+        return "".join(letters), total
+
+    async def _actions(self, trial: int) -> Sequence[int]:
+        for _ in range(ASKS_IN_A_ROW):
+            reply = await self._caller.ask(trial, self._request())
+            self._watch_for_silence(reply)
+            actions = self.agent.read(reply)
+            if actions:
+                return actions
+        raise SubjectStoppedError(f"the agent '{self._caller.plan.agent}' asked {ASKS_IN_A_ROW} times and did not act")
+
+    def _request(self) -> ChatRequest:
+        settings = self._caller.plan.settings
+        self._asked += 1
+        # A seed of its own for every call: a server that caches replies must not give one twice.
+        seed = None if "seed" in settings["dropped"] else _call_seed(self._origin, self._asked)
+        return ChatRequest(
+            model=settings["id"],
+            messages=self.agent.prompt(),
+            sampling=Sampling(
+                temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens"), seed=seed
+            ),
+            conversation=f"{self._origin:016x}",
+            extra=settings["served"],
+        )
+
+    def _watch_for_silence(self, reply: ChatReply) -> None:
+        # A reply that was cut off in the middle of reasoning is the model's own affair, and is counted as such.
+        silent = not (reply.text.strip() or reply.reasoning.strip()) and reply.finish != "length"
+        self._empty = self._empty + 1 if silent else 0
+        if self._empty >= EMPTY_IN_A_ROW:
+            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not really answer")
+
+
+def _call_seed(origin: int, number: int) -> int:
+    mark = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(mark, "big") >> (64 - _SEED_BITS)

@@ -1,0 +1,237 @@
+"""The language models of a session: connections, limits, budget; and the subjects that talk to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Message, Sampling, Server
+from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
+from cheesebench.experiment.budget import Budget, Limits
+from cheesebench.experiment.calling import THROTTLES, Caller, Line, Patience
+from cheesebench.experiment.conversations import converse
+from cheesebench.experiment.jobs import Job, Report, write_stopped
+from cheesebench.experiment.limiter import Limiter
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CallTotals
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cheesebench.experiment.contestants import LanguageModel
+    from cheesebench.interfaces import Paradigm
+    from cheesebench.plugin_manager import PluginManager
+
+#: The question that is asked once before anything runs, and the tokens that the answer may take.
+PROBE, PROBE_TOKENS = "Reply with the word READY.", 16
+PROBE_ATTEMPTS = 3
+#: Seconds that closing a connection may take.
+CLOSE_PATIENCE = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How calls are made. ``concurrency`` is the most in flight for an account; ``began`` is UNIX time."""
+
+    concurrency: int = 256
+    patience: Patience = field(default_factory=Patience)
+    limits: Limits = field(default_factory=Limits)
+    retry_errors: bool = False
+    began: float = field(default_factory=time.time)
+
+
+class UnreachableModelError(CheeseBenchError):
+    """A model did not answer the question that is asked before anything runs."""
+
+
+def start_servers(models: Mapping[str, LanguageModel], directory: Path) -> dict[str, Server]:
+    """Start the servers that models need and nobody runs yet; on any error those already started are stopped."""
+    servers: dict[str, Server] = {}
+    try:
+        for name, model in models.items():
+            if model.backend.serve is not None and model.base_url is None:
+                servers[name] = model.backend.serve(_context(model, directory, CallOptions().concurrency))
+    except BaseException:
+        stop_servers(servers)
+        raise
+    return servers
+
+
+def stop_servers(servers: Mapping[str, Server]) -> None:
+    """Stop them all, whatever one of them does."""
+    problem: Exception | None = None
+    for server in servers.values():
+        try:
+            server.stop()
+        except Exception as error:
+            problem = error
+    if problem is not None:
+        raise PluginError(f"A model server could not be stopped: {problem}") from problem
+
+
+def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
+    """Ask every model one question; UnreachableModelError for the first that does not answer."""
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(_probe(name, model, directory) for name, model in models.items()))
+
+    asyncio.run(ask_all())
+
+
+async def _probe(name: str, model: LanguageModel, directory: Path) -> None:
+    if not model.backend.probe:
+        return
+    connection = model.backend.connect(_context(model, directory, 1))
+    request = ChatRequest(
+        model=model.entry.id,
+        messages=(Message("user", (PROBE,)),),
+        sampling=Sampling(max_tokens=PROBE_TOKENS),
+        timeout=60.0,
+        extra=model.entry.served,
+    )
+    try:
+        for attempt in range(1, PROBE_ATTEMPTS + 1):
+            try:
+                await connection.complete(request)
+                return
+            except ChatFaultError as fault:
+                if fault.kind in THROTTLES:
+                    return  # it is there, and busy
+                if attempt == PROBE_ATTEMPTS or fault.kind in FATAL or fault.kind == "bad_request":
+                    kind = fault.kind.replace("_", " ")
+                    raise UnreachableModelError(f"The model '{name}' does not answer: {kind}: {fault}") from fault
+            await asyncio.sleep(attempt)
+    finally:
+        await connection.close()
+
+
+def _context(model: LanguageModel, directory: Path, capacity: int) -> BackendContext:
+    return BackendContext(
+        entry=model.entry, directory=directory, base_url=model.base_url, options=model.options, capacity=capacity
+    )
+
+
+class LanguageModels:
+    """All language models of a session. Its methods are called in the loop, but for the constructor and ``state``.
+
+    ``source`` is the run whose recorded replies are used instead of calls (``replay:RUN``).
+    """
+
+    def __init__(
+        self,
+        log: RunLog,
+        models: Mapping[str, LanguageModel],
+        options: CallOptions | None = None,
+        source: RunLog | None = None,
+    ) -> None:
+        self.models = models
+        self.options = options or CallOptions()
+        self._log = log
+        self._source = source
+        #: Compiled protocols by name, shared by all subjects.
+        self.paradigms: dict[str, Paradigm] = {}
+        self._limiters: dict[str, Limiter] = {}
+        self._lines: dict[str, Line] = {}
+        spent = log.calls.totals() if models else CallTotals()
+        self.budget = Budget(self.options.limits, spent, self.options.began)
+
+    def line(self, name: str) -> Line:
+        """Return the way to a model, opening its connection at the first time."""
+        if name not in self._lines:
+            model, options = self.models[name], self.options
+            context = _context(model, self._log.directory, options.concurrency)
+            named = model.backend.account
+            account = named(context) if named else f"{model.backend.name} {model.base_url}"
+            self._lines[name] = Line(
+                connection=None if self._source is not None else model.backend.connect(context),
+                limiter=self._limiters.setdefault(account, Limiter(options.concurrency)),
+                price=model.entry.price,
+                patience=options.patience,
+                replaying=self._source is not None,
+                retry_errors=options.retry_errors,
+            )
+        return self._lines[name]
+
+    def caller(self, job: Job, work: float) -> Caller:
+        """Return who makes the calls of a subject; ``work`` orders those who wait."""
+        plan, subject = job.plan, job.subject
+        log = self._log
+        return Caller(
+            line=self.line(plan.model),
+            log=log,
+            source=self._source or log,
+            budget=self.budget,
+            plan=plan,
+            subject=subject,
+            work=work,
+            recorded=(self._source or log).calls.count(plan, subject),
+        )
+
+    def state(self) -> str:
+        """Return calls in flight, limits, tokens and cost, for the line of progress."""
+        limiters = list(self._limiters.values())
+        if not limiters:
+            return ""
+        spent = self.budget.spent
+        flying, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        cost = f", ${spent.cost:.2f}" if spent.cost else ""
+        return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for line in self._lines.values():
+            if line.connection is not None:
+                # A connection that does not close must not keep the session open.
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(line.connection.close(), CLOSE_PATIENCE)
+
+
+class Conversation:
+    """Lives subjects that ask a model, one at a time, in the event loop; a Worker."""
+
+    def __init__(self, models: LanguageModels, plugins: PluginManager, log: RunLog) -> None:
+        self._models = models
+        self._plugins = plugins
+        self._log = log
+
+    async def do(self, job: Job, report: Callable[[Report], None]) -> None:
+        """Live a subject's life into the run log; what goes wrong makes the rest of it missing."""
+        plan, subject, log = job.plan, job.subject, self._log
+        trials, complete, problem = 0, False, ""
+        try:
+            caller = self._models.caller(job, work=plan.trials)
+            view, agent = self._plugins.view(plan.view), self._plugins.model_agent(plan.agent)
+            life = converse(self._paradigm(job), view, agent, plan, job.seed, subject, caller)
+            async with contextlib.aclosing(life):
+                async for record, events in life:
+                    log.write_trial(record, events)
+                    trials += 1
+                    caller.work = plan.trials - trials
+                    report(Report(trials=trials, record=record))
+            log.write_life(plan, subject, trials)
+            complete = True
+        except RunLogError as error:
+            problem = str(error)
+        except Exception as error:
+            write_stopped(log, plan, subject, trials, error)
+        report(Report(trials=trials, ended=True, complete=complete, error=problem))
+
+    def _paradigm(self, job: Job) -> Paradigm:
+        name, compiled = job.plan.protocol, self._models.paradigms
+        if name not in compiled:
+            compiled[name] = self._plugins.compile(job.specification)
+        return compiled[name]
+
+    async def stop(self) -> None:
+        """Nothing is to be stopped: the task that runs this is cancelled."""
+
+
+def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, str]) -> dict[str, LanguageModel]:
+    """Return the models with the base URLs of the servers that were started for them."""
+    return {
+        name: replace(model, base_url=servers[name]) if name in servers else model for name, model in models.items()
+    }
