@@ -203,14 +203,17 @@ class Conversation:
         plan, subject, log = job.plan, job.subject, self._log
         trials, complete, problem = 0, False, ""
         try:
-            caller = self._models.caller(job, work=plan.trials)
+            # Whoever has most steps before it goes first among those who wait for a call.
+            limit = job.specification.limit
+            steps = limit if isinstance(limit, int) else 1
+            caller = self._models.caller(job, work=plan.trials * steps)
             view, agent = self._plugins.view(plan.view), self._plugins.model_agent(plan.agent)
             life = converse(self._paradigm(job), view, agent, plan, job.seed, subject, caller)
             async with contextlib.aclosing(life):
                 async for record, events in life:
                     log.write_trial(record, events)
                     trials += 1
-                    caller.work = plan.trials - trials
+                    caller.work = (plan.trials - trials) * steps
                     report(Report(trials=trials, record=record))
             log.write_life(plan, subject, trials)
             complete = True

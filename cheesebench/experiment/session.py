@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -11,8 +12,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cheesebench.errors import RunLogError
+from cheesebench.errors import PluginError, RunLogError
 from cheesebench.experiment.jobs import Job, Report
+from cheesebench.experiment.language_models import Conversation, LanguageModels
 from cheesebench.experiment.workers import Worker, WorkerDiedError, WorkerProcess, WorkerThread, loads_elsewhere
 
 if TYPE_CHECKING:
@@ -27,10 +29,14 @@ CLOSE_PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short)."""
+    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short).
+
+    ``note`` says how the calls to models go, of all cells together; empty where there are none.
+    """
 
     done: int
     planned: int
+    note: str = ""
 
 
 @dataclass(slots=True)
@@ -38,7 +44,9 @@ class _Line:
     """A queue of subjects, and the workers that serve it."""
 
     limit: int
-    queue: asyncio.Queue[tuple[_Cell, int]] = field(default_factory=asyncio.Queue)
+    #: Subjects that were ever queued: no more workers than that are of use.
+    subjects: int = 0
+    queue: asyncio.PriorityQueue[tuple[int, int, _Cell, int]] = field(default_factory=asyncio.PriorityQueue)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
 
@@ -64,6 +72,8 @@ class RunSession:
     Subjects are taken up in the order in which their cells were started. A cell whose agent, view or family comes
     from a plugin that a new process cannot load by itself (a conftest.py) is run in threads.
 
+    ``language`` holds the language models; without it, cells that need one cannot be run.
+
     Everything that the log holds already counts: complete lives are skipped, others are lived again from their
     first trial and compared with what was recorded. Observers (``cheesebench_trial_finished``) are called in this
     process, one at a time, in the background thread.
@@ -77,6 +87,7 @@ class RunSession:
         *,
         seed: int,
         processes: int | None = None,
+        language: LanguageModels | None = None,
     ) -> None:
         pairs = cells.items() if isinstance(cells, Mapping) else cells
         self._cells: dict[CellKey, _Cell] = {plan.key: _Cell(plan, text) for plan, text in pairs}
@@ -86,6 +97,9 @@ class RunSession:
         processes = _processors() if processes is None else processes
         self._elsewhere = _Line(limit=processes)
         self._here = _Line(limit=max(processes, 1))
+        self._talking: dict[str, _Line] = {}
+        self._language = language
+        self._numbers = itertools.count()
         self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -120,7 +134,8 @@ class RunSession:
         cell = self._cells[plan.key]
         lengths = cell.lengths
         planned = sum(lengths.get(subject, plan.trials) for subject in range(plan.subjects))
-        return Progress(done=sum(dict(cell.trials).values()), planned=planned)
+        note = self._language.state() if self._language is not None else ""
+        return Progress(done=sum(dict(cell.trials).values()), planned=planned, note=note)
 
     def close(self) -> None:
         """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
@@ -163,10 +178,13 @@ class RunSession:
         self._loop = asyncio.get_running_loop()
         ready.set()
         await self._closing.wait()
-        tasks = self._elsewhere.tasks + self._here.tasks
+        lines = [self._elsewhere, self._here, *self._talking.values()]
+        tasks = [task for line in lines for task in line.tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._language is not None:
+            await self._language.close()
 
     def _begin(self, cell: _Cell) -> None:
         if cell.started or self._closing.is_set():
@@ -178,7 +196,7 @@ class RunSession:
             cell.trials = dict(cell.lengths)
             cell.open = set(range(plan.subjects)) - set(cell.lengths)
             self._log.note("started", f"{len(cell.open)} of {plan.subjects} subjects to run", plan)
-            elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
+            line = self._line(cell)
         except Exception as error:
             # Also what a plugin's hook raises: whoever waits for this cell must hear of it.
             self._fail(cell, error)
@@ -186,17 +204,37 @@ class RunSession:
         if not cell.open:
             cell.over.set()
             return
-        line = self._elsewhere if elsewhere else self._here
         for subject in sorted(cell.open):
-            line.queue.put_nowait((cell, subject))
-        while len(line.tasks) < min(line.limit, line.queue.qsize()):
-            worker = WorkerProcess(self._log.directory) if elsewhere else WorkerThread(self._plugins)
-            line.tasks.append(asyncio.create_task(self._serve(line, worker)))
+            # A run of calls is as long as its longest life, so long lives begin first; other work takes turns.
+            first = -plan.trials if plan.agent else 0
+            line.queue.put_nowait((first, next(self._numbers), cell, subject))
+        line.subjects += len(cell.open)
+        while len(line.tasks) < min(line.limit, line.subjects):
+            line.tasks.append(asyncio.create_task(self._serve(line, self._worker(line))))
+
+    def _line(self, cell: _Cell) -> _Line:
+        """Return the queue that a cell belongs to."""
+        plan = cell.plan
+        if plan.agent:
+            if self._language is None:
+                raise PluginError(f"The session was given no language models, so '{plan.model}' cannot be run.")
+            limit = self._language.options.concurrency
+            return self._talking.setdefault(plan.model, _Line(limit=limit))
+        elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
+        return self._elsewhere if elsewhere else self._here
+
+    def _worker(self, line: _Line) -> Worker:
+        if line is self._elsewhere:
+            return WorkerProcess(self._log.directory)
+        if line is self._here:
+            return WorkerThread(self._plugins)
+        assert self._language is not None
+        return Conversation(self._language, self._plugins, self._log)
 
     async def _serve(self, line: _Line, worker: Worker) -> None:
         try:
             while True:
-                cell, subject = await line.queue.get()
+                _, _, cell, subject = await line.queue.get()
                 if cell.error is None:
                     await self._run(worker, cell, subject)
         finally:
