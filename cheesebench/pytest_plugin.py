@@ -73,6 +73,56 @@ OPTIONS = (
         keywords={"metavar": "N", "type": int},
     ),
     _Option(
+        "agent",
+        "Agent that asks a language model. Default: llm",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
+        "base-url",
+        "Where the model's server is. Example: --base-url http://127.0.0.1:8000/v1",
+        keywords={"metavar": "URL"},
+    ),
+    _Option(
+        "history",
+        "Past observations and replies that a language model is shown. Default: the agent's own",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "actions",
+        "Actions that a language model may give in one reply. Default: the agent's own",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "prompt",
+        "Wording of the system prompt: default, minimal, cot or few_shot.",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
+        "temperature",
+        "Sampling temperature. Default: the agent's own",
+        keywords={"metavar": "T", "type": float},
+    ),
+    _Option(
+        "max-cost",
+        "Stop calling models once the run has cost so many dollars; the rest is inconclusive.",
+        keywords={"metavar": "DOLLARS", "type": float},
+    ),
+    _Option(
+        "max-tokens",
+        "Stop calling models once the run has used so many tokens; the rest is inconclusive.",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "max-minutes",
+        "Stop calling models after so many minutes; the rest is inconclusive.",
+        keywords={"metavar": "MINUTES", "type": float},
+    ),
+    _Option(
+        "retry-errors",
+        "With --resume: ask again what was refused for what it asked (content filter, context too long).",
+        keywords={"action": "store_true"},
+    ),
+    _Option(
         "resume",
         "Continue this run: what it has finished is kept, only the rest is run.",
         keywords={"metavar": "RUN-ID"},
@@ -105,6 +155,54 @@ OPTIONS = (
         "Also write the Markdown report to this file.",
         yields=False,
         keywords={"metavar": "PATH"},
+    ),
+    _Option(
+        "cheese-models",
+        "Also take models from this YAML file.",
+        yields=False,
+        keywords={"metavar": "FILE"},
+    ),
+    _Option(
+        "cheese-agent-option",
+        "A setting of the agent that asks; repeatable. Example: --cheese-agent-option unparsed=end-trial",
+        yields=False,
+        keywords=_repeats("NAME=VALUE"),
+    ),
+    _Option(
+        "cheese-backend-option",
+        "An option of the model's backend; repeatable. Example: --cheese-backend-option tensor_parallel_size=8",
+        yields=False,
+        keywords=_repeats("NAME=VALUE"),
+    ),
+    _Option(
+        "cheese-reply-tokens",
+        "Most tokens of one reply. Default: the model's, or the agent's own",
+        yields=False,
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "cheese-concurrency",
+        "Most calls in flight at once; fewer as long as the server objects. Default: 256",
+        yields=False,
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
+        "cheese-timeout",
+        "Seconds that one call may take. Default: 300",
+        yields=False,
+        keywords={"metavar": "SECONDS", "type": float},
+    ),
+    _Option(
+        "cheese-trial-timeout",
+        "Seconds that all calls of one trial may take, waiting not counted. Default: 3600",
+        yields=False,
+        keywords={"metavar": "SECONDS", "type": float},
+    ),
+    _Option(
+        "cheese-retries",
+        "How often a call is tried again after a fault. Default: 6",
+        yields=False,
+        keywords={"metavar": "N", "type": int},
     ),
     _Option(
         "cheese-exit-zero",

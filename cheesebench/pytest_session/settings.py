@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import OptionError
+from cheesebench.experiment.contestants import LanguageModel
 from cheesebench.experiment.designs import Design, find_design
+from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.manifest import check_run_id
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import DEFAULT_EDITION
 from cheesebench.pytest_plugin import PREFIX
+from cheesebench.pytest_session.model_options import RECORDED, call_options, language_models
 
 #: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
 DEFAULTS: Mapping[str, Any] = {
@@ -24,6 +27,7 @@ DEFAULTS: Mapping[str, Any] = {
     "design": "cohort",
     "subjects": None,
     "seed": 0,
+    "agent": "llm",
 }
 
 
@@ -45,6 +49,11 @@ class Settings:
     markdown: Path | None
     inconclusive_fails: bool
     exit_zero: bool
+    language: Mapping[str, LanguageModel]
+    """Those of ``models`` that are language models."""
+    calls: CallOptions
+    interface: Mapping[str, Any]
+    """The options of the command line that say how language models are asked, as given."""
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -56,6 +65,7 @@ class Settings:
             "design": self.design.name,
             "subjects": self.design.subjects,
             "seed": self.seed,
+            **self.interface,
         }
 
 
@@ -87,12 +97,13 @@ def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mappi
             )
         return recorded[name]
 
-    models = of_the_run("model", _names(option("model")))
+    models = of_the_run("model", None if option("replay") else _names(option("model")))
     views = of_the_run("view", _names(option("view")))
     if not models:
         raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
-    for model in models:
-        plugins.agent(model)
+    interface = {name: of_the_run(name, option(name)) for name in RECORDED}
+    interface["base_url"] = option("base_url") or (recorded or {}).get("base_url")
+    language = language_models(plugins, models, interface, _user_models(config))
     for view in views:
         plugins.view(view)
     design = find_design(of_the_run("design", option("design")), of_the_run("subjects", option("subjects")))
@@ -119,6 +130,9 @@ def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mappi
         markdown=_markdown(config),
         inconclusive_fails=option("inconclusive") == "fail",
         exit_zero=option("exit_zero"),
+        language=language,
+        calls=call_options(option),
+        interface=interface,
     )
 
 

@@ -1,0 +1,101 @@
+"""What the command line says of language models: who serves them, how they are asked, what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.budget import Limits
+from cheesebench.experiment.calling import Patience
+from cheesebench.experiment.contestants import LanguageModel, language_model
+from cheesebench.experiment.language_models import CallOptions
+from cheesebench.models import resolve_model
+
+if TYPE_CHECKING:
+    from cheesebench.chat import ModelEntry
+    from cheesebench.plugin_manager import PluginManager
+
+#: Options of the interface, and the agent's settings that they are.
+INTERFACE: Mapping[str, str] = {
+    "history": "history",
+    "actions": "actions",
+    "prompt": "prompt",
+    "temperature": "temperature",
+    "reply_tokens": "max_tokens",
+}
+#: Those, and the others that decide which model it is and how it is asked: a resumed run keeps them.
+RECORDED = ("agent", *INTERFACE, "agent_option", "backend_option")
+
+
+def language_models(
+    plugins: PluginManager,
+    names: Iterable[str],
+    options: Mapping[str, Any],
+    entries: Iterable[ModelEntry] = (),
+) -> dict[str, LanguageModel]:
+    """Return those of ``names`` that are language models; ``options`` are RECORDED ones and ``base_url``.
+
+    Raises a CheeseBenchError for a name that is neither agent nor model, and for options that mean nothing.
+    """
+    settings: dict[str, Any] = {setting: options[option] for option, setting in INTERFACE.items()}
+    settings |= pairs("cheese-agent-option", options["agent_option"] or ())
+    backend_options = pairs("cheese-backend-option", options["backend_option"] or ())
+    entries = tuple(entries)
+    found = {}
+    for name in names:
+        if name in plugins.agents:
+            continue
+        found[name] = language_model(
+            plugins,
+            resolve_model(plugins, name, entries),
+            agent=options["agent"],
+            settings=settings,
+            base_url=options["base_url"],
+            options=backend_options,
+        )
+    if not found:
+        meant = [option for option in RECORDED if options[option] not in (None, [], "llm")]
+        if meant:
+            raise OptionError(
+                f"--{meant[0].replace('_', '-')} is about language models, and {', '.join(names)} is none. Leave it out."
+            )
+    return found
+
+
+def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+    """Return ``NAME=VALUE`` options as a mapping."""
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise OptionError(f"--{option} {text}: expected NAME=VALUE, for example seed=1.")
+        found[name.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def call_options(option: Callable[[str], Any]) -> CallOptions:
+    """Return how calls are made; ``option`` looks an option up by its destination's name."""
+    defaults, patience = CallOptions(), Patience()
+    for name in ("concurrency", "max_tokens"):
+        _positive(name, option(name))
+    for name in ("timeout", "trial_timeout", "max_cost", "max_minutes"):
+        _positive(name, option(name))
+    retries = option("retries")
+    if retries is not None and retries < 0:
+        raise OptionError(f"--cheese-retries {retries}: the smallest number that makes sense is 0.")
+    return CallOptions(
+        concurrency=option("concurrency") or defaults.concurrency,
+        patience=Patience(
+            request=option("timeout") or patience.request,
+            trial=option("trial_timeout") or patience.trial,
+            retries=patience.retries if retries is None else retries,
+        ),
+        limits=Limits(cost=option("max_cost"), tokens=option("max_tokens"), minutes=option("max_minutes")),
+        retry_errors=bool(option("retry_errors")),
+    )
+
+
+def _positive(name: str, value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise OptionError(f"--{name.replace('_', '-')} {value}: give a number above 0.")
