@@ -17,7 +17,7 @@ ROOT = Path(cheesebench.__file__).parent
 #: Layers of the core; a module imports only from its own layer and those before it.
 LAYERS = (
     ("errors", "interfaces", "chat", "hookspecs", "redaction"),
-    ("plugin_manager", "gymnasium_plugin"),
+    ("plugin_manager", "gymnasium_plugin", "models"),
     ("protocol",),
     ("experiment",),
     ("statistics",),

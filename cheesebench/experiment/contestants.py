@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
-from cheesebench.errors import OptionError, did_you_mean
+from cheesebench.chat import BackendContext, BackendSpec, Connection, ModelAgentSpec, ModelEntry
+from cheesebench.errors import OptionError, PluginError, did_you_mean
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Memory
+    from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
 
 
@@ -94,11 +94,6 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
         raise OptionError(f"{name}={value}: expected something like {default!r}.") from None
 
 
-def memory_of(plugins: PluginManager, models: Mapping[str, LanguageModel], name: str) -> Memory:
-    """Return whether the trials of what ``--model name`` means share a memory."""
-    return models[name].agent.memory if name in models else plugins.agent(name).memory
-
-
 def image_obstacle(model: str, entry: ModelEntry | None, backend: BackendSpec | None, view: str) -> str:
     """Return why a model cannot be shown pictures (the caller knows that ``view`` draws them), or nothing."""
     if entry is None or backend is None:
@@ -108,3 +103,25 @@ def image_obstacle(model: str, entry: ModelEntry | None, backend: BackendSpec | 
     if not backend.capabilities.images:
         return f"the backend '{backend.name}' sends no pictures, and the view '{view}' draws them. Choose a text view."
     return ""
+
+
+def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:
+    """Return the language models of a recorded run, as its plans describe them; nobody serves them."""
+    return {
+        plan.model: LanguageModel(
+            entry=ModelEntry(name=plan.model, backend=REPLAY.name, id=plan.settings["id"]),
+            backend=REPLAY,
+            agent=plugins.model_agent(plan.agent),
+            settings=plan.settings,
+        )
+        for plan in plans
+        if plan.agent
+    }
+
+
+def _nobody(context: BackendContext) -> Connection:
+    raise PluginError(f"Nobody serves '{context.entry.name}' in a replay.")
+
+
+#: Stands for the backend where recorded replies are given once more.
+REPLAY = BackendSpec(name="replay", connect=_nobody, probe=False, summary="a finished run's replies, no calls")

@@ -169,7 +169,7 @@ class RunLog:
         """
         complete = self.lives(plan)
         where, values = _selection(plan, None)
-        begun = {subject for (subject,) in self._select(f"SELECT DISTINCT subject FROM trials{where}", values)}
+        begun = {subject for (subject,) in self.select(f"SELECT DISTINCT subject FROM trials{where}", values)}
         for subject in sorted(begun.union(range(plan.subjects))):
             life = self.trials(plan, subject)
             if subject not in complete and subject < plan.subjects:

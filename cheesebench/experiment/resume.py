@@ -17,8 +17,11 @@ def check_resumable(
     log: RunLog,
     cells: Mapping[CellPlan, Specification] | Iterable[tuple[CellPlan, Specification]],
     seed: int,
+    done: str = "continued",
 ) -> None:
     """Raise RunLogError, naming all that differs, unless ``cells`` under ``seed`` belong to the run of ``log``.
+
+    ``done`` says in the error what is to be done with it.
 
     Fewer cells than the run has may be continued; the others are left as they are.
     """
@@ -35,7 +38,7 @@ def check_resumable(
         # One protocol in three views says the same thing three times.
         listed = "; ".join(dict.fromkeys(differences))
         raise RunLogError(
-            f"Run '{manifest['run_id']}' cannot be continued: {listed}. "
+            f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "
             "Give the options and protocols that it was started with, or start a new run."
         )
 
@@ -50,7 +53,14 @@ def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[s
         return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
     if then.sha256 != plan.sha256:
         return [f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"]
-    return [
+    if then.agent != plan.agent:
+        return [f"{plan.model} was asked by '{then.agent or 'nobody'}' and is now asked by '{plan.agent or 'nobody'}'"]
+    changed = [
+        f"{name} of {plan.model} was {then.settings.get(name)!r} and is now {plan.settings.get(name)!r}"
+        for name in {**then.settings, **plan.settings}
+        if then.settings.get(name) != plan.settings.get(name)
+    ]
+    return changed + [
         f"the {what} of {plan.protocol} was {before} and is now {now}"
         for what, before, now in (
             ("design", then.design, plan.design),

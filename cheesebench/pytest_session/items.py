@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.designs import plan_cell
 from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
 from cheesebench.junit import case_properties
@@ -114,7 +113,7 @@ def cell_items(
     settings = run.settings
     for model in settings.models:
         for view in settings.views:
-            plan = plan_cell(specification, model, view, settings.design, run.plugins.agent(model).memory)
+            plan = run.plan(specification, model, view)
             within = [view, plan.variant, model if len(settings.models) > 1 else ""]
             name = f"{specification.name}[{'-'.join(filter(None, within))}]"
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).

@@ -58,7 +58,7 @@ def language_models(
         meant = [option for option in RECORDED if options[option] not in (None, [], "llm")]
         if meant:
             raise OptionError(
-                f"--{meant[0].replace('_', '-')} is about language models, and {', '.join(names)} is none. Leave it out."
+                f"--{meant[0].replace('_', '-')} is about language models; {', '.join(names)} is none. Leave it out."
             )
     return found
 

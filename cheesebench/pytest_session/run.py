@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cheesebench.errors import CheeseBenchError
+from cheesebench.chat import Server
+from cheesebench.errors import CheeseBenchError, OptionError
+from cheesebench.experiment.contestants import replayed_models
+from cheesebench.experiment.designs import plan_cell
+from cheesebench.experiment.language_models import LanguageModels, connected, probe, start_servers, stop_servers
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.manifest import new_run_id
@@ -38,16 +44,25 @@ class Run:
         self.is_worker = handed is not None
         self._handed = handed or {}
         self._existing: Path | None = None
-        recorded = None
-        resume = config.getoption("cheesebench_resume")
+        recorded, replayed = None, None
+        resume, results = config.getoption("cheesebench_resume"), results_directory(config)
         if resume is not None:
-            self._existing = locate(results_directory(config), resume)
+            self._existing = locate(results, resume)
             with RunLog.open_read_only(self._existing) as log:
                 recorded = log.manifest["options"]
-        self.settings = read_settings(config, plugins, recorded)
+        #: The run whose replies are given once more, in place of calls.
+        self.source: RunLog | None = None
+        replay = _replayed(config)
+        if replay is not None and resume is None:
+            self.source = RunLog.open_read_only(locate(results, replay))
+            recorded = self.source.manifest["options"]
+            replayed = replayed_models(plugins, self.source.plans())
+        self.settings = read_settings(config, plugins, recorded, replayed)
         self.catalogue = Catalogue(plugins.protocol_directories)
         self.log: RunLog | None = None
         self._runner: RunSession | None = None
+        self._servers: dict[str, Server] = {}
+        self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
 
     @property
     def is_controller(self) -> bool:
@@ -71,11 +86,48 @@ class Run:
                 raise
         elif self.is_worker:
             self.log.add_cells(cells)
+        if self.source is not None:
+            check_resumable(self.source, cells, self.settings.seed, "replayed")
+        if not self.is_worker:
+            self._reach_models(cells)
+
+    def _reach_models(self, cells: Sequence[Cell]) -> None:
+        """Start the servers that are needed, and ask every model one question before anything runs."""
+        assert self.log is not None
+        models = {} if self.source is not None else dict(self.settings.language)
+        if cells and self._existing is not None:
+            # What is complete needs no server to be looked at once more.
+            open_models = {plan.model for plan, _ in cells if len(self.log.lives(plan)) < plan.subjects}
+            models = {name: model for name, model in models.items() if name in open_models}
+        if not models:
+            return
+        try:
+            self._servers = start_servers(models, self.log.directory)
+            self._base_urls |= {name: server.base_url for name, server in self._servers.items()}
+            probe(connected(models, self._base_urls), self.log.directory)
+        except BaseException:
+            directory = self.log.directory
+            self.close()
+            if self._existing is None and not any(directory.glob("*.log")):
+                shutil.rmtree(directory, ignore_errors=True)  # nothing was run, and there is nothing to read
+            raise
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Begin to run the cells in the background; a worker begins each when it is asked for its result."""
         assert self.log is not None
-        self._runner = RunSession(self.log, self.plugins, cells, seed=self.settings.seed, processes=self._processes())
+        settings = self.settings
+        language = None
+        if settings.language:
+            options = settings.calls
+            if self.is_worker:
+                # Workers share the account; each has its part of what may be in flight.
+                share = max(1, options.concurrency // int(self._handed["workers"]))
+                options = replace(options, concurrency=share, began=float(self._handed["began"]))
+            models = connected(settings.language, self._base_urls)
+            language = LanguageModels(self.log, models, options, self.source)
+        self._runner = RunSession(
+            self.log, self.plugins, cells, seed=settings.seed, processes=self._processes(), language=language
+        )
         if not self.is_worker:
             self._runner.start()
 
@@ -87,7 +139,26 @@ class Run:
     def hand_over(self, workers: int) -> dict[str, Any]:
         """Return what a worker of pytest-xdist must be told."""
         assert self.log is not None
-        return {"log": str(self.log.path), "workers": workers}
+        return {
+            "log": str(self.log.path),
+            "workers": workers,
+            "base_urls": self._base_urls,
+            "began": self.settings.calls.began,
+        }
+
+    def plan(self, specification: Specification, model: str, view: str) -> CellPlan:
+        """Return the plan of a cell of this run."""
+        language = self.settings.language.get(model)
+        memory = language.agent.memory if language else self.plugins.agent(model).memory
+        return plan_cell(
+            specification,
+            model,
+            view,
+            self.settings.design,
+            memory,
+            agent=language.agent.name if language else "",
+            settings=language.settings if language else None,
+        )
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
         """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""
@@ -114,6 +185,19 @@ class Run:
     def close(self) -> None:
         """Stop, and close the log."""
         self.stop()
+        servers, self._servers = self._servers, {}
+        stop_servers(servers)
         if self.log is not None:
             self.log.close()
             self.log = None
+
+
+def _replayed(config: pytest.Config) -> str | None:
+    """Return the run that ``--model replay:RUN`` names, None without it."""
+    given: list[str] = [name.strip() for part in config.getoption("cheesebench_model") for name in part.split(",")]
+    runs = [name.partition(":")[2] for name in given if name.startswith("replay:")]
+    if not runs:
+        return None
+    if len(given) > 1 or not runs[0]:
+        raise OptionError(f"--model {','.join(given)}: 'replay:RUN' stands alone, and names one run.")
+    return runs[0]

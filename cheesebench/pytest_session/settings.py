@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cheesebench.chat import ModelEntry
 from cheesebench.errors import OptionError
 from cheesebench.experiment.contestants import LanguageModel
 from cheesebench.experiment.designs import Design, find_design
@@ -75,11 +76,16 @@ def results_directory(config: pytest.Config) -> Path:
     return config.invocation_params.dir / given if given else config.rootpath / "results"
 
 
-def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mapping[str, Any] | None = None) -> Settings:
+def read_settings(
+    config: pytest.Config,
+    plugins: PluginManager,
+    recorded: Mapping[str, Any] | None = None,
+    replayed: Mapping[str, LanguageModel] | None = None,
+) -> Settings:
     """Return the settings, or raise a CheeseBenchError for what cannot be meant.
 
-    ``recorded`` are the options in the manifest of the run that is resumed: they hold where nothing is given,
-    and must not be contradicted.
+    ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
+    given, and must not be contradicted. ``replayed`` are the language models of a run that is replayed.
     """
 
     def option(name: str) -> Any:
@@ -91,19 +97,22 @@ def read_settings(config: pytest.Config, plugins: PluginManager, recorded: Mappi
         if isinstance(given, list) and set(given) <= set(recorded[name]):
             return given
         if given is not None and given != recorded[name]:
+            how = f"--resume {option('resume')}" if replayed is None else f"--model {option('model')[0]}"
             raise OptionError(
-                f"--resume {option('resume')}: that run was made with --{name} {_shown(recorded[name])}, "
-                f"not {_shown(given)}. Leave --{name} out, or start a new run without --resume."
+                f"{how}: that run was made with --{name} {_shown(recorded[name])}, "
+                f"not {_shown(given)}. Leave --{name} out, or start a new run."
             )
         return recorded[name]
 
-    models = of_the_run("model", None if option("replay") else _names(option("model")))
+    models = of_the_run("model", None if replayed is not None else _names(option("model")))
     views = of_the_run("view", _names(option("view")))
     if not models:
         raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
     interface = {name: of_the_run(name, option(name)) for name in RECORDED}
     interface["base_url"] = option("base_url") or (recorded or {}).get("base_url")
-    language = language_models(plugins, models, interface, _user_models(config))
+    language = replayed
+    if language is None:
+        language = language_models(plugins, models, interface, _user_models(config))
     for view in views:
         plugins.view(view)
     design = find_design(of_the_run("design", option("design")), of_the_run("subjects", option("subjects")))
@@ -141,6 +150,15 @@ def _names(given: list[str] | None) -> list[str] | None:
     if given is None:
         return None
     return list(dict.fromkeys(name.strip() for part in given for name in part.split(",") if name.strip()))
+
+
+def _user_models(config: pytest.Config) -> list[ModelEntry]:
+    given: str | None = config.getoption(PREFIX + "models")
+    if given is None:
+        return []
+    from cheesebench.models import load_models
+
+    return list(load_models(config.invocation_params.dir / given))
 
 
 def _at_least(name: str, value: int | None, least: int) -> None:
