@@ -1,0 +1,18 @@
+"""The agent ``llm``: a language model lives a subject's life, one prompt after another. See ``docs/prompts.md``."""
+
+from __future__ import annotations
+
+from cheesebench import ModelAgentSpec
+from cheesebench.plugins.agents.llm.agent import LlmAgent
+from cheesebench.plugins.agents.llm.settings import SETTINGS, check
+
+__all__ = ["SPEC", "LlmAgent"]
+
+SPEC = ModelAgentSpec(
+    name="llm",
+    create=LlmAgent,
+    settings=SETTINGS,
+    check=check,
+    memory="life",
+    summary="asks a language or vision model: observations in, learnings and actions out",
+)

@@ -1,0 +1,118 @@
+"""One subject behind a model: what it has lived through, and how that becomes prompts and actions."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+
+from cheesebench import STAY, ChatReply, Message, ModelAgentContext, Part
+from cheesebench.plugins.agents.llm.conversation import (
+    Begun,
+    Event,
+    Step,
+    conversation,
+    past_pair,
+    tell,
+    without_pictures,
+)
+from cheesebench.plugins.agents.llm.parsing import Spoken, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.prompts import system_prompt
+from cheesebench.plugins.agents.llm.settings import END_TRIAL, RETRY, SETTINGS
+
+#: How often a reply without an action is answered before a step is wasted (``retry-with-feedback``).
+RETRIES = 2
+#: Steps that are waited through once a trial is given up (``end-trial``): longer than any sensible trial.
+REST = (STAY,) * 10_000
+#: Characters of a reply that are remembered. Far more than ``max_tokens`` lets through; for servers without limits.
+REPLY_LENGTH = 20_000
+#: What is counted, trial by trial; see ``LlmAgent.tally``.
+COUNTS = ("calls", "unparsed", "truncated", "empty", "dropped_actions")
+
+
+class LlmAgent:
+    """The agent ``llm``. History and learnings go on from trial to trial: one life is one stream.
+
+    Nothing here is random: prompts are a function of what was observed and read.
+    """
+
+    def __init__(self, context: ModelAgentContext) -> None:
+        settings = {**SETTINGS, **context.settings}
+        self._most: int = settings["actions"]
+        self._room: int = settings["learnings"]
+        self._policy: str = settings["unparsed"]
+        self._reasoning: bool = settings["reasoning_in_history"]
+        self._pictures: bool = settings["images_in_history"]
+        self._system = Message("system", (system_prompt(settings["prompt"], context.view, self._most, self._room),))
+        self._past: deque[tuple[Message, Message]] = deque(maxlen=settings["history"])
+        self._learnings = ""
+        #: Since the last call.
+        self._events: list[Event] = []
+        #: Actions of the last reply that have not been executed yet.
+        self._pending: deque[int] = deque()
+        #: Replies to the present prompt that held no action, and were refused.
+        self._refused: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    def begin_trial(self, observation: str) -> None:
+        """Note that a new trial begins; what was not executed in the last one is dropped."""
+        self._pending.clear()
+        self._counts.clear()
+        self._events.append(Begun(observation))
+
+    def prompt(self) -> tuple[Message, ...]:
+        """Return the system prompt, the past pairs, and what has happened since the last call."""
+        learnings = self._learnings if self._room else None
+        return conversation(
+            self._system, self._past, tell(self._events), learnings, self._most, [*self._refused]
+        )
+
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        """Return at most k actions; STAY for a reply without one, or none where it is to be asked again."""
+        spoken = separate_reasoning(reply.text)
+        parsed = parse(spoken.text, self._most, self._room)
+        cut_off = spoken.cut_off or reply.finish == "length"
+        self._counts["calls"] += 1
+        self._counts["unparsed"] += not parsed.actions
+        self._counts["truncated"] += cut_off
+        self._counts["empty"] += not (spoken.text or cut_off)
+        self._counts["dropped_actions"] += parsed.dropped
+        remembered = self._remembered(reply, spoken)
+        if not parsed.actions and self._policy == RETRY and len(self._refused) < RETRIES:
+            self._refused.append(remembered)
+            return ()
+        self._commit(remembered)
+        if parsed.learnings is not None:
+            self._learnings = _storable(parsed.learnings)
+        if not parsed.actions and self._policy == END_TRIAL:
+            return REST  # and nothing is pending, so these steps are told as waiting
+        actions = parsed.actions or (STAY,)
+        self._pending.extend(actions)
+        return actions
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Note what came of a step: of one that was asked for, or of one that went by."""
+        asked = self._pending.popleft() if self._pending else None
+        self._events.append(Step(asked, reward, observation, ended))
+
+    def tally(self) -> Mapping[str, int]:
+        """Return the counts of the trial, all of them, in the order of ``COUNTS``."""
+        return {name: self._counts[name] for name in COUNTS}
+
+    def _remembered(self, reply: ChatReply, spoken: Spoken) -> str:
+        text = spoken.text
+        reasoning = reply.reasoning or spoken.reasoning
+        if self._reasoning and reasoning:
+            text = f"<think>\n{reasoning}\n</think>\n{text}"
+        return _storable(text[:REPLY_LENGTH])
+
+    def _commit(self, reply: str) -> None:
+        """The present prompt becomes past."""
+        parts: tuple[Part, ...] = tell(self._events)
+        self._past.append(past_pair(parts if self._pictures else without_pictures(parts), reply))
+        self._events.clear()
+        self._refused.clear()
+
+
+def _storable(text: str) -> str:
+    """Return text that every encoding can hold (half a surrogate pair cannot be sent or written down)."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,47 @@
+"""The texts of the prompts, which are data: see ``prompts.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    import yaml
+
+    data: Mapping[str, Any] = yaml.safe_load(
+        files("cheesebench.plugins.agents.llm").joinpath("prompts.yaml").read_text(encoding="utf-8")
+    )
+    return data
+
+
+def variants() -> tuple[str, ...]:
+    """Return the names of all system prompts."""
+    return tuple(_data()["variants"])
+
+
+@lru_cache(maxsize=64)
+def system_prompt(variant: str, view: str, actions: int, learnings: int) -> str:
+    """Return the system prompt: the same for every paradigm, trial and call.
+
+    ``actions`` is the most actions of one reply, ``learnings`` the most characters of learnings (0: none asked for).
+    """
+    data = _data()
+    pieces = data["pieces"]
+    values = {"actions": actions, "learnings": learnings}
+    values |= {"view": data["views"].get(view) or data["views"]["other"]}
+    values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
+    if not learnings:
+        values["learnings_form"] = ""
+    texts = (Template(pieces[name]).substitute(values) for name in data["variants"][variant])
+    return "\n\n".join("\n".join(line for line in text.split("\n") if line) for text in texts)
+
+
+@lru_cache(maxsize=1)
+def messages() -> Mapping[str, Template]:
+    """Return the templates of what stands in the messages, by name."""
+    return {name: Template(text) for name, text in _data()["messages"].items()}
