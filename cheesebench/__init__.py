@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Server,
         Usage,
     )
-    from cheesebench.errors import CheeseBenchError, OptionError, PluginError
+    from cheesebench.errors import CheeseBenchError, OptionError, PluginError, did_you_mean
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -85,7 +85,7 @@ _HOME = {
         ),
         "cheesebench.chat",
     ),
-    **dict.fromkeys(("CheeseBenchError", "OptionError", "PluginError"), "cheesebench.errors"),
+    **dict.fromkeys(("CheeseBenchError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"),
     "quoted": "cheesebench.redaction",
     "hookimpl": "cheesebench.hookspecs",
 }
@@ -128,6 +128,7 @@ __all__ = [
     "Usage",
     "View",
     "__version__",
+    "did_you_mean",
     "hookimpl",
     "quoted",
 ]

@@ -62,9 +62,7 @@ class LlmAgent:
     def prompt(self) -> tuple[Message, ...]:
         """Return the system prompt, the past pairs, and what has happened since the last call."""
         learnings = self._learnings if self._room else None
-        return conversation(
-            self._system, self._past, tell(self._events), learnings, self._most, [*self._refused]
-        )
+        return conversation(self._system, self._past, tell(self._events), learnings, self._most, [*self._refused])
 
     def read(self, reply: ChatReply) -> Sequence[int]:
         """Return at most k actions; STAY for a reply without one, or none where it is to be asked again."""

@@ -16,10 +16,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import NamedTuple
 
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 #: What means an action in any text, without the blanks, hyphens and underscores in it.
 UNMISTAKABLE = {
@@ -46,16 +51,16 @@ SHORT = UNMISTAKABLE | {
     "nop": STAY,
 }
 #: Words that may stand between actions without meaning anything.
-FILLERS = frozenset("action actions and then next finally go move step walk still put".split())
+FILLERS = _words_of("action actions and then next finally go move step walk still put")
 #: Left out before anything is compared ("turn to the left").
-ARTICLES = frozenset(("to", "the", "your", "my"))
+ARTICLES = _words_of("to the your my")
 #: Words that deny the actions beside them.
-DENIALS = frozenset(
+DENIALS = _words_of(
     "not no never nor neither without avoid avoiding instead rather cannot cant dont doesnt didnt isnt wont shouldnt "
-    "wouldnt couldnt mustnt neednt".split()
+    "wouldnt couldnt mustnt neednt"
 )
 #: Words of a sentence that leaves open what to do.
-CHOICES = frozenset("or either whether possible available allowed valid options".split())
+CHOICES = _words_of("or either whether possible available allowed valid options")
 
 _TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE | re.ASCII)
 #: A label that begins its line, whatever decorates it or numbers it; a heading needs no colon.
@@ -152,14 +157,11 @@ def _sections(text: str) -> list[_Section]:
         if kind not in kinds and not _OFFER.search(before):
             labels.append((match.start(), match.end(), kind))
     labels.sort()
-    ends = [*(start for start, _, _ in labels[1:]), len(text)]
-    first = labels[0][0] if labels else len(text)
+    labels.insert(0, (0, 0, ""))
+    labels.append((len(text), len(text), ""))
     return [
-        _Section("", "", text[:first]),
-        *(
-            _Section(kind, text[start:end], text[end:following])
-            for (start, end, kind), following in zip(labels, ends, strict=True)
-        ),
+        _Section(kind, text[start:end], text[end:following])
+        for (start, end, kind), (following, _, _) in pairwise(labels)
     ]
 
 

@@ -32,13 +32,11 @@ def system_prompt(variant: str, view: str, actions: int, learnings: int) -> str:
     """
     data = _data()
     pieces = data["pieces"]
-    values = {"actions": actions, "learnings": learnings}
-    values |= {"view": data["views"].get(view) or data["views"]["other"]}
+    values: dict[str, Any] = {"actions": actions, "learnings": learnings}
+    values["view"] = data["views"].get(view) or data["views"]["other"]
     values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
-    if not learnings:
-        values["learnings_form"] = ""
-    texts = (Template(pieces[name]).substitute(values) for name in data["variants"][variant])
-    return "\n\n".join("\n".join(line for line in text.split("\n") if line) for text in texts)
+    text = "\n\n".join(Template(pieces[name]).substitute(values) for name in data["variants"][variant])
+    return "\n".join(line for line in text.split("\n") if learnings or not line.startswith("LEARNINGS:"))
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,181 @@
+"""What holds for every life: how much of the past is in a prompt, what comes first, what it is a function of."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cheesebench import STAY, ChatReply, Message, ModelAgentContext, OptionError
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents.llm import SPEC, LlmAgent
+from cheesebench.plugins.agents.llm.agent import REPLY_LENGTH
+
+REPLIES = st.sampled_from(
+    [
+        "ACTIONS: FORWARD, LEFT",
+        "LEARNINGS: x\nACTIONS: STAY",
+        "LEARNINGS: y\nz",
+        "?",
+        "",
+        "<think>",
+        "f f f f f f f f f",
+    ]
+)
+OBSERVATIONS = st.sampled_from(["#→.#", "#.→#", "#.→#\nTONE"])
+#: What a subject may live through between two calls: the reply, whether steps go by, whether the trial ends.
+CALLS = st.lists(
+    st.tuples(REPLIES, OBSERVATIONS, st.integers(0, 2), st.booleans(), st.sampled_from([0.0, 1.0, -0.25])), max_size=12
+)
+Calls = list[tuple[str, str, int, bool, float]]
+
+
+def agent(**chosen: Any) -> LlmAgent:
+    return LlmAgent(ModelAgentContext(seed=7, view="ascii_2d", settings={**SPEC.settings, **chosen}))
+
+
+def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
+    """Live through the calls; return all prompts, that of the next call included."""
+    prompts = []
+    subject.begin_trial("#→.#")
+    for text, observation, waited, ends, reward in calls:
+        prompts.append(subject.prompt())
+        actions = subject.read(ChatReply(text=text))
+        for _ in range(waited):
+            if not actions:
+                break
+            subject.observe(actions[0], 0.0, observation, False)
+            actions = actions[1:]
+        for number, action in enumerate(actions[:8], 1):
+            subject.observe(action, reward, observation, ends and number == len(actions[:8]))
+        if ends and actions:
+            subject.begin_trial(observation)
+    return [*prompts, subject.prompt()]
+
+
+@settings(deadline=None)
+@given(calls=CALLS, history=st.integers(0, 4), policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]))
+def test_prompts(calls: Calls, history: int, policy: str) -> None:
+    subject = agent(history=history, unparsed=policy)
+    prompts = live(subject, calls)
+    assert prompts == live(agent(history=history, unparsed=policy), calls)
+    assert subject.prompt() == subject.prompt()
+    system = prompts[0][0]
+    committed = 0
+    for number, prompt in enumerate(prompts):
+        assert prompt[0] == system
+        roles = [message.role for message in prompt]
+        assert roles == ["system", *["user", "assistant"] * (len(prompt) // 2 - 1), "user"]
+        assert all(message.text for message in prompt)
+        if number and not prompt[-1].text.startswith("This answer holds no action"):
+            committed += 1
+            # The whole past is in it, up to h pairs, and the latest pair is the last call.
+            retries = 0
+            while prompts[number - 1 - retries][-1].text.startswith("This answer holds no action"):
+                retries += 1
+            first_try = prompts[number - 1 - retries]
+            assert len(prompt) == 2 + 2 * min(history, committed)
+            if history:
+                assert first_try[-1].text.startswith(prompt[-3].text + "\n\nYour LEARNINGS: ")
+        for message in prompt[1:-1]:
+            told = "Your LEARNINGS" in message.text
+            assert not told or policy == "retry-with-feedback"
+    assert prompts == live(agent(history=history, unparsed=policy), calls)
+
+
+@given(calls=CALLS, seed=st.integers(0, 2**63 - 1))
+def test_nothing_is_random(calls: Calls, seed: int) -> None:
+    random.seed(seed)
+    other = LlmAgent(ModelAgentContext(seed=seed, view="ascii_2d", settings={}))
+    assert live(other, calls) == live(agent(), calls)
+
+
+@given(st.text(alphabet=st.characters(), max_size=300), st.integers(1, 16))
+def test_never_more_than_k_actions_and_never_none(text: str, most: int) -> None:
+    subject = agent(actions=most)
+    subject.begin_trial("#→.#")
+    actions = subject.read(ChatReply(text=text))
+    assert 1 <= len(actions) <= most
+    assert actions == (STAY,) or not subject.tally()["unparsed"]
+    for message in subject.prompt():
+        message.text.encode("utf-8")
+
+
+def test_half_a_surrogate_pair_can_be_stored() -> None:
+    subject = agent()
+    subject.begin_trial("#→.#")
+    subject.read(ChatReply(text="LEARNINGS: \ud800\nACTIONS: STAY"))
+    subject.observe(STAY, 0.0, "#→.#", False)
+    assert "LEARNINGS: ?\n" in subject.prompt()[2].text
+    assert "Your LEARNINGS: ?\n" in subject.prompt()[-1].text
+
+
+def test_an_endless_reply_does_not_fill_the_prompt() -> None:
+    subject = agent()
+    subject.begin_trial("#→.#")
+    assert subject.read(ChatReply(text="FORWARD " * 100_000)) == (0,) * 8
+    assert subject.tally()["dropped_actions"] == 100_000 - 8
+    assert len(subject.prompt()[2].text) <= REPLY_LENGTH
+
+
+def test_it_is_registered_with_its_settings() -> None:
+    spec = PluginManager().model_agents["llm"]
+    spec.check(spec.settings)
+    assert spec.memory == "life"
+    assert dict(spec.settings) == {
+        "history": 5,
+        "actions": 8,
+        "prompt": "default",
+        "unparsed": "noop",
+        "learnings": 500,
+        "reasoning_in_history": False,
+        "images_in_history": True,
+        "temperature": 0.7,
+        "max_tokens": 512,
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"history": -1}, "The setting history is -1; it must be a whole number from 0 on."),
+        ({"history": "5"}, "The setting history is '5'; it must be a whole number from 0 on."),
+        ({"history": True}, "The setting history is True; it must be a whole number from 0 on."),
+        ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1 on."),
+        (
+            {"prompt": "few-shot"},
+            "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot. "
+            "Did you mean 'few_shot'?",
+        ),
+        (
+            {"unparsed": "forward"},
+            "The setting unparsed is 'forward'; it must be one of noop, retry-with-feedback, end-trial.",
+        ),
+        ({"learnings": 1.5}, "The setting learnings is 1.5; it must be a whole number from 0 on."),
+        ({"images_in_history": 1}, "The setting images_in_history is 1; it must be true or false."),
+        (
+            {"temperature": 3},
+            "The setting temperature is 3; it must be a number from 0 to 2, or none to leave it to the server.",
+        ),
+        (
+            {"max_tokens": 0},
+            "The setting max_tokens is 0; it must be a whole number from 1 on, or none to leave it to the server.",
+        ),
+        (
+            {"histroy": 5},
+            "The agent has no setting 'histroy'. Did you mean 'history'? Known: history, actions, prompt, unparsed, "
+            "learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense(chosen: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        SPEC.check(chosen)
+    assert str(raised.value) == message
+
+
+def test_none_leaves_sampling_to_the_server() -> None:
+    SPEC.check({"temperature": None, "max_tokens": None, "history": 0, "learnings": 0, "actions": 100})

@@ -1,0 +1,324 @@
+"""Conversations as films: whole prompts of a subject that is led through some trials by hand.
+
+Each message is headed by its role; the system prompt, which never changes, is shown as SYSTEM alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from cheesebench import FORWARD, ROTATE_LEFT, STAY, ChatReply, Message, ModelAgentContext, Picture
+from cheesebench.plugins.agents.llm import SPEC, LlmAgent
+from cheesebench.plugins.agents.llm.agent import COUNTS, REST
+
+WEST, EAST, GONE = "#→..#", "#.→.#", "#..→#\nLIGHT"
+
+
+def agent(**settings: Any) -> LlmAgent:
+    SPEC.check(settings)
+    return LlmAgent(ModelAgentContext(seed=1, view="ascii_2d", settings={**SPEC.settings, **settings}))
+
+
+def film(prompt: Sequence[Message]) -> str:
+    """Return a prompt as text; ``[png ...]`` is a picture."""
+    frames = []
+    for message in prompt:
+        if message.role == "system":
+            frames.append("SYSTEM")
+        else:
+            parts = [part if isinstance(part, str) else f"[png {part.decode()}]" for part in message.parts]
+            frames.append(f"{message.role.upper()}\n" + "".join(parts))
+    return "\n".join(frames) + "\n"
+
+
+def shown(text: str) -> str:
+    return dedent(text).lstrip("\n")
+
+
+def reply(text: str, **more: Any) -> ChatReply:
+    return ChatReply(text=text, **more)
+
+
+def test_a_life_of_two_trials() -> None:
+    subject = agent(history=1, actions=2)
+    subject.begin_trial(WEST)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+
+        Your LEARNINGS: none
+        Your answer, with no more than 2 of your actions:
+        """)
+    assert subject.read(reply("LEARNINGS: FORWARD may move me\nACTIONS: FORWARD, STAY, STAY")) == (FORWARD, STAY)
+    subject.observe(FORWARD, 0.0, EAST, False)
+    subject.observe(STAY, -0.5, EAST, False)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+        ASSISTANT
+        LEARNINGS: FORWARD may move me
+        ACTIONS: FORWARD, STAY, STAY
+        USER
+        FORWARD: reward 0
+        #.→.#
+        STAY: reward -0.5, unchanged
+
+        Your LEARNINGS: FORWARD may move me
+        Your answer, with no more than 2 of your actions:
+        """)
+    assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (FORWARD, ROTATE_LEFT)
+    subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
+    assert subject.tally() == {"calls": 2, "unparsed": 0, "truncated": 0, "empty": 0, "dropped_actions": 1}
+
+    subject.begin_trial(WEST)
+    assert set(subject.tally().values()) == {0}
+    # The first pair has left the prompt; the reasoning was never in it; what was learnt stays.
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        FORWARD: reward 0
+        #.→.#
+        STAY: reward -0.5, unchanged
+        ASSISTANT
+        ACTIONS: FORWARD, ROTATE_LEFT
+        USER
+        FORWARD: reward +1
+        #..→#
+        LIGHT
+        TRIAL ENDED
+        NEW TRIAL
+        #→..#
+
+        Your LEARNINGS: FORWARD may move me
+        Your answer, with no more than 2 of your actions:
+        """)
+    # The first step of the new trial is not taken for the turn that was dropped.
+    subject.read(reply("ACTIONS: STAY"))
+    subject.observe(STAY, 0.0, WEST, False)
+    assert "\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
+
+
+def test_time_that_goes_by() -> None:
+    subject = agent(history=0)
+    subject.begin_trial(WEST)
+    subject.read(reply("ACTIONS: STAY, STAY, STAY, FORWARD"))
+    for _ in range(3):
+        subject.observe(STAY, -0.001, WEST, False)
+    subject.observe(FORWARD, 0.0, EAST, False)
+    for _ in range(30):
+        subject.observe(STAY, 0.0, EAST, False)  # nobody asked for these
+    subject.observe(STAY, 0.25, GONE, False)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        STAY: reward -0.001
+        #→..#
+        STAY x2: reward -0.001 each, unchanged
+        FORWARD: reward 0
+        #.→.#
+        waited x30: reward 0 each, unchanged
+        waited: reward +0.25
+        #..→#
+        LIGHT
+
+        Your LEARNINGS: none
+        Your answer, with no more than 8 of your actions:
+        """)
+
+
+def test_trials_without_a_call_between_them() -> None:
+    subject = agent(history=0, learnings=0)
+    for _ in range(2):
+        subject.begin_trial(WEST)
+        subject.observe(STAY, 0.0, WEST, True)
+    subject.begin_trial(WEST)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+        waited: reward 0, unchanged
+        TRIAL ENDED
+        NEW TRIAL, unchanged
+        waited: reward 0, unchanged
+        TRIAL ENDED
+        NEW TRIAL, unchanged
+
+        Your answer, with no more than 8 of your actions:
+        """)
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [
+        (reply("I do not know."), {"calls": 1, "unparsed": 1}),
+        (reply(""), {"calls": 1, "unparsed": 1, "empty": 1}),
+        (reply("<think>so</think> \n"), {"calls": 1, "unparsed": 1, "empty": 1}),
+        (reply("", reasoning="I go\nACTIONS: FORWARD"), {"calls": 1, "unparsed": 1, "empty": 1}),
+        (reply("", finish="length"), {"calls": 1, "unparsed": 1, "truncated": 1}),
+        (reply("<think>FORWARD", finish="stop"), {"calls": 1, "unparsed": 1, "truncated": 1}),
+    ],
+)
+def test_a_reply_without_an_action_is_one_wasted_step(answer: ChatReply, count: dict[str, int]) -> None:
+    subject = agent(history=1)
+    subject.begin_trial(WEST)
+    assert subject.read(answer) == (STAY,)
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | count
+    subject.observe(STAY, 0.0, WEST, False)
+    said = "I do not know." if answer.text.startswith("I") else "(no answer)"
+    assert f"ASSISTANT\n{said}\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
+
+
+def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
+    subject = agent()
+    subject.begin_trial(WEST)
+    assert subject.read(reply("ACTIONS: FORWARD, ROTA", finish="length")) == (FORWARD,)
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 1, "truncated": 1}
+
+
+def test_asking_again_with_feedback() -> None:
+    subject = agent(unparsed="retry-with-feedback", actions=1)
+    subject.begin_trial(WEST)
+    before = subject.prompt()
+    assert subject.read(reply("<think>..</think>LEARNINGS: draft\nHm.")) == ()
+    assert subject.prompt()[: len(before)] == before
+    assert subject.read(reply("")) == ()
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+
+        Your LEARNINGS: none
+        Your answer, with no more than 1 of your actions:
+        ASSISTANT
+        LEARNINGS: draft
+        Hm.
+        USER
+        This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
+        ASSISTANT
+        (no answer)
+        USER
+        This answer holds no action. End it with a line such as "ACTIONS: STAY", made of nothing but your actions.
+        """)
+    # The third time the step is wasted; what was refused is forgotten.
+    assert subject.read(reply("No.")) == (STAY,)
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 3, "unparsed": 3, "empty": 1}
+    subject.observe(STAY, 0.0, WEST, False)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        #→..#
+        ASSISTANT
+        No.
+        USER
+        STAY: reward 0
+        #→..#
+
+        Your LEARNINGS: none
+        Your answer, with no more than 1 of your actions:
+        """)
+    # The next prompt has its own tries.
+    assert subject.read(reply("?")) == ()
+
+
+def test_giving_a_trial_up() -> None:
+    subject = agent(unparsed="end-trial")
+    subject.begin_trial(WEST)
+    assert subject.read(reply("?")) == REST
+    for step in range(1, 101):
+        subject.observe(STAY, -0.5, WEST, step == 100)
+    subject.begin_trial(EAST)
+    assert film(subject.prompt()[-1:]) == shown("""
+        USER
+        waited: reward -0.5
+        #→..#
+        waited x98: reward -0.5 each, unchanged
+        waited: reward -0.5, unchanged
+        TRIAL ENDED
+        NEW TRIAL
+        #.→.#
+
+        Your LEARNINGS: none
+        Your answer, with no more than 8 of your actions:
+        """)
+
+
+def see_pictures(subject: LlmAgent) -> None:
+    first, second = Picture(b"one"), Picture(b"two", "LIGHT")
+    subject.begin_trial(first)
+    subject.read(reply("ACTIONS: STAY, STAY"))
+    subject.observe(STAY, 0.0, second, False)
+    subject.observe(STAY, 0.0, Picture(b"two", "LIGHT"), False)
+
+
+def test_pictures() -> None:
+    subject = agent()
+    see_pictures(subject)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        [png one]
+        ASSISTANT
+        ACTIONS: STAY, STAY
+        USER
+        STAY: reward 0
+        [png two]
+        LIGHT
+        STAY: reward 0, unchanged
+
+        Your LEARNINGS: none
+        Your answer, with no more than 8 of your actions:
+        """)
+    subject.observe(STAY, 0.0, Picture(b"three", "LIGHT"), False)  # the same words below another picture
+    assert "waited: reward 0\n[png three]\nLIGHT" in film(subject.prompt())
+
+
+def test_pictures_can_be_left_out_of_the_past() -> None:
+    subject = agent(images_in_history=False)
+    see_pictures(subject)
+    subject.read(reply("ACTIONS: STAY"))
+    subject.observe(STAY, 0.0, Picture(b"three"), False)
+    assert film(subject.prompt()) == shown("""
+        SYSTEM
+        USER
+        NEW TRIAL
+        (picture left out)
+        ASSISTANT
+        ACTIONS: STAY, STAY
+        USER
+        STAY: reward 0
+        (picture left out)
+        LIGHT
+        STAY: reward 0, unchanged
+        ASSISTANT
+        ACTIONS: STAY
+        USER
+        STAY: reward 0
+        [png three]
+
+        Your LEARNINGS: none
+        Your answer, with no more than 8 of your actions:
+        """)
+
+
+def test_reasoning_enters_the_past_only_when_asked() -> None:
+    for answer in (reply("ACTIONS: STAY", reasoning="why not"), reply("<think>why not</think>ACTIONS: STAY")):
+        subject = agent(reasoning_in_history=True)
+        subject.begin_trial(WEST)
+        subject.read(answer)
+        assert subject.prompt()[2].text == "<think>\nwhy not\n</think>\nACTIONS: STAY"
+        subject = agent()
+        subject.begin_trial(WEST)
+        subject.read(answer)
+        assert subject.prompt()[2].text == "ACTIONS: STAY"

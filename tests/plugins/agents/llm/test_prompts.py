@@ -1,0 +1,132 @@
+"""The system prompts tell how to live, and nothing about any paradigm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import pytest
+import yaml
+
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents.llm.prompts import messages, system_prompt, variants
+from cheesebench.protocol import Catalogue, Specification
+
+VIEWS = ("ascii_2d", "some other view")
+PROMPTS = [(variant, view) for variant in variants() for view in VIEWS]
+
+#: Words that protocols use too: those of the interface itself, and those without a meaning of their own.
+INTERFACE = {"left", "right", "turn", "reward", "trial"}
+GRAMMAR = {"and", "any", "before", "between", "from", "one", "own", "the", "there", "way", "with"}
+
+
+@lru_cache(maxsize=1)
+def specifications() -> tuple[Specification, ...]:
+    """Return every shipped protocol, in every edition."""
+    catalogue = Catalogue(PluginManager().protocol_directories)
+    return tuple(catalogue.load(path) for path in catalogue.files.values())
+
+
+def words(text: str) -> set[str]:
+    """Return the words of a text in lower case; parts of compound names are words too."""
+    return set(re.findall(r"[a-z]+", text.lower()))
+
+
+def told(node: Any) -> Iterator[str]:
+    """Yield every name and text in a document."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield str(name)
+            yield from told(value)
+    elif isinstance(node, list | tuple | set | frozenset):
+        for value in node:
+            yield from told(value)
+    elif isinstance(node, str):
+        yield node
+
+
+def vocabulary(specification: Specification) -> set[str]:
+    """Return every word that names something of the paradigm: what it is called, what is in it, what it says."""
+    with open(specification.path, encoding="utf-8") as file:
+        document = yaml.safe_load(file)
+    names: list[str] = [document.get(key, "") for key in ("paradigm", "title", "dimension", "species")]
+    arena = document.get("arena", {})
+    for key in ("groups", "zones", "landmarks"):
+        names += told(arena.get(key, {}))
+    names += [entry if isinstance(entry, str) else " ".join(told(entry)) for entry in arena.get("legend", {}).values()]
+    names += [name for name in arena if name not in ("map", "legend", "groups", "zones", "landmarks")]
+    for key in ("vars", "draw", "measures", "schedule"):
+        names += document.get(key, {})
+    names += told(document.get("draw", {}))
+    names += specification.states
+    names += [line for state in specification.states.values() for line in state.say]
+    names += specification.counters
+    return {word for name in names for word in words(name) if len(word) > 2}
+
+
+def test_the_vocabulary_is_not_empty() -> None:
+    found = set().union(*map(vocabulary, specifications()))
+    assert {"platform", "water", "maze", "lever", "shock", "tone", "baited", "spatial", "avoidance"} <= found
+
+
+@pytest.mark.parametrize(("variant", "view"), PROMPTS)
+def test_no_prompt_names_what_a_paradigm_is_about(variant: str, view: str) -> None:
+    prompt = words(system_prompt(variant, view, 8, 500)) | words(
+        " ".join(text.template for text in messages().values())
+    )
+    named = {word: spec.path for spec in specifications() for word in prompt & vocabulary(spec)}
+    assert {word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR} == {}
+
+
+def test_no_exception_is_idle() -> None:
+    prompts = set().union(*(words(system_prompt(variant, view, 8, 500)) for variant, view in PROMPTS))
+    assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
+
+
+@pytest.mark.parametrize(("variant", "view"), PROMPTS)
+def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, view: str) -> None:
+    forbidden = (
+        "goal target find food water cue signal tone light shock door lever arm arms maze pool platform hole box "
+        "chamber corridor room centre corner edge border start home escape avoid danger safe memory spatial novel "
+        "match bait press rat rodent mouse animal"
+    )
+    assert not words(system_prompt(variant, view, 8, 500)) & set(forbidden.split())
+
+
+def test_the_example_is_of_no_shipped_arena() -> None:
+    example = system_prompt("few_shot", "ascii_2d", 8, 500).split("An example")[1]
+    # Its picture is in no protocol, nor is the symbol in it.
+    picture = re.findall(r"^[#.→& ]+$", example, re.MULTILINE)
+    assert len(picture) == 10
+    plugins = PluginManager()
+    for specification in specifications():
+        life = plugins.compile(specification).life(plugins.view("ascii_2d"), 0, 0)
+        observation = life.begin_trial()
+        assert observation is not None
+        assert "&" not in observation
+        lines = observation.split("\n")
+        shape = [len(line) for line in lines if set(line) & set("#.")]
+        assert shape != [len(line) for line in picture[:5]]
+
+
+@pytest.mark.parametrize(("variant", "view"), PROMPTS)
+def test_numbers_are_where_they_belong(variant: str, view: str) -> None:
+    prompt = system_prompt(variant, view, 13, 321)
+    assert "no more than 13;" in prompt
+    assert "at most 321 characters" in prompt
+    assert "$" not in prompt
+    assert "LEARNINGS" not in system_prompt(variant, view, 1, 0)
+    assert all(line == line.rstrip() for line in prompt.split("\n"))
+    assert prompt == prompt.strip()
+    assert not re.search(r"\n\n\n", prompt)
+
+
+def test_variants_are_what_their_names_say() -> None:
+    default = system_prompt("default", "ascii_2d", 8, 500)
+    assert len(system_prompt("minimal", "ascii_2d", 8, 500)) < len(default) / 2
+    assert "REASONING:" in system_prompt("cot", "ascii_2d", 8, 500)
+    assert system_prompt("few_shot", "ascii_2d", 8, 500).startswith(default)
+    for action in ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"):
+        assert all(action in system_prompt(variant, "ascii_2d", 8, 500) for variant in variants())
