@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, AgentContext, AgentSpec, Scene, Tile
-from cheesebench.plugins.agents import BfsOracle, cheesebench_agents
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents import BfsOracle
 from cheesebench.plugins.views import Ascii2D
 
 OFFSETS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
@@ -254,7 +255,7 @@ def test_nothing_is_carried_from_trial_to_trial() -> None:
 TEXT = st.text(alphabet=st.sampled_from("↑↗→↘↓↙←↖#. ~GX\n\r1é"), max_size=60) | st.text(max_size=40)
 
 
-@pytest.mark.parametrize("spec", list(cheesebench_agents()), ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", PluginManager().agents.values(), ids=lambda spec: spec.name)
 @given(
     seed=st.integers(0, 2**63 - 1),
     life=st.lists(st.lists(st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12), max_size=4),
