@@ -27,6 +27,8 @@ COMMANDS = {
     "play": "play",
     "schema": "schema",
     "report": "report",
+    "compare": "compare",
+    "bless": "bless",
     "measures": "measures",
     "reference": "reference",
 }
@@ -121,6 +123,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_play(command)
     _add_schema(command)
     _add_report(command)
+    _add_compare(command)
+    _add_bless(command)
     _add_measures(command)
     _add_reference(command)
     return parser
@@ -236,6 +240,45 @@ def _add_report(command: _Command) -> None:
     _add_run(parser)
     parser.add_argument("--format", metavar="NAME", default="markdown", help="markdown (default), json, text, ...")
     _add_output(parser)
+
+
+def _add_compare(command: _Command) -> None:
+    parser = command(
+        "compare",
+        "say whether a run is better or worse than another",
+        "Subject by subject (the same seeds),\nby protocol and over all of them; the answer is about the first. "
+        "Runs whose protocols, seeds\nor trials differ are refused. A baseline can stand for a run.",
+        "20250131-093000-ab12 main",
+        "new old --format markdown --fail worse",
+        "monday monday --first-model random --second-model tabular-ql",
+    )
+    parser.add_argument("first", metavar="RUN_A", help="a run's id, directory or run.sqlite, or a baseline")
+    parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
+    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
+    _add_baselines(parser)
+    parser.add_argument("--protocol", metavar="NAME", action="append", help="this protocol only; repeatable")
+    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, where it has several")
+    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, where it has several")
+    parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
+    parser.add_argument("--fail", choices=("never", "worse"), default="never", help="worse: exit 1 if RUN_A is worse")
+    _add_output(parser)
+
+
+def _add_bless(command: _Command) -> None:
+    parser = command(
+        "bless",
+        "keep what a run came to as a baseline",
+        "A small JSON file of counts, to be committed:\nlater runs are compared with it, when the run is long gone.",
+        "20250131-093000-ab12 main",
+    )
+    _add_run(parser)
+    parser.add_argument("name", metavar="NAME", help="name of the baseline")
+    _add_baselines(parser)
+    parser.add_argument("--incomplete", action="store_true", help="also a run with missing trials")
+
+
+def _add_baselines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--baselines", metavar="DIR", default="baselines", help="where they are (default: baselines)")
 
 
 def _add_measures(command: _Command) -> None:

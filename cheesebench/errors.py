@@ -33,6 +33,10 @@ class RunLogError(CheeseBenchError):
     """A run log cannot be created, opened or written, or belongs to another run."""
 
 
+class ComparisonError(CheeseBenchError):
+    """Two runs cannot be compared: their subjects did not meet the same trials, or nothing is in both."""
+
+
 class PluginError(CheeseBenchError):
     """A plugin could not be loaded, or does not supply what its hook promises."""
 

@@ -12,8 +12,9 @@ from cheesebench.hookspecs import hookimpl
 if TYPE_CHECKING:
     from cheesebench.interfaces import Reporter
     from cheesebench.statistics import RunSummary
+    from cheesebench.statistics.runs import RunComparison
 
-__all__ = ["ModuleReporter", "cheesebench_reporters"]
+__all__ = ["ComparingReporter", "ModuleReporter", "cheesebench_reporters"]
 
 
 @dataclass(slots=True)
@@ -30,11 +31,21 @@ class ModuleReporter:
         return text
 
 
+@dataclass(slots=True)
+class ComparingReporter(ModuleReporter):
+    """A ``ModuleReporter`` that also shows comparisons, by a function of its name in ``reports.comparison``."""
+
+    def render_comparison(self, comparison: RunComparison) -> str:
+        """Return the comparison's text."""
+        text: str = getattr(importlib.import_module("cheesebench.reports.comparison"), self.name)(comparison)
+        return text
+
+
 @hookimpl
 def cheesebench_reporters() -> Iterable[Reporter]:
     """Return the built-in report formats."""
     return (
-        ModuleReporter("markdown", ".md", "cheesebench.reports.markdown"),
-        ModuleReporter("json", ".json", "cheesebench.reports.json_report"),
-        ModuleReporter("text", ".txt", "cheesebench.reports.text"),
+        ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
+        ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
+        ComparingReporter("text", ".txt", "cheesebench.reports.text"),
     )

@@ -6,13 +6,20 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from cheesebench.statistics import to_plain
+
 if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 
 def render(summary: RunSummary) -> str:
-    """Return ``summary.to_dict()`` with sorted keys; pure ASCII, and null for what is not a finite number."""
-    return json.dumps(_finite(summary.to_dict()), sort_keys=True, indent=2, allow_nan=False) + "\n"
+    """Return ``summary.to_dict()`` as ``plain_json`` writes it."""
+    return plain_json(summary)
+
+
+def plain_json(result: object) -> str:
+    """Return a result with sorted keys; pure ASCII, and null for what is not a finite number."""
+    return json.dumps(_finite(to_plain(result)), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
 def _finite(value: object) -> object:

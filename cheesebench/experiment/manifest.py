@@ -32,12 +32,16 @@ def new_run_id() -> str:
 
 def check_run_id(run_id: str) -> str:
     """Return ``run_id`` if it can name a directory anywhere; raise OptionError otherwise."""
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", run_id):
+    return check_name(run_id, "a run", "--cheese-run-id ")
+
+
+def check_name(name: str, what: str, option: str = "") -> str:
+    """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise OptionError otherwise."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
-            f"--cheese-run-id {run_id!r} cannot name a run. "
-            "Use letters, digits, '-', '_' and '.' (not first), 100 at most."
+            f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first), 100 at most."
         )
-    return run_id
+    return name
 
 
 def describe_run(run_id: str, specifications: Iterable[Specification], options: Mapping[str, Any]) -> dict[str, Any]:

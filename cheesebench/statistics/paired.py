@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.statistics.counts import SubjectCounts, count_subjects
 from cheesebench.statistics.intervals import quantile
-from cheesebench.statistics.sample import Life, enter_estimand, lives, signature
+from cheesebench.statistics.sample import draw_sample, lives
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import plural, points
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Method = Literal["permutation", "t"]
 Answer = Literal["better", "worse", "indistinguishable"]
+Subjects = Mapping[int, SubjectCounts]
+Pair = tuple[SubjectCounts, SubjectCounts]
 
 #: Two-sided error probability.
 ALPHA = 0.05
@@ -39,55 +42,64 @@ def compare_paired(
     of the first and then of the second; the answer must not depend on it. Exact repeats of a pair are left
     out.
     """
-    pairs = _pairs(plan, lives(first), lives(second))
-    if not pairs:
-        return _nothing("No subject was measured in both runs.", method)
-    possible = [[_difference(a, b, x, y) for a, b in pairs] for x, y in _fills(pairs)]
-    differences = possible[0]
-    p_values = [paired_p_value(values, seed=seed, method=method) for values in possible]
-    answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
-    agreed = answers[0] if len(set(answers)) == 1 else "indistinguishable"
-    mean = sum(differences) / len(differences)
-    return PairedComparison(
-        answer=agreed,
-        reason=_reason(agreed, answers, mean, len(pairs), method),
-        pairs=len(pairs),
-        difference=mean,
-        interval=t_interval(differences),
-        p_value=p_values[0],
-        method=method,
-    )
+    counted = [count_subjects(draw_sample(plan, lives(side).values()).lives) for side in (first, second)]
+    return compare_differences(paired_differences(*counted), seed=seed, method=method)
 
 
-def _pairs(plan: CellPlan, first: Mapping[int, Life], second: Mapping[int, Life]) -> list[tuple[Life, Life]]:
-    """Return the trials that enter the estimand, for every distinct pair with a valid trial on both sides."""
-    known: set[tuple[object, object]] = set()
-    pairs: list[tuple[Life, Life]] = []
+def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
+    """Return the differences of subject means (first - second) of the distinct pairs.
+
+    Where trials are missing two more lists follow: with all of them in favour of the first, and of the second.
+    Only there can subjects appear that were not measured at all in one of the runs.
+    """
+    pairs = distinct_pairs(first, second)
+    measured = [(a, b) for a, b in pairs if a.scored and b.scored]
+    fills: list[tuple[bool | None, bool | None]] = [(None, None)]
+    if any(one.missing for pair in pairs for one in pair):
+        fills += [(True, False), (False, True)]
+        pairs = [(a, b) for a, b in pairs if a.scored + a.missing and b.scored + b.missing]
+    return [
+        [a.rate(x) - b.rate(y) for a, b in (measured if x is None else pairs)]
+        for x, y in (fills if measured else fills[:1])
+    ]
+
+
+def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
+    """Return the subjects that both runs have, in the order of their numbers, without exact repeats of a pair."""
+    known: set[tuple[str, str]] = set()
+    pairs = []
     for subject in sorted(first.keys() & second.keys()):
-        marks = signature(first[subject]), signature(second[subject])
-        if None not in marks and marks in known:
+        pair = first[subject], second[subject]
+        marks = pair[0].mark, pair[1].mark
+        if all(marks) and marks in known:
             continue
         known.add(marks)
-        pair = enter_estimand(plan.estimand, first[subject]), enter_estimand(plan.estimand, second[subject])
-        if all(any(r.success is not None for r in life) for life in pair):
-            pairs.append(pair)
+        pairs.append(pair)
     return pairs
 
 
-def _fills(pairs: Sequence[tuple[Life, Life]]) -> list[tuple[bool | None, bool | None]]:
-    """Return what missing trials of either side are taken for: left out, then for and against the first."""
-    gaps = any(r.missing for pair in pairs for life in pair for r in life)
-    return [(None, None), (True, False), (False, True)] if gaps else [(None, None)]
-
-
-def _difference(first: Life, second: Life, fill_first: bool | None, fill_second: bool | None) -> float:
-    return _mean(first, fill_first) - _mean(second, fill_second)
-
-
-def _mean(life: Life, fill: bool | None) -> float:
-    results = [fill if record.missing else record.success for record in life]
-    scored = [result for result in results if result is not None]
-    return sum(scored) / len(scored)
+def compare_differences(
+    possible: Sequence[Sequence[float]], *, seed: int, method: Method = "permutation"
+) -> PairedComparison:
+    """Compare two runs by what ``paired_differences`` returns (or a weighted sum of several such)."""
+    differences = possible[0]
+    if not differences:
+        return _nothing("No subject was measured in both runs.", method)
+    p_values = [paired_p_value(values, seed=seed, method=method) for values in possible]
+    answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
+    agreed = answers[0] if len(set(answers)) == 1 else "indistinguishable"
+    signs = {sum(values) > 0 for values in possible}
+    mean = sum(differences) / len(differences)
+    return PairedComparison(
+        answer=agreed,
+        reason=_reason(agreed, answers, mean, len(differences), method),
+        pairs=len(differences),
+        difference=mean,
+        interval=t_interval(differences),
+        p_value=p_values[0],
+        p_worst=max(p_values) if len(signs) == 1 else 1.0,
+        method=method,
+    )
 
 
 def paired_p_value(differences: Sequence[float], *, seed: int, method: Method) -> float:
@@ -158,5 +170,6 @@ def _nothing(reason: str, method: Method) -> PairedComparison:
         difference=None,
         interval=None,
         p_value=None,
+        p_worst=None,
         method=method,
     )

@@ -23,6 +23,8 @@ class LifeCount:
     subject: int
     distinct: bool
     """Whether it is no exact copy of an earlier subject's."""
+    mark: str
+    """``signature`` of the life."""
     entered: int
     """Trials that enter the estimand, missing ones included."""
     missing: int
@@ -74,23 +76,26 @@ def draw_sample(plan: CellPlan, trials: Iterable[Life]) -> Sample:
     Trials that were never reached are not missing, because ``until`` may shorten a life; but a planned
     subject without a single record is missing whole.
     """
-    known: set[bytes] = set()
+    known: set[str] = set()
     found: list[LifeCount] = []
     tally = Tally()
     for life in trials:
         entering = enter_estimand(plan.estimand, life)
         for record in entering:
             tally.add(record)
-        found.append(_count(life, entering, _is_new(life, known)))
+        mark = signature(life)
+        found.append(_count(life, entering, mark, mark not in known))
+        known |= {mark} if mark else set()
     typical = max((life.entered for life in found), default=0) or _planned_trials(plan)
     return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical)
 
 
-def _count(life: Life, entering: Life, distinct: bool) -> LifeCount:
+def _count(life: Life, entering: Life, mark: str, distinct: bool) -> LifeCount:
     scored = [r for r in life if r.compared and not r.missing and r.success is not None]
     return LifeCount(
         subject=life[0].subject,
         distinct=distinct,
+        mark=mark,
         entered=len(entering),
         missing=sum(bool(r.missing) for r in entering),
         results=bytes(r.success for r in entering if not r.missing and r.success is not None),
@@ -107,27 +112,18 @@ def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
     return {subject: tuple(life) for subject, life in grouped.items()}
 
 
-def signature(life: Life) -> bytes | None:
-    """Return a digest of what exact copies share: actions and ends of all trials; None if the subject never acted.
+def signature(life: Life) -> str:
+    """Return what exact copies share, a digest of actions and ends of all trials; "" if the subject never acted.
 
     The ends belong to it: the same moves with other results have met other draws, and are data of their own.
+    Deterministic agents live such copies.
     """
     if not any(record.actions for record in life):
-        return None
-    digest = hashlib.blake2b(digest_size=16)
+        return ""
+    digest = hashlib.blake2b(digest_size=10)
     for r in life:
         digest.update(repr((r.trial, r.actions, r.outcome, r.success, r.missing)).encode())
-    return digest.digest()
-
-
-def _is_new(life: Life, known: set[bytes]) -> bool:
-    """Tell whether a life repeats none of the known ones exactly (deterministic agents do that); it is known then."""
-    mark = signature(life)
-    if mark is None:
-        return True
-    new = mark not in known
-    known.add(mark)
-    return new
+    return digest.hexdigest()
 
 
 def enter_estimand(estimand: str, life: Life) -> tuple[TrialRecord, ...]:

@@ -207,6 +207,8 @@ class PairedComparison:
     """Two-sided 95 % t interval of the difference; None with fewer than two pairs."""
     p_value: float | None
     """Two-sided."""
+    p_worst: float | None = None
+    """The largest p value that missing trials could have given; 1 if even the sign depends on them."""
     method: str
 
 

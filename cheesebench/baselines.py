@@ -1,0 +1,108 @@
+"""Runs as they are compared: counted from a run log, or kept as a baseline small enough to be committed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.statistics.counts import CellCounts, CountedRun, SubjectCounts, count_cell
+
+#: Version of the file of a baseline.
+FORMAT = 1
+#: Where baselines are, below the working directory, unless somebody says otherwise.
+DIRECTORY = "baselines"
+SUFFIX = ".json"
+#: What of the manifest goes into a baseline.
+_MANIFEST = ("run_id", "created", "versions", "git", "options")
+_MARKER = "cheesebench_baseline"
+
+
+def count_run(log: RunLog, name: str | None = None) -> CountedRun:
+    """Return the counts of a run, one life in memory at a time; ``name`` is its id unless given."""
+    manifest = log.manifest
+    return CountedRun(
+        name=name or str(manifest["run_id"]),
+        seed=manifest["options"].get("seed"),
+        cells=tuple(count_cell(plan, log.lives_and_gaps(plan)) for plan in log.plans()),
+        manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
+    )
+
+
+def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> CountedRun:
+    """Return a run or baseline to compare: a run's id, directory or file, or a baseline's name or file.
+
+    Raises RunLogError with what there is when nothing has that name.
+    """
+    for path in (Path(name), baselines / f"{name}{SUFFIX}"):
+        if path.is_file() and path.suffix == SUFFIX:
+            return read_baseline(path)
+    try:
+        path = locate(results, name)
+    except RunLogError as error:
+        known = ", ".join(sorted(found.stem for found in baselines.glob(f"*{SUFFIX}")))
+        raise RunLogError(f"{error} Baselines in {baselines}: {known or 'none'}.") from None
+    with RunLog.open_read_only(path) as log:
+        return count_run(log)
+
+
+def baseline_text(run: CountedRun) -> str:
+    """Return the file of a baseline: JSON with one line for each cell, so that changes can be read in a diff."""
+    head = {_MARKER: FORMAT, "name": run.name, "seed": run.seed, "manifest": run.manifest}
+    lines = [f" {_json(key)}: {_json(value)}," for key, value in head.items()]
+    cells = ",\n".join(f"  {_json(_cell_to_json(cell))}" for cell in run.cells)
+    return "\n".join(["{", *lines, ' "cells": [', cells, " ]", "}"]) + "\n"
+
+
+def read_baseline(path: Path) -> CountedRun:
+    """Return the baseline in a file; RunLogError when it is none, or one of another version."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Make one with cheesebench bless.") from None
+    number = content.get(_MARKER) if isinstance(content, dict) else None
+    if number is None:
+        raise RunLogError(f"{path} is no baseline. Make one with: cheesebench bless RUN NAME")
+    if number != FORMAT:
+        raise RunLogError(
+            f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. Bless the run again."
+        )
+    try:
+        return CountedRun(
+            name=str(content["name"]),
+            seed=content["seed"],
+            manifest=content["manifest"],
+            cells=tuple(map(_cell_from_json, content["cells"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunLogError(f"{path} is a damaged baseline ({error!r}). Bless the run again.") from None
+
+
+def incomplete(run: CountedRun) -> Iterable[str]:
+    """Yield what a run lacks to be a good baseline, in words."""
+    for cell in run.cells:
+        missing = sum(subject.missing for subject in cell.subjects.values())
+        if missing:
+            yield f"{cell.protocol} in {cell.view} has {missing} missing trial{'s' * (missing > 1)}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def _cell_to_json(cell: CellCounts) -> dict[str, object]:
+    # Not asdict: it would copy every subject into a dictionary of its own.
+    values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
+    values["settings"] = dict(cell.settings)
+    values["subjects"] = [[n, s.passed, s.scored, s.missing, s.mark] for n, s in cell.subjects.items()]
+    return values
+
+
+def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
+    subjects = {int(number): SubjectCounts(*counts) for number, *counts in values["subjects"]}
+    return CellCounts(**{**values, "subjects": subjects})

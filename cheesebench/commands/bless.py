@@ -1,0 +1,42 @@
+"""``cheesebench bless``: keep what a run came to as a baseline that later runs are compared with."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
+from cheesebench.commands.common import one_line, shown_path
+from cheesebench.errors import OptionError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.manifest import check_name
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the baseline."""
+    check_name(options.name, "a baseline")
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        counted = count_run(log)
+    gaps = list(incomplete(counted))
+    if gaps and not options.incomplete:
+        raise OptionError(
+            f"Run {counted.name} is not complete: {'; '.join(gaps)}. Finish it with --resume {counted.name}, "
+            "or bless it as it is with --incomplete."
+        )
+    path = Path(options.baselines) / f"{options.name}{SUFFIX}"
+    replaced = path.exists()
+    text = baseline_text(dataclasses.replace(counted, name=options.name))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --baselines.") from None
+    size = f"{len(text) / 1000:.0f} kB"
+    print(f"Run {one_line(counted.name)} is the baseline {shown_path(path)} ({size}).", file=sys.stderr)
+    if replaced:
+        print("It replaces the one that was there.", file=sys.stderr)
+    print(f"Compare with it: pytest --model NAME --cheese-compare {options.name}", file=sys.stderr)
+    return 0

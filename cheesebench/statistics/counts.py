@@ -1,0 +1,82 @@
+"""A run reduced to counts: what two runs can be compared by, and small enough to be kept in a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cheesebench.experiment.records import CellPlan
+from cheesebench.statistics.sample import Life, LifeCount, draw_sample
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectCounts:
+    """One subject in the trials that enter the estimand."""
+
+    passed: int
+    scored: int
+    missing: int
+    mark: str
+    """The same for lives that are exact copies of each other; empty for a subject that never acted."""
+
+    def rate(self, fill: bool | None) -> float:
+        """Return the pass rate with missing trials left out (None), passed or failed; there must be a trial then."""
+        if fill is None:
+            return self.passed / self.scored
+        return (self.passed + fill * self.missing) / (self.scored + self.missing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """One cell: what its trials were (two cells can be paired if these agree), and its subjects by number."""
+
+    model: str
+    protocol: str
+    view: str
+    variant: str
+    title: str
+    sha256: str
+    design: str
+    trials: int
+    """Planned for each subject."""
+    estimand: str
+    subjects: Mapping[int, SubjectCounts]
+    agent: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRun:
+    """A run (or a baseline made from one) as it is compared. ``name`` is what people call it."""
+
+    name: str
+    seed: object
+    cells: tuple[CellCounts, ...]
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """What tells where it comes from: ``run_id``, ``created``, ``versions``, ``git``, ``options``."""
+
+
+def count_cell(plan: CellPlan, trials: Iterable[Life]) -> CellCounts:
+    """Return the counts of a cell; ``trials`` are its lives by rising subject, and none is kept."""
+    return CellCounts(
+        model=plan.model,
+        protocol=plan.protocol,
+        view=plan.view,
+        variant=plan.variant,
+        title=plan.title,
+        sha256=plan.sha256,
+        design=plan.design,
+        trials=plan.trials,
+        estimand=plan.estimand,
+        agent=plan.agent,
+        settings=plan.settings,
+        subjects=count_subjects(draw_sample(plan, trials).lives),
+    )
+
+
+def count_subjects(lives: Iterable[LifeCount]) -> dict[int, SubjectCounts]:
+    """Return the counts of every subject of a sample, by its number."""
+    return {
+        life.subject: SubjectCounts(sum(life.results), len(life.results), life.missing, life.mark) for life in lives
+    }

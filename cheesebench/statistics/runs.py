@@ -1,0 +1,295 @@
+"""Two whole runs compared: paradigm by paradigm, and over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cheesebench.errors import ComparisonError
+from cheesebench.statistics.counts import CellCounts, CountedRun
+from cheesebench.statistics.intervals import quantile
+from cheesebench.statistics.paired import (
+    ALPHA,
+    Answer,
+    Pair,
+    compare_differences,
+    distinct_pairs,
+    paired_differences,
+)
+from cheesebench.statistics.summary import PairedComparison
+from cheesebench.statistics.wording import plural
+
+#: Protocol, view and variant: where two models can meet.
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellComparison:
+    """One protocol in one view: first - second. Rates are means over the paired subjects' own rates."""
+
+    protocol: str
+    title: str
+    answer: Answer
+    """After Holm's correction over the protocols beside it."""
+    reason: str
+    first_rate: float | None
+    second_rate: float | None
+    paired: PairedComparison
+    adjusted_p: float | None
+    """Holm-adjusted ``paired.p_worst``."""
+    subjects: tuple[int, int]
+    """Planned in the first and in the second run."""
+    missing: tuple[int, int]
+    """Missing trials of the paired subjects."""
+    identical: bool
+    """Every paired subject did and met exactly the same in both runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison:
+    """A model of the first run against one of the second, in one view (and variant), over all shared protocols."""
+
+    first_model: str
+    second_model: str
+    view: str
+    variant: str
+    overall: PairedComparison
+    """Mean over the protocols, each with the same weight; one test of its own."""
+    cells: tuple[CellComparison, ...]
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The overall answer and those of the cells."""
+        return (self.overall.answer, *(cell.answer for cell in self.cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunComparison:
+    """All that two runs have in common, compared: every answer is about the first run."""
+
+    first: str
+    second: str
+    models: tuple[ModelComparison, ...]
+    left_out: tuple[str, ...]
+    """What only one of the runs has, in words."""
+    changed: tuple[tuple[str, str, str], ...]
+    """What differs between the runs besides their results: name, value in the first, in the second."""
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything is worse: a model over all protocols, or on one of them."""
+        return any("worse" in model.answers for model in self.models)
+
+
+def compare_runs(
+    first: CountedRun,
+    second: CountedRun,
+    *,
+    models: tuple[str | None, str | None] = (None, None),
+    protocols: Sequence[str] = (),
+) -> RunComparison:
+    """Compare two runs of the same protocols with the same seed, subject by subject.
+
+    Models of the same name meet; with one model in each run, those two. ``models`` chooses one by name in either
+    run, ``protocols`` limits what is compared. Sampled sign flips (beyond 13 pairs) come from the run's seed.
+
+    Raises:
+        ComparisonError: If subjects cannot be paired (other seeds, protocols or numbers of trials), or nothing meets.
+    """
+    cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
+    matched = _match_models(first, second, cells[0], cells[1])
+    pairs: list[tuple[CellCounts, CellCounts]] = []
+    left_out: list[str] = []
+    for one, other in matched:
+        mine, theirs = _places(cells[0], one), _places(cells[1], other)
+        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
+        left_out += [f"{_where(place)}: only in {first.name}" for place in mine if place not in theirs]
+        left_out += [f"{_where(place)}: only in {second.name}" for place in theirs if place not in mine]
+    for number, (run, other_run) in enumerate(((first, second), (second, first))):
+        known = {pair[number] for pair in matched}
+        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in known)
+        left_out += [f"{model}: only in {run.name}, not in {other_run.name}" for model in absent]
+    _check(first, second, pairs)
+    groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
+    for a, b in pairs:
+        groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
+    seed = first.seed if isinstance(first.seed, int) else 0
+    return RunComparison(
+        first=first.name,
+        second=second.name,
+        models=tuple(_compare_models(group, seed) for group in groups.values()),
+        left_out=tuple(left_out),
+        changed=_changes(first, second, pairs),
+    )
+
+
+def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> list[CellCounts]:
+    names = dict.fromkeys(cell.model for cell in run.cells)
+    if model is not None and model not in names:
+        raise ComparisonError(f"{run.name} has no model '{model}', only {', '.join(names)}.")
+    for protocol in protocols:
+        if all(cell.protocol != protocol for cell in run.cells):
+            known = ", ".join(dict.fromkeys(cell.protocol for cell in run.cells))
+            raise ComparisonError(f"{run.name} has no protocol '{protocol}', only {known}.")
+    return [c for c in run.cells if model in (None, c.model) and (not protocols or c.protocol in protocols)]
+
+
+def _match_models(
+    first: CountedRun, second: CountedRun, mine: Iterable[CellCounts], theirs: Iterable[CellCounts]
+) -> list[tuple[str, str]]:
+    here, there = (list(dict.fromkeys(cell.model for cell in cells)) for cells in (mine, theirs))
+    if len(here) == len(there) == 1:
+        return [(here[0], there[0])]
+    shared = [model for model in here if model in there]
+    if shared:
+        return [(model, model) for model in shared]
+    for run, models in ((first, here), (second, there)):
+        if not models:
+            raise ComparisonError(f"{run.name} has no cells, so there is nothing to compare.")
+    raise ComparisonError(
+        f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. "
+        "Say which to compare with --first-model and --second-model."
+    )
+
+
+def _places(cells: Iterable[CellCounts], model: str) -> dict[Place, CellCounts]:
+    return {(cell.protocol, cell.view, cell.variant): cell for cell in cells if cell.model == model}
+
+
+def _where(place: Place) -> str:
+    protocol, *rest = place
+    return f"{protocol} ({', '.join(filter(None, rest))})"
+
+
+def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]) -> None:
+    """Raise ComparisonError, naming all that differs, unless the subjects of all pairs met the same trials."""
+    if not pairs:
+        raise ComparisonError(f"{first.name} and {second.name} have no protocol in the same view in common.")
+    found = []
+    if first.seed != second.seed:
+        found.append(f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}")
+    for a, b in pairs:
+        if a.sha256 != b.sha256:
+            found.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
+        elif (a.trials, a.estimand) != (b.trials, b.estimand):
+            found.append(
+                f"a subject of {a.protocol} lives {plural(a.trials, 'trial')} in one (design {a.design}) "
+                f"and {b.trials} in the other (design {b.design})"
+            )
+    if found:
+        raise ComparisonError(
+            f"{first.name} and {second.name} cannot be compared, because their subjects are no pairs: "
+            f"{'; '.join(dict.fromkeys(found))}. Run one of them again with the protocols, the seed and the design "
+            "of the other, or choose what they share with --protocol."
+        )
+
+
+def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -> ModelComparison:
+    possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
+    found = [compare_differences(differences, seed=seed) for differences in possible]
+    adjusted = _holm([one.p_worst for one in found])
+    first, second = group[0]
+    return ModelComparison(
+        first_model=first.model,
+        second_model=second.model,
+        view=first.view,
+        variant=first.variant,
+        overall=_overall(possible, seed),
+        cells=tuple(_cell(a, b, one, p) for (a, b), one, p in zip(group, found, adjusted, strict=True)),
+    )
+
+
+def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: float | None) -> CellComparison:
+    pairs = distinct_pairs(a.subjects, b.subjects)
+    measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
+    answer, reason = paired.answer, paired.reason
+    if answer != "indistinguishable" and (adjusted is None or adjusted >= ALPHA):
+        reason = f"By itself it would be {answer}, but not after Holm's correction for looking at several protocols."
+        answer = "indistinguishable"
+    return CellComparison(
+        protocol=a.protocol,
+        title=a.title,
+        answer=answer,
+        reason=reason,
+        first_rate=_mean_rate(measured, 0),
+        second_rate=_mean_rate(measured, 1),
+        paired=paired,
+        adjusted_p=adjusted,
+        subjects=(len(a.subjects), len(b.subjects)),
+        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
+        identical=bool(pairs) and all(x.mark and x == y for x, y in pairs),
+    )
+
+
+def _mean_rate(pairs: Sequence[Pair], side: int) -> float | None:
+    return sum(pair[side].rate(None) for pair in pairs) / len(pairs) if pairs else None
+
+
+def _holm(p_values: Sequence[float | None]) -> list[float | None]:
+    known = [p for p in p_values if p is not None]
+    if not known:
+        return [None] * len(p_values)
+    from statsmodels.stats.multitest import multipletests
+
+    adjusted = iter(map(float, multipletests(known, method="holm")[1]))
+    return [None if p is None else next(adjusted) for p in p_values]
+
+
+def _overall(possible: Sequence[Sequence[Sequence[float]]], seed: int) -> PairedComparison:
+    """Compare over all protocols: the mean of their mean differences, with the signs of all pairs flipped together.
+
+    The protocols are fixed, so the squared standard errors add; the degrees of freedom are Satterthwaite's (1946).
+    """
+    cells = [cell for cell in possible if cell[0]]
+    scenarios = range(max((len(cell) for cell in cells), default=1))
+    weighted = [_weighted([cell[number] if number < len(cell) else cell[0] for cell in cells]) for number in scenarios]
+    found = compare_differences(weighted, seed=seed)
+    return _with_interval(found, [cell[0] for cell in cells])
+
+
+def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
+    """Return all differences, scaled so that their plain mean is the mean of the protocols' means."""
+    total = sum(len(values) for values in cells)
+    return [value * total / (len(cells) * len(values)) for values in cells for value in values]
+
+
+def _with_interval(found: PairedComparison, cells: Sequence[Sequence[float]]) -> PairedComparison:
+    if found.difference is None or any(len(values) < 2 for values in cells):
+        return replace(found, interval=None)
+    variances, shares = [], []
+    for values in cells:
+        mean, n = sum(values) / len(values), len(values)
+        squared = sum((value - mean) ** 2 for value in values) / (n - 1) / n / len(cells) ** 2
+        variances.append(squared)
+        shares.append(squared**2 / (n - 1))
+    if not sum(variances):
+        return replace(found, interval=(found.difference, found.difference))
+    degrees = max(1, int(sum(variances) ** 2 / sum(shares)))
+    half = quantile(ALPHA / 2, degrees) * sum(variances) ** 0.5
+    return replace(found, interval=(found.difference - half, found.difference + half))
+
+
+def _changes(
+    first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return what could explain a difference, as far as the manifests tell."""
+    before, after = _facts(first, [a for a, _ in pairs]), _facts(second, [b for _, b in pairs])
+    names = dict.fromkeys((*before, *after))
+    return tuple((n, before.get(n, "-"), after.get(n, "-")) for n in names if before.get(n) != after.get(n))
+
+
+def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
+    manifest = run.manifest
+    facts = {f"{name} version": str(value) for name, value in _mapping(manifest.get("versions")).items()}
+    git = _mapping(manifest.get("git"))
+    if git:
+        facts["git revision"] = f"{str(git.get('revision'))[:12]}{' with changes' if git.get('dirty') else ''}"
+    for cell in cells:
+        facts["model"] = cell.model
+        facts["agent"] = cell.agent
+        facts |= {f"setting {name}": str(value) for name, value in cell.settings.items()}
+    return facts
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,167 @@
+"""Two runs compared, for a terminal, as Markdown, and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.reports.cells import NOTHING
+from cheesebench.reports.escaping import clean, escape
+from cheesebench.reports.json_report import plain_json
+from cheesebench.reports.markdown import table as markdown_table
+from cheesebench.statistics.wording import percent, plural, points
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import PairedComparison
+    from cheesebench.statistics.runs import CellComparison, ModelComparison, RunComparison
+
+MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
+
+HOW_TO_READ = (
+    "Every difference is the first run minus the second, in points, over subjects of the same seed. Answers hold at "
+    "5 %, those of single protocols after Holm's correction for looking at several. "
+    "Indistinguishable does not mean equal: it means that these runs cannot tell."
+)
+_HEADERS = ("", "protocol", "first", "second", "difference", "95 %", "p", "Holm", "pairs", "remarks")
+
+
+def text(comparison: RunComparison) -> str:
+    """Return tables for a terminal."""
+    parts = [f"{_title(comparison, clean)}"]
+    for model in comparison.models:
+        parts += [_heading(model, clean), _text_table(_rows(model)), _answer(comparison, model, clean)]
+        parts += [f"{cell.protocol}: {cell.reason}" for cell in model.cells if _needs_reason(cell)]
+    parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
+    return "\n\n".join([*parts, HOW_TO_READ]) + "\n"
+
+
+def markdown(comparison: RunComparison) -> str:
+    """Return a section of GitHub's Markdown."""
+    parts = [f"# {_title(comparison, escape)}"]
+    for model in comparison.models:
+        rows = _rows(model)
+        parts += [f"## {_heading(model, escape)}", f"**{_answer(comparison, model, escape)}**"]
+        parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
+        parts += [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
+    for heading, lines in _notes(comparison, escape):
+        parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
+    return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
+
+
+def json(comparison: RunComparison) -> str:
+    """Return everything as JSON with sorted keys."""
+    return plain_json(comparison)
+
+
+def _title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
+    return f"{shown(comparison.first)} (first) against {shown(comparison.second)} (second)"
+
+
+def _heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
+    names = dict.fromkeys((model.first_model, model.second_model))
+    where = ", ".join(filter(None, (model.view, model.variant)))
+    return f"{' against '.join(map(shown, names))} in {shown(where)}"
+
+
+def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]) -> str:
+    overall, first, second = model.overall, shown(comparison.first), shown(comparison.second)
+    if overall.difference is None:
+        return f"{shown(overall.reason)}"
+    size = (
+        f"{points(overall.difference)} points over {plural(len(model.cells), 'protocol')} (p = {_p(overall.p_value)})"
+    )
+    if overall.answer != "indistinguishable":
+        return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
+    if all(cell.identical for cell in model.cells):
+        return f"= {first} and {second} are identical: every subject did exactly the same."
+    return f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+
+
+def _equals(p: str) -> str:
+    return p if p.startswith("<") else f"= {p}"
+
+
+def _because(overall: PairedComparison) -> str:
+    depends = overall.p_worst is not None and overall.p_value is not None and overall.p_worst > overall.p_value
+    return "Missing trials could change that." if depends and overall.p_value is not None else ""
+
+
+def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
+    rows = [_row(cell) for cell in model.cells]
+    overall = model.overall
+    pairs = str(overall.pairs)
+    mark = f"{MARKS[overall.answer]} {overall.answer}"
+    first, second = (_mean([getattr(cell, side) for cell in model.cells]) for side in ("first_rate", "second_rate"))
+    return [*rows, (mark, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
+
+
+def _row(cell: CellComparison) -> tuple[str, ...]:
+    return (
+        f"{MARKS[cell.answer]} {cell.answer}",
+        clean(cell.protocol),
+        _rate(cell.first_rate),
+        _rate(cell.second_rate),
+        *_numbers(cell.paired),
+        _p(cell.adjusted_p),
+        _pairs(cell),
+        ", ".join(_remarks(cell)),
+    )
+
+
+def _pairs(cell: CellComparison) -> str:
+    most = max(cell.subjects)
+    return str(cell.paired.pairs) if cell.paired.pairs == most else f"{cell.paired.pairs} of {most}"
+
+
+def _remarks(cell: CellComparison) -> list[str]:
+    lost = [
+        f"{count} missing in the {side}" for count, side in zip(cell.missing, ("first", "second"), strict=True) if count
+    ]
+    return [*lost, *(["identical"] if cell.identical else [])]
+
+
+def _needs_reason(cell: CellComparison) -> bool:
+    """Tell whether the row alone does not say why: a plain p value does."""
+    raw = cell.paired.p_value
+    return not cell.identical and (
+        raw is None or cell.paired.pairs < 6 or (raw < 0.05) != (cell.answer != "indistinguishable")
+    )
+
+
+def _numbers(paired: PairedComparison) -> tuple[str, str, str]:
+    difference = NOTHING if paired.difference is None else points(paired.difference)
+    interval = NOTHING if paired.interval is None else " to ".join(map(points, paired.interval))
+    return difference, interval, _p(paired.p_value)
+
+
+def _rate(value: float | None) -> str:
+    return NOTHING if value is None else percent(value)
+
+
+def _mean(rates: Sequence[float | None]) -> str:
+    known = [rate for rate in rates if rate is not None]
+    return _rate(sum(known) / len(known) if known else None)
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+
+
+def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tuple[str, list[str]]]:
+    notes = []
+    if comparison.changed:
+        lines = [f"{shown(name)}: {shown(before)} against {shown(after)}" for name, before, after in comparison.changed]
+        notes.append(("What else differs between the runs:", lines))
+    if comparison.left_out:
+        notes.append(("Not compared:", [shown(line) for line in comparison.left_out]))
+    return notes
+
+
+def _text_table(rows: Sequence[Sequence[str]]) -> str:
+    from tabulate import tabulate
+
+    alignment = ("left", "left", "right", "right", "right", "right", "right", "right", "right", "left")
+    drawn: str = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
+    return "\n".join(line.rstrip() for line in drawn.splitlines())
