@@ -48,7 +48,7 @@ def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) ->
         known = ", ".join(sorted(found.stem for found in baselines.glob(f"*{SUFFIX}")))
         raise RunLogError(f"{error} Baselines in {baselines}: {known or 'none'}.") from None
     with RunLog.open_read_only(path) as log:
-        return count_run(log)
+        return count_run(log, path.parent.name)
 
 
 def baseline_text(run: CountedRun) -> str:

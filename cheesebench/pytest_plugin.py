@@ -205,6 +205,17 @@ OPTIONS = (
         keywords={"metavar": "N", "type": int},
     ),
     _Option(
+        "cheese-compare",
+        "Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
+        yields=False,
+        keywords={"metavar": "BASELINE"},
+    ),
+    _Option(
+        "compare-fail",
+        "worse: exit with 1 if the run is worse than the baseline, overall or on a protocol. Default: never",
+        keywords={"choices": ("never", "worse")},
+    ),
+    _Option(
         "cheese-exit-zero",
         "Exit with 0 although a model has failed a verdict; errors still count.",
         yields=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from cheesebench.reports.cells import NOTHING
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.json_report import plain_json
 from cheesebench.reports.markdown import table as markdown_table
+from cheesebench.statistics.paired import ALPHA
 from cheesebench.statistics.wording import percent, plural, points
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ HOW_TO_READ = (
     "5 %, those of single protocols after Holm's correction for looking at several. "
     "Indistinguishable does not mean equal: it means that these runs cannot tell."
 )
+#: Columns of the text for a terminal.
+WIDTH = 80
 _HEADERS = ("", "protocol", "first", "second", "difference", "95 %", "p", "Holm", "pairs", "remarks")
 
 
@@ -29,10 +33,10 @@ def text(comparison: RunComparison) -> str:
     """Return tables for a terminal."""
     parts = [f"{_title(comparison, clean)}"]
     for model in comparison.models:
-        parts += [_heading(model, clean), _text_table(_rows(model)), _answer(comparison, model, clean)]
-        parts += [f"{cell.protocol}: {cell.reason}" for cell in model.cells if _needs_reason(cell)]
+        parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
+        parts += [_filled(f"{cell.protocol}: {cell.reason}") for cell in model.cells if _needs_reason(cell)]
     parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
-    return "\n\n".join([*parts, HOW_TO_READ]) + "\n"
+    return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
 
 
 def markdown(comparison: RunComparison) -> str:
@@ -42,7 +46,8 @@ def markdown(comparison: RunComparison) -> str:
         rows = _rows(model)
         parts += [f"## {_heading(model, escape)}", f"**{_answer(comparison, model, escape)}**"]
         parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
-        parts += [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
+        reasons = [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
+        parts += ["\n".join(reasons)] if reasons else []
     for heading, lines in _notes(comparison, escape):
         parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
@@ -51,6 +56,10 @@ def markdown(comparison: RunComparison) -> str:
 def json(comparison: RunComparison) -> str:
     """Return everything as JSON with sorted keys."""
     return plain_json(comparison)
+
+
+def _filled(line: str) -> str:
+    return textwrap.fill(clean(line), WIDTH)
 
 
 def _title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
@@ -67,9 +76,9 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
     overall, first, second = model.overall, shown(comparison.first), shown(comparison.second)
     if overall.difference is None:
         return f"{shown(overall.reason)}"
-    size = (
-        f"{points(overall.difference)} points over {plural(len(model.cells), 'protocol')} (p = {_p(overall.p_value)})"
-    )
+    p = _p(overall.p_value)
+    where = f"over {plural(len(model.cells), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
+    size = f"{points(overall.difference)} points {where}"
     if overall.answer != "indistinguishable":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
@@ -77,13 +86,10 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
     return f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
 
 
-def _equals(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"
-
-
 def _because(overall: PairedComparison) -> str:
-    depends = overall.p_worst is not None and overall.p_value is not None and overall.p_worst > overall.p_value
-    return "Missing trials could change that." if depends and overall.p_value is not None else ""
+    """Return why a small p value says nothing: the missing trials could have made it a large one."""
+    p = overall.p_value
+    return "That depends on missing trials." if p is not None and p < ALPHA else ""
 
 
 def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
@@ -124,13 +130,13 @@ def _needs_reason(cell: CellComparison) -> bool:
     """Tell whether the row alone does not say why: a plain p value does."""
     raw = cell.paired.p_value
     return not cell.identical and (
-        raw is None or cell.paired.pairs < 6 or (raw < 0.05) != (cell.answer != "indistinguishable")
+        raw is None or cell.paired.pairs < 6 or (raw < ALPHA) != (cell.answer != "indistinguishable")
     )
 
 
 def _numbers(paired: PairedComparison) -> tuple[str, str, str]:
     difference = NOTHING if paired.difference is None else points(paired.difference)
-    interval = NOTHING if paired.interval is None else " to ".join(map(points, paired.interval))
+    interval = NOTHING if paired.interval is None else "..".join(map(points, paired.interval))
     return difference, interval, _p(paired.p_value)
 
 
@@ -159,9 +165,15 @@ def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tu
     return notes
 
 
-def _text_table(rows: Sequence[Sequence[str]]) -> str:
+def _text_table(model: ModelComparison) -> str:
+    """Return the narrow table: one p value, the one that the answer comes from, and words only where they matter."""
     from tabulate import tabulate
 
-    alignment = ("left", "left", "right", "right", "right", "right", "right", "right", "right", "left")
-    drawn: str = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
+    rows = [
+        (mark.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
+        for mark, *values, p, holm, _, remarks in _rows(model)
+    ]
+    headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")
+    alignment = ("left", "left", "right", "right", "right", "right", "right", "left")
+    drawn: str = tabulate(rows, headers=headers, tablefmt="simple", disable_numparse=True, colalign=alignment)
     return "\n".join(line.rstrip() for line in drawn.splitlines())

@@ -12,8 +12,10 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.junit import suite_properties
+from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
+from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_lives
 
 #: Category in pytest's counts, letter, and word with its colour.
@@ -30,6 +32,8 @@ class Reporting:
         #: Failures and errors that are no verdict FAIL.
         self._other_failures = 0
         self._lines: list[str] = []
+        #: Whether the run is worse than the baseline, or could not be compared with it.
+        self._worse = self._refused = False
 
     def pytest_report_header(self) -> list[str]:
         """Say what is run, and which installed plugin could not be loaded."""
@@ -92,6 +96,32 @@ class Reporting:
         forgiven = run.settings.exit_zero and not self._other_failures
         if forgiven and exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.OK
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = self._after_comparing(session.exitstatus)
+
+    def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
+        """Return the exit status with what came of ``--cheese-compare``."""
+        if self._refused:
+            return pytest.ExitCode.USAGE_ERROR
+        comparing = self._run.comparing
+        if self._worse and comparing is not None and comparing.fails_if_worse:
+            return pytest.ExitCode.TESTS_FAILED
+        return status
+
+    def _compare(self) -> str:
+        """Compare with the baseline, if there is one; return the Markdown of that."""
+        run = self._run
+        if run.comparing is None or run.log is None:
+            return ""
+        try:
+            found = run.comparing.compare(run.log)
+        except CheeseBenchError as error:
+            self._refused = True
+            self._lines.append(str(error))
+            return ""
+        self._worse = found.worse
+        self._lines.append(shown(run.plugins, found, "text").rstrip())
+        return shown(run.plugins, found, "markdown")
 
     def _report(self, config: pytest.Config) -> None:
         run = self._run
@@ -102,6 +132,8 @@ class Reporting:
             return
         summary = summarise_lives(log.manifest, plans, log.lives_and_gaps)
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
+        compared = self._compare()
+        text = run.plugins.reporter("markdown").render(summary)
         unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
         if unfinished:
             self._lines.append(
@@ -111,7 +143,7 @@ class Reporting:
         shown = _short(log.directory, config)
         self._lines.append(f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}")
         _add_suite_properties(config, summary)
-        self._lines += _write_markdown(run, log.directory, summary)
+        self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         try:
             run.plugins.hook.cheesebench_run_finished(summary=summary)
         except Exception as error:  # whatever an observer does, the run is over and its results stand
@@ -133,23 +165,18 @@ def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytes
     return shown
 
 
-def _write_markdown(run: Run, directory: Path, summary: RunSummary) -> list[str]:
+def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
     """Write the report wherever it is wanted; return what went wrong."""
-    text = run.plugins.reporter("markdown").render(summary)
-    targets = [
-        (directory / "report.md", "w"),
-        (run.settings.markdown, "w"),
-        (os.environ.get("GITHUB_STEP_SUMMARY"), "a"),
-    ]
     problems = []
-    for path, mode in targets:
-        if not path:
-            continue
+    for path in filter(None, (directory / "report.md", run.settings.markdown)):
         try:
-            with open(path, mode, encoding="utf-8") as file:
-                file.write(text)
+            path.write_text(text, encoding="utf-8")
         except OSError as error:
             problems.append(f"The report could not be written to {path}: {error.strerror}.")
+    try:
+        append_step_summary(text)
+    except OSError as error:
+        problems.append(f"The report could not be added to GITHUB_STEP_SUMMARY: {error.strerror}.")
     return problems
 
 

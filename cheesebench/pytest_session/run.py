@@ -24,6 +24,7 @@ from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import Progress, RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.pytest_session.comparing import read_comparing
 from cheesebench.pytest_session.settings import read_settings, results_directory
 
 #: Seconds between two looks at the keyboard (and two redraws) while a cell is waited for.
@@ -59,6 +60,8 @@ class Run:
             replayed = replayed_models(plugins, self.source.plans())
         self.settings = read_settings(config, plugins, recorded, replayed)
         self.catalogue = Catalogue(plugins.protocol_directories)
+        #: What this run is to be compared with; a worker leaves that to its controller.
+        self.comparing = None if self.is_worker else read_comparing(config, self.settings.results)
         self.log: RunLog | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
@@ -71,6 +74,8 @@ class Run:
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
+        if self.comparing is not None and cells:
+            self.comparing.check([plan for plan, _ in cells], self.settings.seed)
         if self.is_worker:
             self.log = RunLog.open(Path(self._handed["log"]))
         elif self._existing is not None:

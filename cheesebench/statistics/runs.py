@@ -96,20 +96,7 @@ def compare_runs(
     Raises:
         ComparisonError: If subjects cannot be paired (other seeds, protocols or numbers of trials), or nothing meets.
     """
-    cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
-    matched = _match_models(first, second, cells[0], cells[1])
-    pairs: list[tuple[CellCounts, CellCounts]] = []
-    left_out: list[str] = []
-    for one, other in matched:
-        mine, theirs = _places(cells[0], one), _places(cells[1], other)
-        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
-        left_out += [f"{_where(place)}: only in {first.name}" for place in mine if place not in theirs]
-        left_out += [f"{_where(place)}: only in {second.name}" for place in theirs if place not in mine]
-    for number, (run, other_run) in enumerate(((first, second), (second, first))):
-        known = {pair[number] for pair in matched}
-        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in known)
-        left_out += [f"{model}: only in {run.name}, not in {other_run.name}" for model in absent]
-    _check(first, second, pairs)
+    pairs, left_out = match_runs(first, second, models=models, protocols=protocols)
     groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
     for a, b in pairs:
         groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
@@ -121,6 +108,34 @@ def compare_runs(
         left_out=tuple(left_out),
         changed=_changes(first, second, pairs),
     )
+
+
+def match_runs(
+    first: CountedRun,
+    second: CountedRun,
+    *,
+    models: tuple[str | None, str | None] = (None, None),
+    protocols: Sequence[str] = (),
+) -> tuple[list[tuple[CellCounts, CellCounts]], list[str]]:
+    """Return the cells of two runs that meet, and in words what is left out; raises like ``compare_runs``.
+
+    Nothing is asked of the subjects: it can be called with a run that is still to come.
+    """
+    cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
+    matched = _match_models(first, second, cells[0], cells[1])
+    pairs: list[tuple[CellCounts, CellCounts]] = []
+    left_out: list[str] = []
+    for one, other in matched:
+        mine, theirs = _places(cells[0], one), _places(cells[1], other)
+        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
+        left_out += [f"{_where(place)}: only in {first.name}" for place in mine if place not in theirs]
+        left_out += [f"{_where(place)}: only in {second.name}" for place in theirs if place not in mine]
+    for number, run in enumerate((first, second)):
+        known = {pair[number] for pair in matched}
+        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in known)
+        left_out += [f"{model}: only in {run.name}" for model in absent]
+    _check(first, second, pairs)
+    return pairs, left_out
 
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> list[CellCounts]:

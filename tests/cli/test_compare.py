@@ -1,0 +1,131 @@
+"""``cheesebench compare`` and ``cheesebench bless``: tables, refusals, exit codes, the file of a baseline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.baselines import baseline_text, count_run, find_counted, read_baseline
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+
+Run = Callable[..., Any]
+RUN = "20250131-093000-ab12"
+
+
+@pytest.fixture
+def worse(results: Path) -> str:
+    """A copy of the run in which every trial but one has failed."""
+    shutil.copytree(results / RUN, results / "worse")
+    with sqlite3.connect(results / "worse" / "run.sqlite") as connection:
+        connection.execute("UPDATE trials SET success = 0, outcome = 'timeout'")
+        connection.execute("UPDATE trials SET success = 1 WHERE subject = 0 AND trial = 0")
+    connection.close()
+    return "worse"
+
+
+def test_a_run_against_itself_is_identical(run: Run, results: Path) -> None:
+    found = run("compare", RUN, RUN)
+    assert (found.code, found.err) == (0, "")
+    assert "are identical: every subject did exactly the same" in " ".join(found.out.split())
+    assert all(len(line) <= 80 for line in found.out.splitlines())
+
+
+def test_formats(run: Run, results: Path, worse: str) -> None:
+    told = json.loads(run("compare", RUN, worse, "--format", "json").out)
+    (model,) = told["models"]
+    assert (told["first"], told["second"], model["view"], len(model["cells"])) == (RUN, "worse", "ascii_2d", 1)
+    markdown = run("compare", RUN, worse, "--format", "markdown").out
+    assert markdown.startswith(f"# {RUN} (first) against worse (second)")
+    assert "| little" in markdown
+    refused = run("compare", RUN, worse, "--format", "nothing")
+    assert (refused.code, "There is no report format 'nothing'" in refused.err) == (2, True)
+
+
+def test_a_baseline_stands_for_the_run(run: Run, results: Path, here: Path) -> None:
+    blessed = run("bless", RUN, "main")
+    assert (blessed.code, blessed.out) == (0, "")
+    path = here / "baselines" / "main.json"
+    with RunLog.open_read_only(results / RUN) as log:
+        counted = count_run(log, "main")
+    assert read_baseline(path) == counted
+    assert path.read_text() == baseline_text(counted)
+    for name in ("main", path):
+        assert "identical" in run("compare", RUN, name).out
+    assert "It replaces" in run("bless", RUN, "main").err
+
+
+def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
+    with RunLog.open_read_only(results / RUN) as log:
+        counted = count_run(log)
+    (cell,) = counted.cells
+    nine_of_ten = [cell] * 9
+    many = dict.fromkeys(range(10), cell.subjects[0])
+    text = baseline_text(type(counted)(name="n", seed=0, cells=tuple(nine_of_ten), manifest=counted.manifest))
+    assert len(text) + 9 * len(json.dumps([[n, 1000, 1000, 1000, s.mark] for n, s in many.items()])) < 100_000
+
+
+def test_changed_protocols_are_refused_by_name(run: Run, results: Path, worse: str) -> None:
+    with sqlite3.connect(results / "worse" / "run.sqlite") as connection:
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'abcdefgh')")
+    connection.close()
+    found = run("compare", RUN, worse)
+    assert (found.code, found.out) == (2, "")
+    assert "the protocol little differs (" in found.err
+    assert "and abcdefgh)" in found.err
+
+
+def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
+    run("bless", RUN, "high")
+    path = here / "baselines" / "high.json"
+    baseline = json.loads(path.read_text())
+    own, better = ([[n, passed, 4, 0, f"{n}{passed}"] for n in range(8)] for passed in (0, 4))
+    for name, subjects in (("low", own), ("high", better)):
+        baseline["cells"][0]["subjects"] = subjects
+        (here / "baselines" / f"{name}.json").write_text(json.dumps(baseline))
+    assert run("compare", "low", "high").code == 0
+    failed = run("compare", "low", "high", "--fail", "worse")
+    assert (failed.code, "worse than" in failed.out) == (1, True)
+    assert run("compare", "high", "low", "--fail", "worse").code == 0
+
+
+def test_a_run_with_gaps_is_blessed_only_on_demand(run: Run, results: Path, here: Path) -> None:
+    with sqlite3.connect(results / RUN / "run.sqlite") as connection:
+        connection.execute("DELETE FROM lives WHERE subject = 1")
+        connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
+    connection.close()
+    refused = run("bless", RUN, "main")
+    assert refused.code == 2
+    assert f"little in ascii_2d has 2 missing trials. Finish it with --resume {RUN}" in refused.err
+    assert not (here / "baselines").exists()
+    assert run("bless", RUN, "main", "--incomplete").code == 0
+
+
+def test_names_that_lead_nowhere(run: Run, results: Path) -> None:
+    assert run("bless", RUN, "../main").code == 2
+    run("bless", RUN, "main")
+    found = run("compare", RUN, "mian")
+    assert (found.code, "Baselines in baselines: main." in found.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "cannot be read as a baseline"),
+        ("[]", "is no baseline"),
+        ('{"cheesebench_baseline": 99}', "format 99; this CheeseBench reads 1"),
+        ('{"cheesebench_baseline": 1}', "damaged"),
+        ('{"cheesebench_baseline": 1, "name": "", "seed": 0, "manifest": {}, "cells": [{"subjects": [3]}]}', "damaged"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(here: Path, content: str, said: str) -> None:
+    path = here / "main.json"
+    path.write_text(content)
+    with pytest.raises(RunLogError, match=said):
+        find_counted(here, str(path))

@@ -1,0 +1,89 @@
+"""``--cheese-compare`` and ``--compare-fail``, and the page of a job on GitHub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cheesebench.cli import main
+from cheesebench.pytest_session.step_summary import append_step_summary, cut
+
+RUN = ("--model", "walker", "--protocols=lab", "--subjects=7", "-k", "east")
+
+
+@pytest.fixture
+def baseline(project: pytest.Pytester) -> Path:
+    """The baseline ``main``: a run of the walker on ``east``, whose lives are made to differ."""
+    assert project.runpytest_inprocess(*RUN, "--cheese-run-id=old").ret == 0
+    assert main(["bless", "old", "main"]) == 0
+    path = project.path / "baselines" / "main.json"
+    content = json.loads(path.read_text())
+    for cell in content["cells"]:
+        cell["subjects"] = [[n, 18 - n % 2, 20, 0, f"mark {n}"] for n in range(7)]
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None:
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--compare-fail=worse", "--cheese-run-id=new")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*new (first) against main (second)*", "*new is better than main: +12.1 points*"])
+    assert "against main" in (project.path / "results" / "new" / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--compare-fail=worse",), 1)])
+def test_a_worse_run_fails_only_on_demand(
+    project: pytest.Pytester, baseline: Path, options: tuple[str, ...], code: int
+) -> None:
+    worse = ("--model", "statue", *RUN[2:], "--cheese-compare=main", "--cheese-exit-zero")
+    result = project.runpytest_inprocess(*worse, *options)
+    assert result.ret == code
+    result.stdout.fnmatch_lines(["*is worse than main: -87.9 points*", "*model: statue against walker*"])
+
+
+def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:
+    protocol = project.path / "lab" / "east.protocol.yaml"
+    protocol.write_text(protocol.read_text().replace("limit: 5", "limit: 6"))
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--cheese-run-id=new")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*the protocol east differs*"])
+    assert not (project.path / "results" / "new").exists()
+
+
+def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, baseline: Path) -> None:
+    result = project.runpytest_subprocess(*RUN, "--seed=5", "-n2", "--cheese-compare=main")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["*cannot be compared*the seed of * is 5, that of main is 0*"])
+
+
+def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
+    result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--compare-fail has nothing to compare with: add --cheese-compare BASELINE*"])
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*There is no run 'mian'*Baselines in *: main.*"])
+
+
+def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_closed() -> None:
+    text = "# Title\n\n```\n" + "ä row\n" * 200 + "```\n\nThe end\n"
+    assert cut(text, len(text.encode())) == text
+    for room in range(300, 700):
+        shorter = cut(text, room)
+        assert len(shorter.encode()) <= room
+        assert shorter.count("```") == 2
+        assert shorter.endswith("directory of the run.*\n")
+        assert all(line in ("", "# Title", "```", "ä row") for line in shorter.splitlines()[:-1])
+    assert cut(text, 50) == ""
+
+
+def test_the_limit_is_shared_by_all_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    for _ in range(3):
+        append_step_summary("a line of a report\n" * 30_000)
+    assert 2**20 - 400 < path.stat().st_size <= 2**20
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    append_step_summary("nothing happens")
