@@ -56,8 +56,18 @@ def case_properties(result: CellResult) -> Properties:
             ("this_subject_only", flags.this_subject_only),
             ("duplicate_subjects", flags.duplicate_subjects),
             ("memory_contradicted", flags.memory_contradicted),
+            *_call_properties(result),
         ]
     )
+
+
+def _call_properties(result: CellResult) -> list[tuple[str, object]]:
+    pairs: list[tuple[str, object]] = [(f"agent.{name}", count) for name, count in result.agent_counts.items()]
+    if result.calls is not None:
+        totals = result.calls.totals
+        pairs += [(f"calls.{name}", getattr(totals, name)) for name in totals.__slots__]
+        pairs.append(("served_by", result.calls.served_by))
+    return pairs
 
 
 def suite_properties(summary: RunSummary) -> Properties:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.wording import percent, points
 
@@ -119,6 +119,24 @@ def chance_mean(cells: Iterable[CellResult]) -> float | None:
     """Return the mean random rate of the cells that state one."""
     values = [cell.plan.chance for cell in cells if cell.plan.chance is not None]
     return sum(values) / len(values) if values else None
+
+
+#: What ``call_numbers`` returns.
+CALL_HEADERS = ("calls", "attempts", "prompt tokens", "cached", "reply tokens", "reasoning", "cost", "s a call")
+
+
+def call_numbers(totals: CallTotals) -> tuple[str, ...]:
+    """Return the numbers of calls as CALL_HEADERS say; the cost is that of calls with a known price."""
+    cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
+    cost = f"${totals.cost:.2f}" if totals.cost else NOTHING
+    each = f"{totals.seconds / totals.calls:.2f}" if totals.calls else NOTHING
+    counts = (totals.calls, totals.attempts, totals.prompt)
+    return (*(f"{n:,}" for n in counts), cached, f"{totals.completion:,}", f"{totals.reasoning:,}", cost, each)
+
+
+def call_totals(cells: Iterable[CellResult]) -> CallTotals:
+    """Return what the calls of cells come to together."""
+    return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
 
 
 def mapping(value: object) -> Mapping[str, object]:

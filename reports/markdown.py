@@ -82,6 +82,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks.extend(learning_curves(cells))
     blocks.extend(["### What became of the trials", _outcomes(cells)])
     blocks.extend(_measures(cells))
+    blocks.extend(_calls(cells))
     return blocks
 
 
@@ -194,6 +195,24 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
             rows.append((cell.plan.protocol, *(means.get(name, words.NOTHING) for name in names)))
         blocks += ["### How it moved (means per trial)", table(headers, rows, right=headers[1:])]
     return blocks
+
+
+def _calls(cells: Sequence[CellResult]) -> list[str]:
+    made = [(cell.plan.protocol, cell.calls.totals, cell) for cell in cells if cell.calls is not None]
+    if not made:
+        return []
+    counted = list({name: None for _, _, cell in made for name in cell.agent_counts if name != "calls"})
+    rows = [
+        (name, *words.call_numbers(totals), *(str(cell.agent_counts.get(count, 0)) for count in counted))
+        for name, totals, cell in made
+    ]
+    if len(rows) > 1:
+        sums = (str(sum(cell.agent_counts.get(count, 0) for _, _, cell in made)) for count in counted)
+        rows.append(("together", *words.call_numbers(words.call_totals(cells)), *sums))
+    headers = ("protocol", *words.CALL_HEADERS, *(escape(count.replace("_", " ")) for count in counted))
+    served = list({name: None for _, _, cell in made if cell.calls for name in cell.calls.served_by})
+    names = [f"Answered by {', '.join(map(escape, served))}."] if served else []
+    return ["### Calls to the model", table(headers, rows, right=headers[1:]), *names]
 
 
 def _mean(measure: Measure) -> str:

@@ -45,5 +45,10 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
         for cell in own
         if cell.verdict in ("INCONCLUSIVE", "ERROR") and cell.plan.claims
     ]
-    parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), gate]
+    totals = cells.call_totals(own)
+    calls = ""
+    if totals.calls:
+        numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
+        calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
+    parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), calls, gate]
     return "\n\n".join(part for part in parts if part)

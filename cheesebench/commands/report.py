@@ -17,6 +17,6 @@ def run(options: argparse.Namespace) -> int:
     from cheesebench.statistics import summarise_lives
 
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps)
+        summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps, log.calls.by_cell())
     write_output(reporter.render(summary), options.output)
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatReply, ChatRequest, FaultKind, Message, Usage
 from cheesebench.experiment.log_file import LIFE
-from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
+from cheesebench.experiment.records import CallTotals, CellCalls, CellKey, CellPlan
 from cheesebench.redaction import redact
 
 if TYPE_CHECKING:
@@ -122,19 +122,19 @@ class CallLog:
         where, values = ("", ()) if plan is None else (f" WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key)
         return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls{where}", values)[0])
 
-    def totals_by_cell(self) -> dict[CellKey, CallTotals]:
+    def by_cell(self) -> dict[CellKey, CellCalls]:
         """Return what the calls of every cell that made any come to."""
         key = "model, protocol, view, variant"
         rows = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls GROUP BY {key}")
-        return {(row[0], row[1], row[2], row[3]): _totals(row[4:]) for row in rows}
-
-    def served_by(self, plan: CellPlan) -> list[str]:
-        """Return the names under which the server of a cell has answered."""
-        where = LIFE.rsplit(" AND ", 1)[0]
-        rows = self._log.select(
-            f"SELECT DISTINCT served_by FROM calls WHERE {where} AND served_by != '' ORDER BY served_by", plan.key
+        names = self._log.select(
+            f"SELECT DISTINCT {key}, served_by FROM calls WHERE served_by != '' ORDER BY served_by"
         )
-        return [name for (name,) in rows]
+        return {
+            tuple(row[:4]): CellCalls(
+                totals=_totals(row[4:]), served_by=tuple(name for *cell, name in names if cell == list(row[:4]))
+            )
+            for row in rows
+        }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
         joined = f"SELECT {_COLUMNS}, texts.text FROM calls JOIN texts ON texts.digest = calls.system"

@@ -79,6 +79,14 @@ class CallTotals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CellCalls:
+    """The calls of one cell: what they came to, and the names under which the server has answered."""
+
+    totals: CallTotals
+    served_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceValue:
     """The animals' number that a cell is compared with, as the protocol declares it.
 

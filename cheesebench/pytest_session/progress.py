@@ -38,14 +38,34 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
                 _write(text)
 
     def draw(progress: Progress) -> None:
-        text = f" {progress.done}/{progress.planned} trials, {time.monotonic() - begun:.0f} s"
-        if len(text) <= room:
-            write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
+        seconds = time.monotonic() - begun
+        text = f" {progress.done}/{progress.planned} trials, {seconds:.0f} s"
+        left = seconds / progress.done * (progress.planned - progress.done) if progress.done else 0
+        parts = [
+            text,
+            f", about {_duration(left)} left" if left > 10 else "",
+            f"; {progress.note}" if progress.note else "",
+        ]
+        # As much of it as the line has room for.
+        for shown in ("".join(parts), f"{parts[0]}{parts[2]}", f"{parts[0]}{parts[1]}", parts[0]):
+            if len(shown) <= room:
+                write(f"{_SAVE}{shown}{_CLEAR}{_RESTORE}")
+                break
 
     try:
         yield draw
     finally:
         write(_CLEAR)
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.1f} h"
+    )
 
 
 def _write(text: str) -> None:

@@ -130,7 +130,7 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_lives(log.manifest, plans, log.lives_and_gaps)
+        summary = summarise_lives(log.manifest, plans, log.lives_and_gaps, log.calls.by_cell())
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)

@@ -75,6 +75,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         missing=sample.missing + not_run,
         flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
         outcomes=tally.taxonomy(not_run),
+        agent_counts=tally.agent_counts(),
         raw_outcomes=tally.raw_outcomes(),
         measures=tally.own_measures(),
         strategy=tally.strategy_measures(),

@@ -42,6 +42,7 @@ class Tally:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._own: dict[str, Moments] = {}
+        self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
         for record in records:
             self.add(record)
@@ -53,6 +54,7 @@ class Tally:
             self._outcomes[record.outcome] += 1
         if record.missing:
             return
+        self._agent.update(record.tally)
         for name, value in record.measures.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 self._own.setdefault(name, Moments()).add(float(value))
@@ -71,6 +73,10 @@ class Tally:
     def raw_outcomes(self) -> dict[str, int]:
         """Return the protocol's own outcome names, most frequent first (ties by name)."""
         return dict(sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0])))
+
+    def agent_counts(self) -> dict[str, int]:
+        """Return what the agent counted, summed up, in its order."""
+        return dict(self._agent)
 
     def own_measures(self) -> tuple[Measure, ...]:
         """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
@@ -92,6 +98,13 @@ def _class_of(record: TrialRecord) -> str:
         return "unscored"
     if record.success:
         return "success"
+    calls = record.tally.get("calls", 0)
+    if calls:
+        # Nothing that it did was its own choice.
+        if record.tally.get("truncated", 0) == calls:
+            return "truncated reply"
+        if record.tally.get("unparsed", 0) == calls:
+            return "unparsed"
     return "timeout" if record.outcome == "timeout" else "wrong choice"
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from cheesebench.experiment.records import CellKey, CellPlan, TrialRecord
+from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.sample import Life, draw_sample, lives
@@ -24,14 +25,20 @@ def summarise_run(
 
 
 def summarise_lives(
-    manifest: Mapping[str, object], plans: Sequence[CellPlan], lives_of: Callable[[CellPlan], Iterable[Life]]
+    manifest: Mapping[str, object],
+    plans: Sequence[CellPlan],
+    lives_of: Callable[[CellPlan], Iterable[Life]],
+    calls: Mapping[CellKey, CellCalls] | None = None,
 ) -> RunSummary:
-    """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept."""
+    """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept.
+
+    ``calls`` is what each cell's calls to its model came to.
+    """
     cells: list[CellResult] = []
     halves: dict[CellKey, Halves] = {}
     for plan in plans:
         sample = draw_sample(plan, lives_of(plan))
-        cells.append(judge_sample(plan, sample))
+        cells.append(replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key)))
         halves[plan.key] = halve(sample)
     return RunSummary(
         manifest=manifest,

@@ -12,14 +12,25 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Literal
 
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.records import CellCalls, CellPlan
 
 #: What is independent of one another: subjects, or trials where the agent keeps nothing from one to the next.
 Unit = Literal["subject", "trial"]
 
 #: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
-#: ``not run``: subjects of the plan that left no record at all.
-TAXONOMY = ("success", "wrong choice", "timeout", "unscored", "infrastructure", "budget", "not run")
+#: ``unparsed``, ``truncated reply``: failed without one reply that could be read, or that was not cut off; ``not run``:
+#: subjects of the plan that left no record at all.
+TAXONOMY = (
+    "success",
+    "wrong choice",
+    "timeout",
+    "unparsed",
+    "truncated reply",
+    "unscored",
+    "infrastructure",
+    "budget",
+    "not run",
+)
 
 
 class Verdict(StrEnum):
@@ -132,6 +143,10 @@ class CellResult:
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()
     """The protocol's own measures that are numbers."""
+    agent_counts: Mapping[str, int] = field(default_factory=dict)
+    """What the agent counted (``unparsed``, ...), summed over the trials."""
+    calls: CellCalls | None = None
+    """What its calls to the model came to; None where none were made."""
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
 

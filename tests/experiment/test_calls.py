@@ -1,0 +1,418 @@
+"""Runs that ask a language model, against a real server that fails in every way it knows."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling
+from cheesebench.errors import OptionError, RunLogError
+from cheesebench.experiment import calling
+from cheesebench.experiment.budget import Limits
+from cheesebench.experiment.call_log import digest
+from cheesebench.experiment.calling import Patience
+from cheesebench.experiment.contestants import LanguageModel, language_model, replayed_models
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.language_models import CallOptions, LanguageModels, UnreachableModelError, probe
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.resume import check_resumable
+from cheesebench.experiment.session import RunSession
+from cheesebench.fake_server import Answer, Call, FakeServer
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import Specification
+
+SEED = 5
+#: Nothing is waited for longer than it must be.
+HASTE = CallOptions(concurrency=8, patience=Patience(request=2.0, retries=2))
+ENTRY = ModelEntry(
+    name="tiny",
+    backend="openai",
+    id="tiny-1",
+    price=Price(prompt=1.0, completion=2.0, on=date(2026, 1, 1)),
+)
+
+Cells = dict[CellPlan, Specification]
+
+
+def walk(call: Call) -> str:
+    """Reply with a few letters that follow from the seed of the call alone."""
+    return "".join(random.Random(call.body["seed"]).choices("FLRS ", weights=(6, 1, 1, 1, 1), k=3))
+
+
+@pytest.fixture(autouse=True)
+def haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.01)
+
+
+@pytest.fixture
+def plugins(plugins: PluginManager, stranger: ModuleType) -> PluginManager:
+    import talker  # type: ignore[import-not-found]
+
+    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [talker.TALKER]), name="talker")
+    return plugins
+
+
+class Laboratory:
+    """Runs the cells of one model, in one place."""
+
+    def __init__(self, plugins: PluginManager, stranger: ModuleType, results: Path) -> None:
+        self.plugins, self.stranger, self.results = plugins, stranger, results
+        self.options = HASTE
+
+    def model(self, server: FakeServer, entry: ModelEntry = ENTRY, **settings: Any) -> LanguageModel:
+        return language_model(self.plugins, entry, agent="talker", settings=settings, base_url=server.base_url)
+
+    def cells(self, model: LanguageModel, subjects: int = 3, names: tuple[str, ...] = ("corridor", "hall")) -> Cells:
+        design = find_design("cohort", subjects)
+        return {
+            plan_cell(
+                protocol, model.entry.name, "ascii_2d", design, agent=model.agent.name, settings=model.settings
+            ): protocol
+            for protocol in map(self.stranger.corridor, names)
+        }
+
+    def log(self, name: str, cells: Cells) -> RunLog:
+        return RunLog.create(self.results, name, cells.items(), options={"seed": SEED})
+
+    def session(self, log: RunLog, model: LanguageModel, cells: Cells, source: RunLog | None = None) -> RunSession:
+        models = LanguageModels(log, {model.entry.name: model}, self.options, source)
+        return RunSession(log, self.plugins, cells, seed=SEED, processes=0, language=models)
+
+    def run(self, log: RunLog, model: LanguageModel, cells: Cells, source: RunLog | None = None) -> list[str]:
+        with self.session(log, model, cells, source) as session:
+            session.start()
+            for plan in cells:
+                while not session.wait(plan, 60):
+                    pass
+        return list(log.dump())
+
+
+@pytest.fixture
+def laboratory(plugins: PluginManager, stranger: ModuleType, tmp_path: Path) -> Laboratory:
+    return Laboratory(plugins, stranger, tmp_path)
+
+
+@pytest.fixture
+def undisturbed(laboratory: Laboratory) -> list[str]:
+    """What the run comes to when nothing goes wrong."""
+    with FakeServer(walk) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("undisturbed", cells) as log:
+            dump = laboratory.run(log, model, cells)
+            assert server.count == log.calls.totals().calls > 30
+    assert len(dump) > 15
+    return dump
+
+
+def errors(log: RunLog) -> list[str]:
+    return [entry.text for entry in log.journal(kind="error")]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 64])
+def test_the_order_of_calls_changes_nothing(laboratory: Laboratory, undisturbed: list[str], concurrency: int) -> None:
+    laboratory.options = CallOptions(concurrency=concurrency)
+    with FakeServer(lambda call: Answer(text=walk(call), delay=random.Random(call.number).random() / 100)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("again", cells) as log:
+            assert laboratory.run(log, model, cells) == undisturbed
+        assert server.peak <= concurrency
+
+
+def test_a_finished_run_is_replayed_without_a_call(laboratory: Laboratory, undisturbed: list[str]) -> None:
+    with RunLog.open_read_only(laboratory.results / "undisturbed") as source:
+        model = replayed_models(laboratory.plugins, source.plans())["tiny"]
+        cells = laboratory.cells(model)
+        check_resumable(source, cells, SEED, "replayed")
+        with laboratory.log("replay", cells) as log:
+            assert laboratory.run(log, model, cells, source) == undisturbed
+            assert log.calls.totals().calls == 0
+
+
+def test_what_the_replayed_run_does_not_have_is_missing(laboratory: Laboratory, undisturbed: list[str]) -> None:
+    connection = sqlite3.connect(laboratory.results / "undisturbed" / "run.sqlite")
+    with connection:
+        connection.execute("DELETE FROM calls WHERE protocol = 'hall' AND subject = 1 AND trial > 0")
+    connection.close()
+    with RunLog.open_read_only(laboratory.results / "undisturbed") as source:
+        model = replayed_models(laboratory.plugins, source.plans())["tiny"]
+        cells = laboratory.cells(model)
+        with laboratory.log("replay", cells) as log:
+            laboratory.run(log, model, cells, source)
+            assert [record.subject for record in log.trials() if record.missing] == [1] * 5
+            assert "is not in the run that is replayed" in errors(log)[0]
+
+
+@pytest.mark.parametrize("stop_after", [1, 7, 40])
+def test_a_resumed_run_pays_nothing_twice(laboratory: Laboratory, undisturbed: list[str], stop_after: int) -> None:
+    enough = threading.Event()
+
+    def script(call: Call) -> Answer:
+        if server.count >= stop_after:
+            enough.set()
+        return Answer(text=walk(call))
+
+    with FakeServer(script, latency=0.005) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("broken", cells) as log, laboratory.session(log, model, cells) as session:
+            session.start()
+            assert enough.wait(30)
+            session.close()
+            paid = log.calls.totals().calls
+        with RunLog.open(laboratory.results / "broken") as log:
+            before = server.count
+            check_resumable(log, cells, SEED)
+            assert laboratory.run(log, model, cells) == undisturbed
+            assert server.count - before == log.calls.totals().calls - paid
+
+
+FAULTS: Mapping[str, Answer] = {
+    "rate limit": Answer(status=429, headers={"Retry-After": "0.02"}),
+    "overload": Answer(status=503),
+    "server error": Answer(status=500, body=b"<html>oops"),
+    "reset": Answer(fault="reset"),
+    "reset in body": Answer(fault="reset_in_body"),
+    "noise": Answer(fault="noise"),
+    "garbage": Answer(body=b"\x00{not json"),
+    "wrong shape": Answer(body={"choices": "none"}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
+def test_faults_that_pass_leave_no_trace_in_the_records(
+    laboratory: Laboratory, undisturbed: list[str], fault: Answer
+) -> None:
+    with FakeServer(lambda call: fault if call.number % 5 == 2 else walk(call)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        laboratory.options = CallOptions(concurrency=8, patience=Patience(request=2.0, retries=20))
+        with laboratory.log("faulty", cells) as log:
+            assert laboratory.run(log, model, cells) == undisturbed
+            totals = log.calls.totals()
+            assert totals.attempts == server.count > totals.calls
+
+
+LASTING: Mapping[str, tuple[Answer, str]] = {
+    "hang": (Answer(fault="hang"), "timeout: "),
+    "drip": (Answer(fault="drip"), "timeout: "),
+    "server error": (Answer(status=500), "server: "),
+    "reset": (Answer(fault="reset"), "connection: "),
+    "empty": (Answer(text=""), "10 empty replies in a row"),
+    "key": (Answer(status=401), "authentication: "),
+    "quota": (Answer(status=429, error={"code": "insufficient_quota"}), "quota: "),
+    "filter": (Answer(status=400, error={"code": "content_filter"}), "content filter: "),
+    "length": (Answer(status=400, error={"code": "context_length_exceeded"}), "context too long: "),
+}
+
+
+@pytest.mark.parametrize(("fault", "said"), LASTING.values(), ids=list(LASTING))
+def test_faults_that_last_make_trials_missing_and_nothing_worse(
+    laboratory: Laboratory, fault: Answer, said: str
+) -> None:
+    laboratory.options = CallOptions(concurrency=8, patience=Patience(request=0.3, retries=1))
+    with FakeServer(fault) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=2, names=("corridor",))
+        with laboratory.log("lost", cells) as log:
+            laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials()} == {"infrastructure"}
+            assert all(said in text for text in errors(log)), errors(log)
+
+
+def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
+    with FakeServer(walk, key="right") as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=30)
+        laboratory.options = CallOptions(concurrency=4)
+        with laboratory.log("refused", cells) as log:
+            laboratory.run(log, model, cells)
+            assert len(errors(log)) == 60
+        assert server.count <= 4
+
+
+def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laboratory: Laboratory) -> None:
+    refusing = threading.Event()
+    refusing.set()
+
+    def script(call: Call) -> Answer | str:
+        return Answer(status=400, error={"code": "content_filter"}) if refusing.is_set() else walk(call)
+
+    with FakeServer(script) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=2, names=("hall",))
+        with laboratory.log("filtered", cells) as log:
+            laboratory.run(log, model, cells)
+            assert server.count == 2
+            refusing.clear()
+            laboratory.run(log, model, cells)
+            assert server.count == 2
+            assert "as recorded" in errors(log)[-1]
+            assert "--retry-errors" in errors(log)[-1]
+            laboratory.options = CallOptions(retry_errors=True)
+            laboratory.run(log, model, cells)
+            assert not any(record.missing for record in log.trials())
+
+
+def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed: list[str]) -> None:
+    with FakeServer(walk) as server:
+        model = laboratory.model(server, history=2)
+        cells = laboratory.cells(model)
+        with RunLog.open(laboratory.results / "undisturbed") as log:
+            with pytest.raises(RunLogError, match="history of tiny was 3 and is now 2"):
+                check_resumable(log, cells, SEED)
+            connection = sqlite3.connect(log.path)
+            with connection:
+                connection.execute("DELETE FROM lives")
+            connection.close()
+            with pytest.raises(RunLogError, match="asks something else than was recorded"):
+                laboratory.run(log, model, cells)
+        assert server.count == 0
+
+
+def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
+    def usage(call: Call) -> Answer:
+        return Answer(text=walk(call), usage={"prompt_tokens": 100, "completion_tokens": 10})
+
+    with FakeServer(usage) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        limits = {
+            "tokens": (Limits(tokens=1000), "--max-tokens 1000 is reached"),
+            "cost": (Limits(cost=0.0012), "--max-cost 0.0012 is reached"),
+            "minutes": (Limits(minutes=1e-9), "--max-minutes 1e-09 is reached"),
+        }
+        for name, (limit, said) in limits.items():
+            laboratory.options = CallOptions(concurrency=1, limits=limit)
+            with laboratory.log(name, cells) as log:
+                laboratory.run(log, model, cells)
+                assert log.calls.totals().calls == (0 if name == "minutes" else 10)
+                assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+                assert all(said in text for text in errors(log))
+
+
+def test_a_resumed_run_counts_what_was_spent_before(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("spent", cells) as log:
+            laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=200))
+            laboratory.run(log, model, cells)
+            calls = server.count
+            laboratory.run(log, model, cells)
+            assert server.count == calls
+
+
+def test_keys_are_nowhere(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, undisturbed: list[str]) -> None:
+    secret = "swordfish-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    refusal = Answer(status=500, error={"message": f"bad key {secret}"})
+    told = Answer(text=f"FF {secret}", reasoning=secret, model=f"m {secret}")
+    with FakeServer(lambda call: (told, refusal, told)[call.number % 3], key=secret) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=1)
+        with laboratory.log("secret", cells) as log:
+            laboratory.run(log, model, cells)
+            assert log.calls.totals().calls > 0
+    for path in (laboratory.results / "secret").iterdir():
+        assert secret.encode() not in path.read_bytes()
+
+
+def test_a_mistake_of_the_agent_is_said_with_its_traceback(laboratory: Laboratory, monkeypatch: Any) -> None:
+    import talker
+
+    def broken(self: object, reply: ChatReply) -> list[int]:
+        raise ZeroDivisionError("in read")
+
+    monkeypatch.setattr(talker.Talker, "read", broken)
+    with FakeServer(walk) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=1, names=("hall",))
+        with laboratory.log("bug", cells) as log:
+            laboratory.run(log, model, cells)
+            assert "ZeroDivisionError: in read" in errors(log)[0]
+            assert "Traceback" in log.journal(kind="traceback")[0].text
+
+
+def test_closing_cuts_calls_off(laboratory: Laboratory) -> None:
+    with FakeServer(Answer(fault="hang")) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        laboratory.options = CallOptions()
+        with laboratory.log("hanging", cells) as log:
+            with laboratory.session(log, model, cells) as session:
+                session.start()
+                while server.in_flight < 6:
+                    pass
+            assert log.trials() == []
+            assert log.calls.totals().calls == 0
+
+
+def test_the_probe_finds_what_no_retry_can_mend(laboratory: Laboratory, tmp_path: Path) -> None:
+    with FakeServer(walk, key="right") as server:
+        with pytest.raises(UnreachableModelError, match="The model 'tiny' does not answer: authentication"):
+            probe({"tiny": laboratory.model(server)}, tmp_path)
+        assert server.count == 1
+    with (
+        FakeServer("READY", models=["other"]) as server,
+        pytest.raises(UnreachableModelError, match=r"unknown model: .*tiny-1"),
+    ):
+        probe({"tiny": laboratory.model(server)}, tmp_path)
+    with FakeServer(Answer(status=429)) as server:
+        probe({"tiny": laboratory.model(server)}, tmp_path)
+
+
+def test_settings_are_checked_before_anything_runs(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        assert laboratory.model(server, history="2").settings["history"] == 2
+        with pytest.raises(OptionError, match=r"no setting 'histroy'. Did you mean 'history'\?"):
+            laboratory.model(server, histroy=2)
+        with pytest.raises(OptionError, match="history=two: expected something like 3"):
+            laboratory.model(server, history="two")
+        refuses = ModelEntry(name="thinker", backend="openai", id="thinker-1", drops=("temperature", "seed"))
+        model = laboratory.model(server, refuses)
+        assert model.settings["dropped"] == ["temperature", "seed"]
+        assert model.settings["temperature"] is None
+        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' takes none"):
+            laboratory.model(server, refuses, temperature=0.5)
+        cells = laboratory.cells(model, subjects=1, names=("hall",))
+        with laboratory.log("drops", cells) as log:
+            with FakeServer("FF") as thinking:
+                laboratory.run(log, laboratory.model(thinking, refuses), cells)
+            assert not {"temperature", "seed"} & set(thinking.calls[0].body)
+
+
+def test_the_digest_tells_apart_what_can_change_a_reply() -> None:
+    def request(*parts: str | bytes, temperature: float = 0.0, extra: Mapping[str, Any] | None = None) -> ChatRequest:
+        messages = (Message("system", ("s",)), Message("user", parts))
+        return ChatRequest(model="m", messages=messages, sampling=Sampling(temperature=temperature), extra=extra or {})
+
+    requests = [
+        request("a"),
+        request("b"),
+        request("a", "b"),
+        request("ab"),
+        request(b"ab"),
+        request("a", temperature=1.0),
+        request("a", extra={"top_k": 1}),
+        request("\ud800"),
+    ]
+    assert len({digest(one) for one in requests}) == len(requests)
+    assert digest(request("a")) == digest(request("a"))
+
+
+@pytest.fixture(autouse=True)
+def no_threads_are_left() -> Iterator[None]:
+    yield
+    names = [thread.name for thread in threading.enumerate()]
+    assert "cheesebench-session" not in names
