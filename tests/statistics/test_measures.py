@@ -23,11 +23,27 @@ def test_taxonomy(life: MakeLife) -> None:
         "success": 2,
         "wrong choice": 1,
         "timeout": 1,
+        "unparsed": 0,
+        "truncated reply": 0,
         "unscored": 1,
         "infrastructure": 1,
         "budget": 1,
         "not run": 3,
     }
+
+
+def test_a_failure_without_one_reply_that_could_be_read_is_no_choice(life: MakeLife) -> None:
+    failed = life(0, "-")[0]
+    tallies = [
+        {"calls": 4, "unparsed": 4, "truncated": 4},
+        {"calls": 4, "unparsed": 4, "truncated": 1},
+        {"calls": 4, "unparsed": 3, "truncated": 0},
+        {"calls": 0},
+    ]
+    tally = Tally(replace(failed, tally=counts) for counts in tallies)
+    counts = tally.taxonomy(0)
+    assert (counts["truncated reply"], counts["unparsed"], counts["wrong choice"]) == (1, 1, 2)
+    assert tally.agent_counts() == {"calls": 12, "unparsed": 11, "truncated": 5}
 
 
 def test_a_timeout_that_is_the_success_is_a_success(life: MakeLife) -> None:
