@@ -1,0 +1,86 @@
+"""How much is sent to a model for each step of its life: characters of prompt per executed step.
+
+A subject of random actions that writes 200 characters of learnings with every reply lives through a protocol, for
+every length of the history and every number of actions per call. ``new`` is the part of the prompts that no prefix
+cache of a server can know: what comes behind the longest beginning shared with the prompt before. ``observed`` is
+what the views drew, which nobody could do without. ``CPU/call, us`` is what the agent costs.
+
+    python benchmarks/prompt_size.py t_maze
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from itertools import product
+
+import common
+
+from cheesebench.chat import ChatReply, ModelAgentContext
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Paradigm
+from cheesebench.plugin_manager import installed_plugins
+
+HISTORIES, NUMBERS = (1, 3, 5, 10), (1, 4, 8, 16)
+#: Executed steps of a figure, over as many trials as it takes.
+STEPS = 2000
+LEARNINGS = ("What I have learnt: " + "and so on, " * 20)[:200]
+
+
+def measure(paradigm: Paradigm, history: int, number: int) -> dict[str, float]:
+    """Return the figures of one subject."""
+    plugins = installed_plugins()
+    spec = plugins.model_agent("llm")
+    settings = {**spec.settings, "history": history, "actions": number}
+    agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings=settings))
+    draw = random.Random(0)
+    steps = calls = sent = new = observed = 0
+    last, cost, subject = "", 0.0, -1
+    life = paradigm.life(plugins.view("ascii_2d"), 0, 0)
+    while steps < STEPS:
+        observation = life.begin_trial()
+        if observation is None:  # its life is over; the next subject takes up where it ended, for the figures' sake
+            subject += 1
+            life = paradigm.life(plugins.view("ascii_2d"), 0, subject)
+            continue
+        agent.begin_trial(observation)
+        observed += len(observation)
+        status = RUNNING
+        while status == RUNNING:
+            actions = [STAY]
+            if not life.waiting:
+                start = time.process_time()
+                prompt = agent.prompt()
+                text = ChatReply(text=f"LEARNINGS: {LEARNINGS}\nACTIONS: {', '.join(draw.choices(ACTIONS, k=number))}")
+                actions = list(agent.read(text))
+                cost += time.process_time() - start
+                calls += 1
+                whole = "\n".join(message.text for message in prompt)
+                sent += len(whole)
+                new += len(whole) - len(os.path.commonprefix([last, whole]))
+                last = whole
+            for action in actions:
+                observation, reward, status = life.step(action)
+                agent.observe(action, reward, observation, status != RUNNING)
+                steps += 1
+                observed += len(observation)
+                if status != RUNNING:
+                    break
+    return {
+        "calls/step": calls / steps,
+        "characters per step": sent / steps,
+        "new per step": new / steps,
+        "observed per step": observed / steps,
+        "characters per call": sent / calls,
+        "CPU/call, us": cost / calls * 1e6,
+    }
+
+
+if __name__ == "__main__":
+    options = common.arguments(__doc__)
+    table = {}
+    for specification in common.specifications(options.protocols or ["t_maze"]):
+        paradigm = installed_plugins().compile(specification)
+        for history, number in product(HISTORIES, NUMBERS):
+            table[f"{specification.name} h={history} k={number}"] = measure(paradigm, history, number)
+    common.report("prompt_size", table, options.json)
