@@ -10,10 +10,10 @@ what the views drew, which nobody could do without. ``CPU/call, us`` is what the
 
 from __future__ import annotations
 
-import os
+import itertools
+import operator
 import random
 import time
-from itertools import product
 
 import common
 
@@ -25,6 +25,12 @@ HISTORIES, NUMBERS = (1, 3, 5, 10), (1, 4, 8, 16)
 #: Executed steps of a figure, over as many trials as it takes.
 STEPS = 2000
 LEARNINGS = ("What I have learnt: " + "and so on, " * 20)[:200]
+
+
+def shared(one: str, other: str) -> int:
+    """Return the length of the longest beginning that two texts share."""
+    same = itertools.takewhile(bool, map(operator.eq, one, other))
+    return sum(1 for _ in same)
 
 
 def measure(paradigm: Paradigm, history: int, number: int) -> dict[str, float]:
@@ -57,7 +63,7 @@ def measure(paradigm: Paradigm, history: int, number: int) -> dict[str, float]:
                 calls += 1
                 whole = "\n".join(message.text for message in prompt)
                 sent += len(whole)
-                new += len(whole) - len(os.path.commonprefix([last, whole]))
+                new += len(whole) - shared(last, whole)
                 last = whole
             for action in actions:
                 observation, reward, status = life.step(action)
@@ -81,6 +87,6 @@ if __name__ == "__main__":
     table = {}
     for specification in common.specifications(options.protocols or ["t_maze"]):
         paradigm = installed_plugins().compile(specification)
-        for history, number in product(HISTORIES, NUMBERS):
+        for history, number in itertools.product(HISTORIES, NUMBERS):
             table[f"{specification.name} h={history} k={number}"] = measure(paradigm, history, number)
     common.report("prompt_size", table, options.json)

@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "compare",
     "bless": "bless",
     "measures": "measures",
+    "show": "show",
     "reference": "reference",
 }
 
@@ -126,6 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(command)
     _add_bless(command)
     _add_measures(command)
+    _add_show(command)
     _add_reference(command)
     return parser
 
@@ -296,6 +298,25 @@ def _add_measures(command: _Command) -> None:
         "--protocol", metavar="NAME", help="this protocol only; its CSV has one row per trial, else one per value"
     )
     parser.add_argument("--csv", metavar="PATH", help="write all trials to this file ('-': standard output)")
+
+
+def _add_show(command: _Command) -> None:
+    parser = command(
+        "show",
+        "show what a language model was asked, and what it replied",
+        "One call with its whole prompt (made again from the run's log,\nand checked against it); without --call a "
+        "list of the subject's calls. All numbers count from 0.",
+        "20250131-093000-ab12",
+        "20250131-093000-ab12 --call 12",
+        "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 0",
+    )
+    _add_run(parser)
+    parser.add_argument("--call", metavar="N", type=_whole_number, help="number of the call, in the life or --trial")
+    for name in ("protocol", "model", "view", "variant"):
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, where the run has several")
+    parser.add_argument("--subject", metavar="N", type=_whole_number, default=0, help="the subject (default: 0)")
+    parser.add_argument("--trial", metavar="N", type=_whole_number, help="a trial of that subject")
+    _add_output(parser)
 
 
 def _add_reference(command: _Command) -> None:

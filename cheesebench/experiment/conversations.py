@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
-from cheesebench.experiment.calling import Caller, SubjectStoppedError
+from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, letter_of, read_result
 from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, TaskEvent
@@ -23,8 +23,18 @@ ASKS_IN_A_ROW = 20
 _SEED_BITS = 31
 
 
+class Asker(Protocol):
+    """Who brings replies: in a run the Caller, afterwards the log."""
+
+    plan: CellPlan
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        """Return the reply to the next call of ``trial``."""
+        ...
+
+
 async def converse(
-    paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Caller
+    paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Asker
 ) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
     """Live the life of ``subject`` under the run's ``seed``, yielding every finished trial with its events.
 
@@ -61,7 +71,7 @@ async def converse(
 class _Talk:
     """One subject's side of the conversation."""
 
-    def __init__(self, agent: ModelAgent, caller: Caller, origin: int) -> None:
+    def __init__(self, agent: ModelAgent, caller: Asker, origin: int) -> None:
         self.agent = agent
         self._caller = caller
         self._origin = origin

@@ -1,0 +1,169 @@
+"""``cheesebench show``: what a model was asked and what it replied, word by word."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cheesebench.commands.common import counted, one_line, table, write_output
+from cheesebench.errors import OptionError, RunLogError, UnknownNameError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.interfaces import ACTIONS
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.call_log import CallRecord
+    from cheesebench.experiment.recall import RecalledCall
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.interfaces import Paradigm
+
+#: Characters of a reply in the list of calls.
+EXCERPT = 50
+#: Parts of a plan's settings that the head of a call does not repeat.
+_ELSEWHERE = ("backend", "id", "served", "dropped")
+_HEADERS = ("call", "trial", "in trial", "prompt", "cached", "reply", "seconds", "end", "text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show one call, or the list of a subject's calls."""
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        plan = _cell(log.plans(), options)
+        records = list(log.calls.of_life(plan, options.subject))
+        if not records:
+            raise RunLogError(
+                f"Subject {options.subject} ({plan.model} on {plan.protocol}, {plan.view}) made no calls: "
+                f"subjects count from 0, and there are {plan.subjects}."
+            )
+        if options.call is None:
+            shown = [
+                (number, record)
+                for number, record in enumerate(records)
+                if options.trial is None or record.trial == options.trial
+            ]
+            write_output(f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output)
+            return 0
+        write_output(_shown(log, plan, options.subject, records, _number(records, options)), options.output)
+    return 0
+
+
+def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
+    """Return the one cell that is meant."""
+    found = [plan for plan in plans if plan.agent]
+    if not found:
+        raise RunLogError(f"Run '{options.run_id}' asked no language model, so there are no calls to show.")
+    for kind in ("model", "protocol", "view", "variant"):
+        wanted = getattr(options, kind)
+        known = sorted({getattr(plan, kind) for plan in found})
+        if wanted is not None and wanted not in known:
+            raise UnknownNameError(f"{kind} in this run called", wanted, known)
+        if wanted is None and len(known) > 1:
+            # Several variants of one cell: the plain one is meant, if there is one.
+            if kind == "variant" and "" in known:
+                wanted = ""
+            else:
+                raise OptionError(f"The run has several {kind}s. Name one: --{kind} {known[0] or known[1]}.")
+        found = [plan for plan in found if wanted in (None, getattr(plan, kind))]
+    return found[0]
+
+
+def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
+    """Return the call's number in the subject's life."""
+    numbers = [
+        number for number, record in enumerate(records) if options.trial is None or record.trial == options.trial
+    ]
+    if options.call >= len(numbers):
+        where = f"Trial {options.trial} of subject" if options.trial is not None else "Subject"
+        raise RunLogError(
+            f"{where} {options.subject} has {counted(len(numbers), 'call')}; they count from 0, so there is no call "
+            f"{options.call}."
+        )
+    return numbers[int(options.call)]
+
+
+def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
+    return table(
+        _HEADERS,
+        (
+            (
+                *(number, record.trial, record.call),
+                *(record.reply.usage.prompt, record.reply.usage.cached, record.reply.usage.completion),
+                *(f"{record.seconds:.2f}", record.fault or record.reply.finish, _excerpt(record.reply.text)),
+            )
+            for number, record in records
+        ),
+    )
+
+
+def _excerpt(text: str) -> str:
+    line = one_line(text[: 4 * EXCERPT])
+    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}..."
+
+
+def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
+    from cheesebench.experiment.recall import recall
+
+    record = records[number]
+    plugins = installed_plugins()
+    call = recall(log, plugins, _paradigm(log, plan), plan, subject, record.trial, record.call)
+    head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
+    return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
+
+
+def _title(plan: CellPlan, subject: int) -> str:
+    variant = f", {plan.variant}" if plan.variant else ""
+    return one_line(f"{plan.model} on {plan.protocol} ({plan.view}{variant}), subject {subject}")
+
+
+def _paradigm(log: RunLog, plan: CellPlan) -> Paradigm:
+    """Return the compiled protocol as the run had it: its text is in the manifest."""
+    plugins = installed_plugins()
+    text = log.manifest["protocols"][plan.protocol]["text"]
+    specification, found = Catalogue(plugins.protocol_directories).examine_text(text, f"{plan.protocol}.protocol.yaml")
+    if specification is None or specification.sha256 != plan.sha256:
+        reason = found[0].sentence if found else "it means something else now"
+        raise RunLogError(
+            f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). Use the version of "
+            "CheeseBench that the run's manifest names."
+        )
+    return plugins.compile(specification)
+
+
+def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
+    settings = {name: value for name, value in plan.settings.items() if name not in _ELSEWHERE}
+    yield one_line(f"asked by {plan.agent}: " + ", ".join(f"{name}={value}" for name, value in settings.items()))
+    usage = record.reply.usage
+    numbers = [f"{usage.prompt:,} prompt tokens ({usage.cached:,} cached)"]
+    numbers.append(f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)")
+    numbers.append(f"{record.seconds:.2f} s")
+    if record.attempts > 1:
+        numbers.append(f"{record.attempts} attempts")
+    if record.cost is not None:
+        numbers.append(f"${record.cost:.6f}")
+    yield one_line(f"{', '.join(numbers)}; end: {record.fault or record.reply.finish}; by {record.reply.model or '?'}")
+    yield f"the prompt is the one that was recorded (digest {record.digest})"
+
+
+def _sections(call: RecalledCall) -> Iterator[str]:
+    for message in call.messages:
+        yield f"--- {message.role} ---"
+        yield "".join(
+            part if isinstance(part, str) else f"[picture, {len(part):,} bytes of PNG]" for part in message.parts
+        )
+    reply = call.record.reply
+    if reply.reasoning:
+        yield f"--- reasoning ---\n{reply.reasoning}"
+    yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
+    if call.record.fault is None:
+        yield "--- read as ---"
+        yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: it is asked again"
+
+
+def _runs(names: Sequence[str]) -> list[str]:
+    """Return names, equal ones in a row as ``STAY x3``."""
+    counts = [(name, len(list(group))) for name, group in groupby(names)]
+    return [name if count == 1 else f"{name} x{count}" for name, count in counts]

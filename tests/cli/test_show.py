@@ -1,0 +1,177 @@
+"""``cheesebench show``: calls of a run against a real server, read back from its log."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.chat import ModelEntry
+from cheesebench.experiment.contestants import language_model
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.language_models import LanguageModels
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.session import RunSession
+from cheesebench.fake_server import FakeServer
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+
+#: The fixture ``run``: calls the command and returns its code, out and err.
+Run = Callable[..., Any]
+RUN = "talked"
+#: What the model replies, in turn; the last one is hostile.
+REPLIES = (
+    "<think>east it is</think>LEARNINGS: I face east\nACTIONS: FORWARD, FORWARD, FORWARD, FORWARD",
+    "I do not know.",
+    "LEARNINGS: \x1b[2J red\nACTIONS: STAY, STAY, STAY, STAY",
+)
+
+
+@pytest.fixture
+def talked(here: Path) -> Path:
+    """The directory of a run of a language model: one subject through ``little``."""
+    plugins = installed_plugins()
+    specification = Catalogue().load(here / "little.protocol.yaml")
+    with FakeServer(lambda call: REPLIES[call.number % len(REPLIES)]) as server:
+        model = language_model(
+            plugins,
+            ModelEntry(name="tiny", backend="openai", id="tiny-1"),
+            settings={"actions": 4, "history": 1},
+            base_url=server.base_url,
+        )
+        plan = plan_cell(
+            specification, "tiny", "ascii_2d", find_design("cohort", 1), agent="llm", settings=model.settings
+        )
+        with RunLog.create(here / "results", RUN, [(plan, specification)], options={"seed": 0}) as log:
+            models = LanguageModels(log, {"tiny": model})
+            with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
+                while not session.wait(plan, 60):
+                    pass
+            assert log.calls.totals().calls == 10
+    return here / "results"
+
+
+def test_the_list(run: Run, talked: Path) -> None:
+    result = run("show", RUN)
+    assert result.code == 0, result.err
+    title, _, header, _, *rows = result.out.splitlines()
+    assert title == "tiny on little (ascii_2d), subject 0"
+    assert header.split()[:4] == ["call", "trial", "in", "trial"]
+    assert [row.split()[:3] for row in rows[:4]] == [["0", "0", "0"], ["1", "1", "0"], ["2", "1", "1"], ["3", "1", "2"]]
+    assert len(rows) == 10
+    assert rows[1].endswith("I do not know.")
+    # What a model says is not obeyed by a terminal.
+    assert "\x1b" not in result.out
+    assert r"LEARNINGS: \x1b[2J red" in rows[2]
+    assert len(run("show", RUN, "--trial", 1).out.splitlines()) == 4 + 3
+
+
+def test_the_whole_prompt_of_a_call(run: Run, talked: Path) -> None:
+    result = run("show", RUN, "--call", 4)
+    assert result.code == 0, result.err
+    head, _, rest = result.out.partition("--- user ---\n")
+    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 2, call 0 of the trial (4 of its life)\n")
+    assert "asked by llm: history=1, actions=4, prompt=default," in head
+    assert "the prompt is the one that was recorded" in head
+    assert "\n--- system ---\nYou are an embodied agent" in head
+    assert (
+        rest
+        == """\
+STAY: reward 0
+###1###
+#→.*..#
+#######
+STAY x3: reward 0 each, unchanged
+--- assistant ---
+LEARNINGS: I face east
+ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD
+--- user ---
+FORWARD: reward 0
+###1###
+#.→*..#
+#######
+FORWARD: reward 0
+###1###
+#..→..#
+#######
+TRIAL ENDED
+NEW TRIAL
+###1###
+#→....#
+#######
+...
+waited: reward 0, unchanged
+waited: reward 0
+###1###
+#→.*..#
+#######
+
+Your LEARNINGS: I face east
+Your answer, with no more than 4 of your actions:
+--- reply ---
+I do not know.
+--- read as ---
+STAY
+"""
+    )
+    assert run("show", RUN, "--trial", 2, "--call", 0).out == result.out
+    assert run("show", RUN, "--call", 5, "--protocol", "little", "--model", "tiny", "--view", "ascii_2d").out.endswith(
+        "--- read as ---\nSTAY x4\n"
+    )
+
+
+def test_reasoning_is_shown_apart(run: Run, talked: Path) -> None:
+    assert run("show", RUN, "--call", 0).out.endswith(
+        "\n--- reasoning ---\neast it is\n--- reply ---\nLEARNINGS: I face east\n"
+        "ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD\n--- read as ---\nFORWARD x4\n"
+    )
+
+
+def test_the_protocol_is_that_of_the_run(run: Run, talked: Path, here: Path) -> None:
+    before = run("show", RUN, "--call", 9)
+    (here / "little.protocol.yaml").unlink()
+    assert run("show", RUN, "--call", 9) == before
+    assert before.code == 0
+
+
+def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
+    with closing(sqlite3.connect(talked / RUN / "run.sqlite")) as connection, connection:
+        connection.execute("UPDATE calls SET reply = 'ACTIONS: STAY' WHERE trial = 0")
+    assert run("show", RUN, "--call", 0).code == 0
+    result = run("show", RUN, "--call", 4)
+    assert result.code == 2
+    assert result.err == (
+        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) does not come out as recorded. "
+        "Use the version of CheeseBench, and the plugins, that the run was made with.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--call", "10"), "Subject 0 has 10 calls; they count from 0, so there is no call 10."),
+        (
+            ("--call", "3", "--trial", "1"),
+            "Trial 1 of subject 0 has 3 calls; they count from 0, so there is no call 3.",
+        ),
+        (
+            ("--subject", "1"),
+            "Subject 1 (tiny on little, ascii_2d) made no calls: subjects count from 0, and there are 1.",
+        ),
+        (("--model", "tinny"), "There is no model in this run called 'tinny'. Did you mean 'tiny'? Known: tiny."),
+    ],
+)
+def test_what_is_not_there(run: Run, talked: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = run("show", RUN, *arguments)
+    assert (result.code, result.out, result.err) == (2, "", f"cheesebench: {message}\n")
+
+
+def test_a_run_without_a_language_model(run: Run, results: Path) -> None:
+    [name] = [path.name for path in results.iterdir()]
+    result = run("show", name)
+    assert result.code == 2
+    assert result.err == f"cheesebench: Run '{name}' asked no language model, so there are no calls to show.\n"
