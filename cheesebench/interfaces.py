@@ -22,6 +22,8 @@ FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY = range(4)
 ACTION_LETTERS = "FLRS"
 #: The letter of a frozen step which the runner advanced by itself (the agent was not asked).
 WAITED_LETTER = "."
+#: Letter of the run log -> action number.
+ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {WAITED_LETTER: STAY}
 #: Headings in clockwise order; a heading number is an index into this tuple, whatever the arena's turns are.
 HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
@@ -216,6 +218,32 @@ class TestOutcome(Protocol):
     @property
     def passed(self) -> bool:
         """Whether everything came out as expected."""
+        ...
+
+
+#: What can be done to the cues of a paradigm, so that nobody can learn from them; see ``experiment.controls``.
+CueControl = Literal["cue-off", "cue-shuffled", "labels-swapped"]
+
+
+@runtime_checkable
+class CueControllable(Protocol):
+    """A paradigm whose cues can be taken away. Optional: ``--control`` asks for it."""
+
+    specification: Specification
+
+    def with_cues(self, how: CueControl, seed: int) -> Paradigm:
+        """Return the same paradigm, in which nothing but what is seen (and said) differs."""
+        ...
+
+
+@runtime_checkable
+class Yokeable(Protocol):
+    """A paradigm in which one subject can meet what another one brought about. Optional: ``--control`` asks for it."""
+
+    specification: Specification
+
+    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> Life:
+        """Return the life yoked to the one that ``subject`` led under ``seed``; ``trials`` has its actions."""
         ...
 
 

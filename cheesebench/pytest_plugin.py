@@ -123,6 +123,12 @@ OPTIONS = (
         keywords={"action": "store_true"},
     ),
     _Option(
+        "control",
+        "Also run each cell with this control: reward-shuffled, cue-off, cue-shuffled, labels-swapped or yoked:RUN; "
+        "repeatable. What is learnt must vanish with what it was learnt from.",
+        keywords=_repeats("NAME"),
+    ),
+    _Option(
         "resume",
         "Continue this run: what it has finished is kept, only the rest is run.",
         keywords={"metavar": "RUN-ID"},

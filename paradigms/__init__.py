@@ -9,7 +9,7 @@ from cheesebench import hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cheesebench.interfaces import AuditFinding, AuditSettings, Life, Still, TestOutcome, View
+    from cheesebench.interfaces import AuditFinding, AuditSettings, CueControl, Life, Still, TestOutcome, View
     from cheesebench.protocol import Specification
 
 
@@ -51,6 +51,22 @@ class ArenaParadigm:
             left=canvas.left,
             top=canvas.top,
         )
+
+    def with_cues(self, how: CueControl, seed: int) -> ArenaParadigm:
+        """Return the same paradigm with other cues; see ``controls``."""
+        from cheesebench.paradigms import controls
+
+        if how == "cue-off":
+            return ArenaParadigm(controls.without_cues(self.specification))
+        if how == "cue-shuffled":
+            return controls.CuesDrawnAnew(self.specification)
+        return controls.LabelsSwapped(self.specification, seed)
+
+    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> Life:
+        """Return the life yoked to the one that ``subject`` led with these actions; see ``controls.YokedLife``."""
+        from cheesebench.paradigms.controls import YokedLife
+
+        return YokedLife(self.program, view, seed, subject, trials)
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
         """Play the protocol's ``tests:``; see ``author_tests.run_tests``."""

@@ -21,7 +21,7 @@ from cheesebench.interfaces import (
 )
 from cheesebench.paradigms.draws import DrawSequence
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
-from cheesebench.paradigms.scenes import Look
+from cheesebench.paradigms.scenes import Look, LookKey
 from cheesebench.paradigms.schedule import Schedule
 from cheesebench.paradigms.streams import Stream
 from cheesebench.paradigms.tables import Tables
@@ -332,8 +332,7 @@ class ArenaLife:
     def _look_around(self) -> None:
         """Bring doors, picture and the next moment of interest up to date with state and variables."""
         state = self._current
-        key = state.look if state.look is not None else state.read_look(self)
-        look = self._look = self._gallery.look(key)
+        look = self._look = self._gallery.look(self._appearance(state))
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
@@ -347,6 +346,11 @@ class ArenaLife:
                 if rule.after is not None and math.isfinite(duration := rule.after(self)):
                     wake = min(wake, self._entered + math.ceil(duration))
         self._wake = wake
+
+    def _appearance(self, state: State) -> LookKey:
+        """Return what a state looks like at this moment, and which doors it closes."""
+        key: LookKey = state.look if state.look is not None else state.read_look(self)
+        return key
 
     def _observation(self) -> str:
         return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)

@@ -19,6 +19,8 @@ _TILE_BYTES, _SLOT_BYTES = 64, 8
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 #: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
+#: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual.
+LANDMARK = "@"
 #: Everything that the picture depends on besides the pose.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
@@ -111,7 +113,8 @@ class Gallery:
         glyphs = {square: glyph for square, glyph in arena.glyphs.items() if square not in doors or square in shut}
         for place, glyph in shown:
             glyphs.update(dict.fromkeys(_squares(arena, place), glyph))
-        landmarks = {(landmark.column, landmark.row): landmark.glyph for landmark in arena.landmarks}
+        others = dict(shown)
+        landmarks = {(m.column, m.row): others.get(LANDMARK + m.name, m.glyph) for m in arena.landmarks}
 
         def tile(square: Square) -> Tile:
             if square in landmarks:

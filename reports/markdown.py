@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
+from cheesebench.reports import controls
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
@@ -14,7 +15,7 @@ from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.wording import percent
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import BestOfViews, CellResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
 
 #: Longest text in a table: a longer one would push its column out of sight.
 CELL = 160
@@ -28,6 +29,7 @@ def render(summary: RunSummary) -> str:
         blocks.extend(_model(model, words.cells_of(summary, model)))
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
+    blocks.extend(_controls(summary.controls))
     blocks.extend(provenance(summary, table))
     return "\n\n".join(blocks) + "\n"
 
@@ -244,3 +246,17 @@ def _best_of_views(best: BestOfViews) -> list[str]:
         f"(**{percent(best.equal_views)}**).",
         table(headers, rows, right=headers[2:]),
     ]
+
+
+def _controls(results: Sequence[ControlResult]) -> list[str]:
+    if not results:
+        return []
+    blocks = ["## Controls", controls.HOW_TO_READ]
+    for result in results:
+        headers = controls.headers(result)
+        blocks += [
+            f"### {escape(controls.title(result))}",
+            table(headers, controls.rows(result), right=headers),
+            escape(" ".join(controls.sentences(result))),
+        ]
+    return blocks

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cheesebench.reports import cells
+from cheesebench.reports import cells, controls
 from cheesebench.reports.escaping import clean
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import ModelSummary, RunSummary
+    from cheesebench.statistics import ControlResult, ModelSummary, RunSummary
 
 _HEADERS = ("", "protocol", "rate", "95 %", "rodent", "random", "n", "remarks")
 
@@ -17,7 +17,9 @@ def render(summary: RunSummary) -> str:
     """Return one table for each model and view, and what it comes to."""
     if not summary.models:
         return "No cell was run.\n"
-    return "\n\n".join(_model(summary, model) for model in summary.models) + "\n"
+    parts = [_model(summary, model) for model in summary.models]
+    parts += [_control(result) for result in summary.controls]
+    return "\n\n".join(parts) + "\n"
 
 
 def _model(summary: RunSummary, model: ModelSummary) -> str:
@@ -52,3 +54,16 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
         calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
     parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), calls, gate]
     return "\n\n".join(part for part in parts if part)
+
+
+def _control(result: ControlResult) -> str:
+    from tabulate import tabulate
+
+    table = tabulate(
+        controls.rows(result),
+        headers=controls.headers(result),
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["right"] * len(controls.headers(result)),
+    )
+    return f"Control {clean(controls.title(result))}\n\n{table}\n{clean(' '.join(controls.sentences(result)))}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import BudgetSpentError
+from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import live
@@ -67,7 +68,7 @@ class Workplace:
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
-        self._paradigms: dict[str, Paradigm] = {}
+        self._paradigms: dict[tuple[str, str], Paradigm] = {}
 
     def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> bool:
         """Live a subject's life into the run log; return whether it is complete.
@@ -95,10 +96,11 @@ class Workplace:
             return True
 
     def _paradigm(self, job: Job) -> Paradigm:
-        name = job.plan.protocol
-        if name not in self._paradigms:
-            self._paradigms[name] = self._plugins.compile(job.specification)
-        return self._paradigms[name]
+        key = (job.plan.protocol, job.plan.control)
+        if key not in self._paradigms:
+            plain = self._plugins.compile(job.specification)
+            self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
+        return self._paradigms[key]
 
 
 def write_stopped(log: RunLog, plan: CellPlan, subject: int, trials: int, error: BaseException) -> None:

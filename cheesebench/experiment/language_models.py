@@ -13,6 +13,7 @@ from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest,
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import THROTTLES, Caller, Line, Patience
+from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.jobs import Job, Report, write_stopped
 from cheesebench.experiment.limiter import Limiter
@@ -133,7 +134,7 @@ class LanguageModels:
         self._log = log
         self._source = source
         #: Compiled protocols by name, shared by all subjects.
-        self.paradigms: dict[str, Paradigm] = {}
+        self.paradigms: dict[tuple[str, str], Paradigm] = {}
         self._limiters: dict[str, Limiter] = {}
         self._lines: dict[str, Line] = {}
         spent = log.calls.totals() if models else CallTotals()
@@ -224,10 +225,11 @@ class Conversation:
         report(Report(trials=trials, ended=True, complete=complete, error=problem))
 
     def _paradigm(self, job: Job) -> Paradigm:
-        name, compiled = job.plan.protocol, self._models.paradigms
-        if name not in compiled:
-            compiled[name] = self._plugins.compile(job.specification)
-        return compiled[name]
+        key, compiled = (job.plan.protocol, job.plan.control), self._models.paradigms
+        if key not in compiled:
+            plain = self._plugins.compile(job.specification)
+            compiled[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
+        return compiled[key]
 
     async def stop(self) -> None:
         """Nothing is to be stopped: the task that runs this is cancelled."""

@@ -17,6 +17,9 @@ FORMAT = 2
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]
 
+#: Beginning of the variant of a control cell (its last part, where there are several).
+CONTROL = "control="
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
@@ -135,6 +138,17 @@ class CellPlan:
     variant: str = ""
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def control(self) -> str:
+        """Name of the control that this cell is; empty for all others."""
+        return self.variant.partition(CONTROL)[2]
+
+    @property
+    def plain_key(self) -> CellKey:
+        """The cell that a control is compared with (any other cell: itself)."""
+        variant = self.variant.partition(CONTROL)[0].rstrip(",") if self.control else self.variant
+        return (self.model, self.protocol, self.view, variant)
 
     @property
     def key(self) -> CellKey:

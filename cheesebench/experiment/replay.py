@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import RunLogError
+from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.subjects import read_result
-from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY, WAITED_LETTER
+from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import TrialRecord
     from cheesebench.interfaces import Life, Paradigm, View
-
-_ACTION_OF = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {WAITED_LETTER: STAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,8 @@ def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> li
     plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
     records = log.trials(plan, record.subject)[: record.trial + 1]
-    return replay(paradigm.life(view, seed, record.subject), records)
+    lived_in = controlled(paradigm, plan, seed, log.directory.parent)
+    return replay(lived_in.life(view, seed, record.subject), records)
 
 
 def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
@@ -62,7 +62,7 @@ def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:
     for letter in record.actions:
         if status != RUNNING:
             raise RunLogError(f"{_name(record)} cannot be replayed: it ends before its last action. {_REMEDY}")
-        observation, reward, status = life.step(_ACTION_OF[letter])
+        observation, reward, status = life.step(ACTION_OF_LETTER[letter])
         total += reward
         frames.append(Frame(letter, observation, reward))
     if status == RUNNING:

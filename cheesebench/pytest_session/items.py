@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
 from cheesebench.junit import case_properties
@@ -113,10 +114,11 @@ def cell_items(
     settings = run.settings
     for model in settings.models:
         for view in settings.views:
-            plan = run.plan(specification, model, view)
-            within = [view, plan.variant, model if len(settings.models) > 1 else ""]
-            name = f"{specification.name}[{'-'.join(filter(None, within))}]"
-            # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
-            yield CellItem.from_parent(
-                parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
-            )
+            plain = run.plan(specification, model, view)
+            for plan in (plain, *(control_cell(plain, control) for control in settings.controls)):
+                within = [view, plan.variant, model if len(settings.models) > 1 else ""]
+                name = f"{specification.name}[{'-'.join(filter(None, within))}]"
+                # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
+                yield CellItem.from_parent(
+                    parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
+                )

@@ -13,6 +13,7 @@ import pytest
 from cheesebench.chat import ModelEntry
 from cheesebench.errors import OptionError
 from cheesebench.experiment.contestants import LanguageModel
+from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.designs import Design, find_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.manifest import check_run_id
@@ -29,6 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
     "subjects": None,
     "seed": 0,
     "agent": "llm",
+    "control": [],
 }
 
 
@@ -43,6 +45,7 @@ class Settings:
     edition: str
     design: Design
     seed: int
+    controls: tuple[str, ...]
     resume: str | None
     run_id: str | None
     results: Path
@@ -67,6 +70,7 @@ class Settings:
             "subjects": self.design.subjects,
             "seed": self.seed,
             **self.interface,
+            "control": list(self.controls),
         }
 
 
@@ -115,6 +119,9 @@ def read_settings(
         language = language_models(plugins, models, interface, _user_models(config))
     for view in views:
         plugins.view(view)
+    controls = of_the_run("control", _names(option("control")))
+    for control in controls:
+        check_control(control, results_directory(config))
     design = find_design(of_the_run("design", option("design")), of_the_run("subjects", option("subjects")))
     _at_least("seed", option("seed"), 0)
     _at_least("cheese-processes", option("processes"), 1)
@@ -132,6 +139,7 @@ def read_settings(
         edition=of_the_run("edition", option("edition")),
         design=design,
         seed=of_the_run("seed", option("seed")),
+        controls=tuple(controls),
         resume=option("resume"),
         run_id=option("run_id"),
         results=results_directory(config),

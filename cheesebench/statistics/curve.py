@@ -10,6 +10,8 @@ from cheesebench.statistics.summary import CurvePoint, Unit
 
 #: A life of one session is cut into this many runs of trials for the learning curve.
 CURVE_PARTS = 5
+#: One life: the number of a point and 1 or 0 for each scored trial.
+Numbered = tuple[Sequence[int], Sequence[int]]
 
 
 def learning_curve(lives: Iterable[LifeCount], unit: Unit) -> tuple[str, tuple[CurvePoint, ...]]:
@@ -17,16 +19,23 @@ def learning_curve(lives: Iterable[LifeCount], unit: Unit) -> tuple[str, tuple[C
 
     Every scored trial that the reference is about enters, whatever the estimand.
     """
-    scored = [(life.sessions, life.passes) for life in lives]
+    name, numbered = points_of(lives)
+    return name, _points(numbered, unit)
+
+
+def points_of(lives: Iterable[LifeCount]) -> tuple[str, list[Numbered]]:
+    """Return the unit of the curve, and for each life the point that each of its scored trials belongs to."""
+    scored: list[Numbered] = [(life.sessions, life.passes) for life in lives]
     longest = max((len(passes) for _, passes in scored), default=0)
     if len({session for sessions, _ in scored for session in sessions}) > 1 or longest <= 1:
-        return "session", _points(scored, unit)
+        return "session", scored
     size = math.ceil(longest / CURVE_PARTS)
-    numbered = [([k // size + 1 for k in range(len(passes))], passes) for _, passes in scored]
-    return ("1 trial" if size == 1 else f"{size} trials"), _points(numbered, unit)
+    return ("1 trial" if size == 1 else f"{size} trials"), [
+        ([k // size + 1 for k in range(len(passes))], passes) for _, passes in scored
+    ]
 
 
-def _points(numbered: Sequence[tuple[Sequence[int], Sequence[int]]], unit: Unit) -> tuple[CurvePoint, ...]:
+def _points(numbered: Sequence[Numbered], unit: Unit) -> tuple[CurvePoint, ...]:
     from cheesebench.statistics.intervals import rate_limits
 
     # Number of the point -> passed trials and trials of each subject that has any there.

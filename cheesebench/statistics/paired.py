@@ -146,6 +146,7 @@ def t_interval(differences: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _answer(differences: Sequence[float], p_value: float) -> Answer:
+    """Return what paired differences (first - second) and their p value say."""
     if p_value >= ALPHA:
         return "indistinguishable"
     return "better" if sum(differences) > 0 else "worse"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
+from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.judgement import judge_sample
-from cheesebench.statistics.sample import Life, draw_sample, lives
-from cheesebench.statistics.summary import Average, CellResult, ModelSummary, RunSummary, Verdict
+from cheesebench.statistics.sample import Life, Sample, draw_sample, lives
+from cheesebench.statistics.summary import Average, CellResult, ControlResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.views import Halves, best_of_views, halve
 from cheesebench.statistics.wording import plural
 
@@ -36,16 +37,30 @@ def summarise_lives(
     """
     cells: list[CellResult] = []
     halves: dict[CellKey, Halves] = {}
+    paired = {key for plan in plans if plan.control for key in (plan.key, plan.plain_key)}
+    samples: dict[CellKey, Sample] = {}
     for plan in plans:
         sample = draw_sample(plan, lives_of(plan))
         cells.append(replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key)))
         halves[plan.key] = halve(sample)
+        if plan.key in paired:
+            samples[plan.key] = sample
+    plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
         manifest=manifest,
         cells=tuple(cells),
-        models=tuple(summarise_model(group) for group in _by_model_view_and_variant(cells)),
-        best_of_views=best_of_views(cells, halves),
+        models=tuple(summarise_model(group) for group in _by_model_view_and_variant(plain)),
+        best_of_views=best_of_views(plain, halves),
+        controls=tuple(_controls(cells, samples)),
     )
+
+
+def _controls(cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]) -> Iterator[ControlResult]:
+    by_key = {cell.plan.key: cell for cell in cells}
+    for cell in cells:
+        plain = by_key.get(cell.plan.plain_key)
+        if cell.plan.control and plain is not None:
+            yield compare_with_control(plain, samples[plain.plan.key], cell, samples[cell.plan.key])
 
 
 def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellResult]]:

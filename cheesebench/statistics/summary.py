@@ -227,6 +227,46 @@ class PairedComparison:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class PairedPoint:
+    """One point of two curves: mean over the paired subjects of their pass rates, and of the differences.
+
+    ``interval`` is the two-sided 95 % t interval of plain - control; None with fewer than two pairs.
+    """
+
+    session: int
+    plain: float
+    control: float
+    difference: float
+    interval: tuple[float, float] | None
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """Pass rate at the last point of the curve less that at the first: mean over subjects, 95 % t interval."""
+
+    mean: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlResult:
+    """A control beside its plain cell, paired subject by subject. It claims nothing about the rodent."""
+
+    control: CellResult
+    """The control cell; its own curve has the intervals of its rates."""
+    plain: CellResult
+    curve_unit: str
+    points: tuple[PairedPoint, ...]
+    gain_plain: Gain | None
+    """None with one point: nothing was repeated, so nothing can have been learnt between."""
+    gain_control: Gain | None
+    gain_difference: Gain | None
+    comparison: PairedComparison
+    """Plain (first) against control (second), over the trials that enter the estimand."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """A whole run, judged: what reporters are given."""
@@ -236,6 +276,8 @@ class RunSummary:
     models: tuple[ModelSummary, ...] = ()
     best_of_views: tuple[BestOfViews, ...] = ()
     """One per model that ran in more than one view."""
+    controls: tuple[ControlResult, ...] = ()
+    """Every control cell beside its plain one. They are in ``cells``, but in none of ``models``."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers (``json.dumps`` takes it)."""

@@ -69,12 +69,16 @@ def nothing_entered(cell: CellResult) -> str:
     what = f"the block '{block}' was not reached" if kind == "block" else "none is one that the reference is about"
     ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
     return f"{ran}, so there is no pass rate." + (
-        "" if cell.plan.claims else f" Design '{cell.plan.design}' only checks that all is connected."
+        ""
+        if cell.plan.claims or cell.plan.control
+        else f" Design '{cell.plan.design}' only checks that all is connected."
     )
 
 
 def no_claim(cell: CellResult) -> str:
     """Return why a cell with a rate gets no verdict."""
+    if cell.plan.control:
+        return "A control makes no claim: compare its curve with that of the plain cell."
     if not cell.plan.claims:
         return f"Design '{cell.plan.design}' only checks that all is connected; it never claims PASS or FAIL."
     return "The protocol gives no reference value, so there is nothing to compare with."

@@ -1,0 +1,48 @@
+"""Controls stand beside their plain cells, and in no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cheesebench.experiment.controls import control_cell
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.statistics import RunSummary, summarise_run
+
+MakePlan = Callable[..., CellPlan]
+MakeTrials = Callable[..., list[TrialRecord]]
+
+
+def summary(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
+    import dataclasses
+
+    plain = make_plan("pool")
+    control = control_cell(plain, "cue-off\x1b|")
+    trials = make_trials(plain, 0.9) + [
+        dataclasses.replace(record, variant=control.variant) for record in make_trials(control, 0.2)
+    ]
+    return summarise_run({"options": {}}, [plain, control], trials)
+
+
+def test_the_paired_curve_is_in_text_and_markdown(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+    run = summary(make_plan, make_trials)
+    reporters = PluginManager().reporters
+    for name in ("text", "markdown"):
+        report = reporters[name].render(run)
+        assert "cue-off" in report
+        assert "\x1b" not in report
+        assert "plain − control" in report
+        assert "10 paired subjects" in report
+        assert "more than chance explains" in report
+        assert report.count("From first to last") == 1
+    assert "\\|" in reporters["markdown"].render(run).split("## Controls")[1].splitlines()[4]
+
+
+def test_no_gate_and_no_profile_has_controls(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+    run = summary(make_plan, make_trials)
+    assert [model.variant for model in run.models] == [""]
+    assert [cell.plan.control for cell in run.cells] == ["", "cue-off\x1b|"]
+    assert run.cells[1].verdict == "INCONCLUSIVE"
+    [result] = run.controls
+    assert 0.5 < (result.comparison.difference or 0) < 0.9
+    assert result.control is run.cells[1]
