@@ -1,16 +1,20 @@
 """The protocol language: YAML text -> a checked specification, or diagnostics for its author."""
 
 from cheesebench.protocol.arena import Arena, Landmark
-from cheesebench.protocol.catalogue import DEFAULT_EDITION, SUFFIX, Catalogue, load_protocol
+from cheesebench.protocol.catalogue import DEFAULT_EDITION, SUFFIX, AnySpecification, Catalogue, load_protocol
 from cheesebench.protocol.diagnostics import Diagnostic, Position
-from cheesebench.protocol.specification import Specification
+from cheesebench.protocol.dialogue.specification import DialogueSpecification
+from cheesebench.protocol.specification import BaseSpecification, Specification
 
 __all__ = [
     "DEFAULT_EDITION",
     "SUFFIX",
+    "AnySpecification",
     "Arena",
+    "BaseSpecification",
     "Catalogue",
     "Diagnostic",
+    "DialogueSpecification",
     "Landmark",
     "Position",
     "Specification",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cheesebench.errors import ProtocolError, UnknownNameError
 from cheesebench.protocol.checks import check
-from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
+from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, Position, in_file_order
+from cheesebench.protocol.dialogue.documents import DialogueDocument
+from cheesebench.protocol.dialogue.resolve import resolve_dialogue
+from cheesebench.protocol.dialogue.specification import DialogueSpecification
+from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.inherit import resolve_parents
 from cheesebench.protocol.resolve import resolve
 from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text
@@ -19,6 +23,11 @@ from cheesebench.protocol.structure import read_structure
 SUFFIX = ".protocol.yaml"
 #: The edition that is meant when none is named.
 DEFAULT_EDITION = "paper"
+#: Keys that only a dialogue has: they say what a file is to be that has no ``arena: graph:`` (yet).
+_DIALOGUE_KEYS = ("conditions", "scenes", "answer")
+
+#: A protocol of any family.
+AnySpecification = Specification | DialogueSpecification
 
 
 class Catalogue:
@@ -27,7 +36,7 @@ class Catalogue:
     def __init__(self, directories: Iterable[Path] = ()) -> None:
         self.directories = [Path(directory) for directory in directories]
         self._files: dict[str, Path] | None = None
-        self._loaded: dict[Path, Specification] = {}
+        self._loaded: dict[Path, AnySpecification] = {}
         #: Sentences about files that hide others of the same name.
         self.shadowed: list[str] = []
 
@@ -49,31 +58,56 @@ class Catalogue:
         if sentence not in self.shadowed:
             self.shadowed.append(sentence)
 
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Folders of protocols that are run together, by name; later directories win over earlier ones."""
+        return {
+            folder.name: folder
+            for directory in self.directories
+            if directory.is_dir()
+            for folder in sorted(directory.iterdir())
+            if folder.is_dir() and any(folder.glob(f"*{SUFFIX}"))
+        }
+
     def load(self, path: Path) -> Specification:
-        """Load one file; raises ProtocolError with all of its errors."""
+        """Load one file of the arena family; raises ProtocolError with all of its errors."""
+        return _arena(self.load_any(path))
+
+    def load_any(self, path: Path) -> AnySpecification:
+        """Load one file of whatever family; raises ProtocolError with all of its errors."""
         path = Path(path)
         if path not in self._loaded:
-            specification, found = self.examine(path)
+            specification, found = self.inspect(path)
             if specification is None:
                 errors = [d for d in found if d.severity == "error"]
                 raise ProtocolError("\n".join(map(str, errors)))
             self._loaded[path] = specification
         return self._loaded[path]
 
-    def examine(self, path: Path) -> tuple[Specification | None, list[Diagnostic]]:
+    def inspect(self, path: Path) -> tuple[AnySpecification | None, list[Diagnostic]]:
         """Load one file and return everything found, in file order; the specification is None with errors."""
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
         return self._finish(root, Path(path), diagnostics)
 
-    def examine_text(self, text: str, file: str = "<text>") -> tuple[Specification | None, list[Diagnostic]]:
-        """Like ``examine`` for text that is in no file."""
+    def inspect_text(self, text: str, file: str = "<text>") -> tuple[AnySpecification | None, list[Diagnostic]]:
+        """Like ``inspect`` for text that is in no file."""
         diagnostics = Diagnostics()
         return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
 
+    def examine(self, path: Path) -> tuple[Specification | None, list[Diagnostic]]:
+        """Like ``inspect`` for the arena family; a dialogue raises ProtocolError."""
+        specification, found = self.inspect(path)
+        return specification and _arena(specification), found
+
+    def examine_text(self, text: str, file: str = "<text>") -> tuple[Specification | None, list[Diagnostic]]:
+        """Like ``examine`` for text that is in no file."""
+        specification, found = self.inspect_text(text, file)
+        return specification and _arena(specification), found
+
     def _finish(
         self, root: Node | None, path: Path, diagnostics: Diagnostics
-    ) -> tuple[Specification | None, list[Diagnostic]]:
+    ) -> tuple[AnySpecification | None, list[Diagnostic]]:
         specification = None
         if root is not None:
             with contextlib.suppress(EnoughFindingsError):
@@ -81,13 +115,16 @@ class Catalogue:
         found = in_file_order(diagnostics.found)
         return (None if diagnostics.errors else specification), found
 
-    def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> Specification | None:
+    def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> AnySpecification | None:
         merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
         # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
         if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
             return None
         tree, ancestors = merged
-        document = read_structure(tree, diagnostics)
+        if _is_dialogue(tree):
+            dialogue = read_structure(tree, diagnostics, DialogueDocument)
+            return dialogue and resolve_dialogue(dialogue, tree, path, ancestors, diagnostics)
+        document = read_structure(tree, diagnostics, ProtocolDocument)
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)
         return check(*resolved, tree, diagnostics) if resolved else None
 
@@ -103,12 +140,16 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[Specification], list[ProtocolError]]:
-        """Load everything; a broken file takes no other down, and of two of one name the later one wins."""
-        loaded: dict[str, Specification] = {}
+        """Load everything of the arena family; a broken file takes no other down, and a later name wins."""
+        loaded, broken = self._all(self.files.values())
+        return [one for one in loaded if isinstance(one, Specification)], broken
+
+    def _all(self, paths: Iterable[Path]) -> tuple[list[AnySpecification], list[ProtocolError]]:
+        loaded: dict[str, AnySpecification] = {}
         broken: list[ProtocolError] = []
-        for path in self.files.values():
+        for path in paths:
             try:
-                specification = self.load(path)
+                specification = self.load_any(path)
             except ProtocolError as error:
                 broken.append(error)
                 continue
@@ -118,15 +159,20 @@ class Catalogue:
         return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> Specification:
+        """Return a protocol of the arena family by id, ``id@edition`` or path; see ``find_any``."""
+        return _arena(self.find_any(name, edition))
+
+    def find_any(self, name: str, edition: str | None = None) -> AnySpecification:
         """Return a protocol by id, ``id@edition`` or path; raises UnknownNameError or ProtocolError.
 
         With ``edition``, the protocol of that edition which has this id or extends it.
         """
         if name.endswith(SUFFIX) or "/" in name or "\\" in name:
-            return self.load(Path(name))
+            return self.load_any(Path(name))
         wanted, _, suffix = name.partition("@")
         edition = suffix or edition or DEFAULT_EDITION
-        loaded, _ = self.all()
+        inside = [path for folder in self.folders.values() for path in sorted(folder.glob(f"*{SUFFIX}"))]
+        loaded, _ = self._all([*self.files.values(), *inside])
         # An id of its own comes before one that is inherited: an edition may have a new one.
         for by_id in (True, False):
             for specification in loaded:
@@ -137,7 +183,7 @@ class Catalogue:
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            return self.load(self.files[wanted])  # raises what is wrong with it, or has another id inside
+            return self.load_any(self.files[wanted])  # raises what is wrong with it, or has another id inside
         raise UnknownNameError("protocol", name, [s.name for s in loaded])
 
     def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[Specification]:
@@ -151,6 +197,24 @@ class Catalogue:
         if not chosen:
             raise UnknownNameError("edition", edition or DEFAULT_EDITION, {s.edition for s in loaded})
         return chosen
+
+
+def _is_dialogue(tree: Node) -> bool:
+    """Whether a (merged) file declares a dialogue: its arena is a graph, or it has what only dialogues have."""
+    arena = tree.child("arena")
+    if arena is not None and (arena.child("graph") is not None or isinstance(arena.value, Mapping) and arena.value):
+        return arena.child("graph") is not None
+    return any(tree.child(key) is not None for key in _DIALOGUE_KEYS)
+
+
+def _arena(specification: AnySpecification) -> Specification:
+    """Return a specification of the arena family; ProtocolError for any other."""
+    if isinstance(specification, Specification):
+        return specification
+    diagnostics, start = Diagnostics(), Position(specification.path, 1, 1)
+    sentence = f"'{specification.name}' is a dialogue: it has no place that could be drawn or walked through."
+    diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {specification.path}.")
+    raise ProtocolError("\n".join(map(str, diagnostics.found)))
 
 
 def load_protocol(path: Path | str) -> Specification:

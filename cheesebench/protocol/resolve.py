@@ -49,7 +49,7 @@ def resolve(
         edition=document.edition,
         family="arena",
         path=str(path),
-        text=_canonical(plain),
+        text=canonical(plain),
         sha256=protocol_hash(plain),
         ancestors=tuple(ancestors),
         document=document,
@@ -80,14 +80,15 @@ def resolve(
     return None if diagnostics.errors else (specification, names)
 
 
-def _canonical(plain: Mapping[str, Any]) -> str:
+def canonical(plain: Mapping[str, Any]) -> str:
+    """Return plain data as the one JSON text that it has here."""
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol and the language version, descriptions left out."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
-    return hashlib.sha256(f"{VERSION}\n{_canonical(relevant)}".encode()).hexdigest()
+    return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
 
 class _Builder(Lookup):

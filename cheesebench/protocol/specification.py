@@ -146,8 +146,8 @@ class StartSpec:
 
 
 @dataclass(frozen=True)
-class Specification:
-    """One paradigm in one edition, resolved and checked.
+class BaseSpecification:
+    """What protocols of every family have: one paradigm in one edition.
 
     ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256`` is over the part of it that
     can change a life or a verdict (``documents`` keys other than descriptions, tests and stated chance levels).
@@ -160,6 +160,17 @@ class Specification:
     text: str
     sha256: str
     ancestors: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
+        return self.paradigm if self.edition == "paper" else f"{self.paradigm}@{self.edition}"
+
+
+@dataclass(frozen=True)
+class Specification(BaseSpecification):
+    """One paradigm of the arena family, resolved and checked."""
+
     document: ProtocolDocument
     arena: Arena
     variables: Mapping[str, VariableSpec]
@@ -181,11 +192,6 @@ class Specification:
     warnings: tuple[Diagnostic, ...] = ()
     test_positions: tuple[Position, ...] = ()
     """Where each of ``document.tests`` stands."""
-
-    @property
-    def name(self) -> str:
-        """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
-        return self.paradigm if self.edition == "paper" else f"{self.paradigm}@{self.edition}"
 
     @property
     def title(self) -> str:

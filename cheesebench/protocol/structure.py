@@ -5,23 +5,23 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
 
 _Path = tuple[str | int, ...]
+_Document = TypeVar("_Document", bound=BaseModel)
 
 
-def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | None:
-    """Validate the shape of a (merged) protocol. Unknown keys are reported and left out, so that names can be
-    checked in the same pass; anything else that is wrong makes the result None.
+def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
+    """Validate the shape of a (merged) protocol against ``model``. Unknown keys are reported and left out, so that
+    names can be checked in the same pass; anything else that is wrong makes the result None.
     """
     version = root.child("version")
     if version is not None and version.value is not None and not _is_version(version.value):
@@ -31,11 +31,11 @@ def read_structure(root: Node, diagnostics: Diagnostics) -> ProtocolDocument | N
     data = without_nulls(root.plain())
     for _ in range(2):
         try:
-            return ProtocolDocument.model_validate(data)
+            return model.model_validate(data)
         except ValidationError as error:
             found = _of_one_member(data, error.errors(include_url=False))
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
-            _report(root, data, found, diagnostics)
+            _report(root, data, found, diagnostics, model)
             if len(unknown) < len(found):
                 return None
             for detail in unknown:
@@ -163,16 +163,18 @@ def _spoken(path: _Path) -> str:
     return f"entry {path[-1] + 1} of {_spoken(path[:-1])}"
 
 
-def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics) -> None:
+def _report(
+    root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics, model: type[BaseModel]
+) -> None:
     for detail in found:
         path = _real_path(data, tuple(detail["loc"]))
         key = str(detail["loc"][-1]) if detail["loc"] else ""
         if _is_misfit(detail):
             _report_misfit(root, path, key == "[key]", _expected(detail), diagnostics)
         elif detail["type"] == "extra_forbidden":
-            known = _known_keys(path[:-1])
+            known = _known_keys(model, path[:-1])
             where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
-            owner = next((top for top in ("arena", "trial") if key in _known_keys((top,))), None)
+            owner = next((top for top in ("arena", "trial") if key in _known_keys(model, (top,))), None)
             hint = did_you_mean(key, known).strip() or (
                 f"It belongs under '{owner}'." if owner and not path[:-1] else ""
             )
@@ -248,9 +250,9 @@ def _shown(value: object) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
-def _known_keys(path: _Path) -> list[str]:
+def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
     """Return the keys that the models know at a path of the document."""
-    models: list[Any] = [ProtocolDocument]
+    models: list[Any] = [document]
     for step in path:
         models = [inner for model in models for inner in _inside(model, step)]
     return sorted(

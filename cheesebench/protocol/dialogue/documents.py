@@ -1,0 +1,185 @@
+"""The shape of a dialogue protocol: a graph, its vocabularies, and the conditions under which it is asked about."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from cheesebench.protocol.documents import Model, Reference
+from cheesebench.protocol.values import MAX_NAME, Count, Name, Probability, Text, Truth, checked, is_number
+
+_WORD = r"^[A-Za-z0-9_]+$"
+
+
+def _is_word(value: Any) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return 0 <= value < 10**6
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isascii() and value.replace("_", "a").isalnum()
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _as_pair(value: Any) -> Any:
+    if isinstance(value, list):
+        if len(value) != 2:
+            raise PydanticCustomError("shape", "{expected}", {"expected": "a pair of nodes [a, b]"})
+        return tuple(value)
+    return value
+
+
+#: A node of a graph: a number or a name.
+NodeId = Annotated[
+    str,
+    Field(pattern=_WORD),
+    BeforeValidator(_as_text, json_schema_input_type=str | int),
+    checked(_is_word, f"a node (a number or a name of letters, digits and _; at most {MAX_NAME} characters)"),
+]
+#: A condition's name may begin with a digit (``2stepPath``).
+ConditionName = Annotated[
+    str,
+    Field(pattern=_WORD),
+    checked(_is_word, f"a name (letters, digits, _; at most {MAX_NAME} characters)"),
+]
+Edge = Annotated[tuple[NodeId, NodeId], BeforeValidator(_as_pair)]
+Amount = Annotated[float, Field(ge=0), checked(is_number, "a number from 0")]
+
+
+class Vocabulary(Model):
+    """What the nodes are called in one domain."""
+
+    each: Text | None = Field(None, description="How every node is called that 'names' leaves out; {n} is the node.")
+    names: dict[NodeId, Text] = Field(default_factory=dict, description="Names of single nodes.")
+    scene: Name | None = Field(None, description="How it is told: rooms, places, people, objects, or one of `scenes`.")
+
+
+def _vocabulary(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"each": value}
+    if isinstance(value, dict) and not set(value) & {"each", "names", "scene"}:
+        return {"names": value}
+    return value
+
+
+class Graph(Model):
+    """Nodes, edges, rewards, and how the nodes are called in every domain."""
+
+    directed: Truth = Field(False, description="Edges lead from the first node to the second, never back.")
+    start: NodeId
+    edges: list[Edge] = Field(min_length=1)
+    rewards: dict[NodeId, Amount] = Field(default_factory=dict)
+    vocabulary: dict[
+        Name, Annotated[Vocabulary, BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any])]
+    ] = Field(min_length=1)
+
+
+class GraphArena(Model):
+    """The place of a dialogue: a graph that is described."""
+
+    graph: Graph
+
+
+class Portal(Model):
+    """A one-way step from one node to all that were neighbours of another before the edit."""
+
+    at: NodeId
+    to_neighbours_of: NodeId
+
+
+class Edit(Model):
+    """A local change of the graph or of its rewards."""
+
+    remove: list[Edge] = Field(default_factory=list)
+    add: list[Edge] = Field(default_factory=list, description="New edges; they may bring new nodes.")
+    rewards: dict[NodeId, Amount] = Field(default_factory=dict)
+    portal: Annotated[
+        list[Portal],
+        BeforeValidator(lambda v: [v] if isinstance(v, dict) else v, json_schema_input_type=Portal | list[Portal]),
+    ] = Field(default_factory=list)
+    chances: dict[NodeId, dict[NodeId, Probability]] = Field(
+        default_factory=dict, description="Nodes that are left by chance, and where to (adding up to 1)."
+    )
+
+
+class Pairs(Model):
+    """Start-goal pairs that are so many steps apart, evenly spread over all of them."""
+
+    distance: Count
+    count: Count = 2
+
+
+class AnswerShape(Model):
+    """What is asked for."""
+
+    form: Literal["path", "first_step"] = "path"
+    include_start: Truth = Field(True, description="Whether a path begins with its start; without, it may.")
+
+
+class Condition(Model):
+    """One way of asking. With ``after``, that condition's question comes first, and only the last answer counts."""
+
+    ask: Literal["best_path", "shortest_path", "groups"]
+    after: ConditionName | None = None
+    edit: Edit | None = None
+    pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: which start and goal.")
+    instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = None
+    answer: AnswerShape | None = None
+    group: Text | None = Field(None, description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.")
+    same_policy: Truth = Field(False, description="The edit does not claim that another answer is right now.")
+
+
+class Scene(Model):
+    """How a vocabulary is told. What is left out is said as in the scene ``like``."""
+
+    like: Name = "places"
+    nouns: list[Text] | None = Field(None, description="Words of a name that an answer may leave out.")
+    thing: Text | None = None
+    things: Text | None = None
+    setting: Text | None = None
+    link: Text | None = None
+    two_way: Text | None = None
+    one_way: Text | None = None
+    reward: Text | None = None
+    return_: Text | None = Field(None, alias="return")
+    only_one: Text | None = None
+    best_path: Text | None = None
+    best_first_step: Text | None = None
+    best_chance: Text | None = None
+    shortest_path: Text | None = None
+    groups: Text | None = None
+    change: Text | None = None
+    closed: Text | None = None
+    opened: Text | None = None
+    closed_one_way: Text | None = None
+    opened_one_way: Text | None = None
+    new_reward: Text | None = None
+    portal: Text | None = None
+    chances: Text | None = None
+    outcome: Text | None = None
+
+
+class DialogueDocument(Model):
+    """A dialogue protocol: questions about a described graph, in one edition."""
+
+    version: Literal[1] = Field(description="Version of the language.")
+    paradigm: Name
+    edition: Name = "paper"
+    extends: Name | None = None
+    title: Text | None = None
+    cite: dict[Name, Text] = Field(default_factory=dict)
+    dimension: Text = Field("planning", description="Cognitive dimension.")
+    species: Text | None = None
+    arena: GraphArena
+    scenes: dict[Name, Scene] = Field(default_factory=dict, description="Own ways of telling.")
+    conditions: dict[ConditionName, Condition] = Field(min_length=1)
+    answer: AnswerShape = AnswerShape()
+    margin: float = Field(0.10, gt=0, lt=1, description="How far above chance is above it in more than name.")
+    notes: Text | list[Text] | None = None
+
+    @property
+    def reference(self) -> list[Reference]:
+        """No animal has been asked."""
+        return []

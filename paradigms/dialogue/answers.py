@@ -1,0 +1,226 @@
+"""Free text -> the answer in it: a path, one node, or a number. Pure functions, linear in the length of the text.
+
+The last ``Answer:`` that says something is what is read; without one, the last line that could be an answer. In it,
+names count in the order in which they stand; what an explanation adds ("..., because room 3 ...") does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
+
+Form = Literal["path", "first_step", "number"]
+
+#: A reply that goes on with what the user would say next: nothing after that is an answer to *this* question.
+_NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE)
+#: A copy of the pattern that was asked for, in place of an answer.
+_PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
+_ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
+_GOES_ON = (",", "->", "→", "=>", ";")
+
+_OR = frozenset({"or", "either"})
+_COPULA = frozenset({"is", "are", "be", "was", "follows", ":", "="})
+#: What begins an explanation, a comparison or a sum, once something was named.
+_CUES = frozenset(
+    "who which that whose because since where so therefore thus hence while for giving yielding reward rewards "
+    "total than instead rather over not although but if when in via through leading as".split()
+)
+#: "with a total of 60" is an explanation, "connects you with Wim" is none.
+_SUMS = frozenset("a an the all no only total reward rewards".split())
+_STOPS = frozenset({".", "!", "?", "\n"})
+_SEPARATORS = frozenset({",", ";", "|", "/", "then", "and", "to", "finally", "next", "followed", "by", "→", "⇒", "-"})
+#: Words that may stand alone between separators without being the name of anything.
+_SMALL = frozenset(
+    "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
+    "first second third last directly also only just done answer final".split()
+)
+_NUMBERS = {
+    word: number
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an answer says. ``nodes`` in the order named; None stands for a name that is not in the vocabulary.
+
+    ``several``: it offers more than one answer ("Wim or Reza"). ``number`` is what was counted.
+    """
+
+    nodes: tuple[str | None, ...] = ()
+    several: bool = False
+    number: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was said that could be an answer."""
+        return not self.nodes and self.number is None and not self.several
+
+
+def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
+    """Return the answer that a whole reply comes to; any text whatever is allowed."""
+    if form == "number":
+        statement, marked = final_statement(reply, lambda line: bool(_numbers(words_of(line))))
+        return _count(statement, lexicon, marked)
+    statement, marked = final_statement(reply, lambda line: any(token.node for token in lexicon.tokens(line)))
+    return _named(list(lexicon.tokens(statement)), lexicon, form, marked)
+
+
+def final_statement(reply: str, could_be: Callable[[str], bool]) -> tuple[str, bool]:
+    """Return the text that holds the answer, and whether an ``Answer:`` marks it.
+
+    ``could_be`` says of a line whether it may be an answer; it matters where nothing is marked.
+    """
+    if next_turn := _NEXT_TURN.search(reply):
+        reply = reply[: next_turn.start()]
+    markers = list(_MARKER.finditer(reply))
+    end = len(reply)
+    for marker in reversed(markers):
+        if statement := _marked(reply[marker.end() : end]):
+            return statement, True
+        end = marker.start()
+    lines = [line for line in reply.splitlines() if line.strip() and not line.lstrip().startswith("```")]
+    for last in range(len(lines) - 1, -1, -1):
+        if could_be(lines[last]):
+            first = last
+            while first and _ITEM.match(lines[first]) and _ITEM.match(lines[first - 1]):
+                first -= 1
+            return _joined(lines[first : last + 1]), False
+    return "", False
+
+
+def _marked(text: str) -> str:
+    """Return what follows an ``Answer:``: the rest of its line, or else the next paragraph."""
+    lines = text.splitlines()
+    says = [bool(words_of(line)) and not line.lstrip().startswith("```") for line in lines]
+    first = next((number for number, something in enumerate(says) if something), None)
+    if first is None or _PATTERN.search(lines[first]):
+        return ""
+    taken = [lines[first]]
+    for line in lines[first + 1 :]:
+        is_list = _ITEM.match(taken[-1]) and _ITEM.match(line)
+        if not (taken[-1].rstrip(" *`").endswith(_GOES_ON) or is_list):
+            break
+        taken.append(line)
+    return _joined(taken)
+
+
+def _joined(lines: Sequence[str]) -> str:
+    if len(lines) == 1:
+        return lines[0]
+    return " , ".join(_ITEM.sub("", line).rstrip(" ,;") for line in lines)
+
+
+def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text in _STOPS:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
+
+
+def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
+    sentences = [sentence for sentence in _sentences(tokens) if any(token.node for token in sentence)]
+    if not sentences:
+        unknown = marked and _is_a_name([token for token in tokens if token.text not in _STOPS], lexicon)
+        return Answer(nodes=(None,)) if unknown else Answer()
+    claim = _claim(sentences[0 if marked else -1])
+    if any(token.text in _OR for token in claim):
+        return Answer(_items(claim, lexicon), several=True)
+    nodes = _items(claim, lexicon)
+    if form == "first_step":
+        nodes = tuple(dict.fromkeys(nodes))
+    return Answer(nodes)
+
+
+def _claim(sentence: list[Token]) -> list[Token]:
+    """Return the part of a sentence that answers: without brackets and explanations, behind "is" or a colon."""
+    kept: list[Token] = []
+    named, depth = False, 0
+    for token in sentence:
+        if token.text in ("(", "[", "{"):
+            depth += named or depth > 0
+        elif token.text in (")", "]", "}"):
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            if named and (token.text in _CUES or (kept[-1].text == "with" and token.text in _SUMS)):
+                break
+            named = named or token.node is not None
+            kept.append(token)
+    for position in range(len(kept) - 1, -1, -1):
+        if kept[position].text in _COPULA and any(token.node for token in kept[position + 1 :]):
+            kept = kept[position + 1 :]
+            break
+    return _without_question(kept)
+
+
+def _without_question(tokens: list[Token]) -> list[Token]:
+    """Leave out "from X to Y" where the path itself, from X on, comes after it."""
+    named = [position for position, token in enumerate(tokens) if token.node]
+    if len(named) < 4 or named[0] == 0:
+        return tokens
+    first, second, third = named[:3]
+    repeated = tokens[first].node == tokens[third].node
+    if tokens[first - 1].text == "from" and any(t.text == "to" for t in tokens[first + 1 : second]) and repeated:
+        return tokens[third:]
+    return tokens
+
+
+def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
+    """Return the nodes named, and None for what stands in the list like a name and is none."""
+    found: list[str | None] = []
+    item: list[Token] = []
+    for token in [*tokens, Token(",")]:
+        if token.text in _SEPARATORS or token.text.endswith(">"):
+            nodes = [part.node for part in item if part.node]
+            found.extend(nodes or ([None] if _is_a_name(item, lexicon) else []))
+            item = []
+        else:
+            item.append(token)
+    return tuple(found)
+
+
+def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
+    words = [token.text for token in item if token.text not in lexicon.nouns and any(c.isalnum() for c in token.text)]
+    return 0 < len(words) <= 2 and not any(word in _SMALL or word in _CUES or word in _COPULA for word in words)
+
+
+def _numbers(words: Iterable[str]) -> list[int]:
+    return [n for n in map(_number, words) if n is not None]
+
+
+def _number(word: str) -> int | None:
+    if word.isdecimal():
+        return int(word) if len(word) <= 6 else 10**6
+    return _NUMBERS.get(word)
+
+
+#: What can be counted; what a scene calls its groups is added.
+_GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
+
+
+def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
+    """Return the number of groups that is stated; two different ones are no answer."""
+    sentences = [[token.text for token in sentence] for sentence in _sentences([Token(w) for w in words_of(statement)])]
+    with_numbers = [words for words in sentences if _numbers(words)]
+    if not with_numbers:
+        return Answer()
+    words = with_numbers[0 if marked else -1]
+    counted = [
+        number
+        for position, word in enumerate(words)
+        if (number := _number(word)) is not None
+        and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6])
+    ]
+    numbers = list(dict.fromkeys(counted or _numbers(words)))
+    between = set(words) & {"or", "to", "-"} if len(numbers) > 1 else set()
+    if len(numbers) > 1 and (between or not counted):
+        return Answer(several=True)
+    return Answer(number=numbers[0])
