@@ -98,12 +98,12 @@ class Catalogue:
     def examine(self, path: Path) -> tuple[Specification | None, list[Diagnostic]]:
         """Like ``inspect`` for the arena family; a dialogue raises ProtocolError."""
         specification, found = self.inspect(path)
-        return specification and _arena(specification), found
+        return None if specification is None else _arena(specification), found
 
     def examine_text(self, text: str, file: str = "<text>") -> tuple[Specification | None, list[Diagnostic]]:
         """Like ``examine`` for text that is in no file."""
         specification, found = self.inspect_text(text, file)
-        return specification and _arena(specification), found
+        return None if specification is None else _arena(specification), found
 
     def _finish(
         self, root: Node | None, path: Path, diagnostics: Diagnostics
@@ -123,7 +123,9 @@ class Catalogue:
         tree, ancestors = merged
         if _is_dialogue(tree):
             dialogue = read_structure(tree, diagnostics, DialogueDocument)
-            return dialogue and resolve_dialogue(dialogue, tree, path, ancestors, diagnostics)
+            if dialogue is None:
+                return None
+            return resolve_dialogue(dialogue, tree, path, ancestors, diagnostics)
         document = read_structure(tree, diagnostics, ProtocolDocument)
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)
         return check(*resolved, tree, diagnostics) if resolved else None
@@ -202,8 +204,8 @@ class Catalogue:
 def _is_dialogue(tree: Node) -> bool:
     """Whether a (merged) file declares a dialogue: its arena is a graph, or it has what only dialogues have."""
     arena = tree.child("arena")
-    if arena is not None and (arena.child("graph") is not None or isinstance(arena.value, Mapping) and arena.value):
-        return arena.child("graph") is not None
+    if arena is not None and isinstance(arena.value, Mapping) and arena.value:
+        return "graph" in arena.value
     return any(tree.child(key) is not None for key in _DIALOGUE_KEYS)
 
 

@@ -10,14 +10,15 @@ import copy
 import json
 from typing import Any
 
-from cheesebench.protocol.documents import ProtocolDocument
+from cheesebench.protocol.dialogue.documents import DialogueDocument
+from cheesebench.protocol.documents import Model, ProtocolDocument
 from cheesebench.protocol.values import VERSION
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: File name of the schema beside the shipped protocols.
 FILE_NAME = "protocol.schema.json"
 
-_ROOT = "ProtocolDocument"
+_ROOT, _DIALOGUE = "ProtocolDocument", "DialogueDocument"
 _DEFS = "#/$defs/"
 #: Ending of the definitions that a file with ``extends`` is held against: they require nothing.
 _PATCH = "Patch"
@@ -27,9 +28,11 @@ _Schema = dict[str, Any]
 
 
 def protocol_schema() -> _Schema:
-    """Return the schema: one for whole protocols, and one without required keys for those that extend another."""
-    root = ProtocolDocument.model_json_schema(by_alias=True)
-    models = {name: _tidied(model) for name, model in {_ROOT: root, **root.pop("$defs")}.items()}
+    """Return the schema: one for whole protocols, and one without required keys for those that extend another.
+
+    A file whose arena is a graph, or that has a key that only dialogues have, is held against their models.
+    """
+    models = {**_models(ProtocolDocument), **_models(DialogueDocument)}
     definitions = dict(models)
     for name in _mergeable(models):
         definitions[name + _PATCH] = _patch_of(models[name])
@@ -38,10 +41,29 @@ def protocol_schema() -> _Schema:
         "title": "CheeseBench protocol",
         "description": f"One rodent paradigm in one edition; version {VERSION} of the protocol language.",
         "type": "object",
-        "if": {"properties": {"extends": {"type": "string"}}, "required": ["extends"]},
-        "then": {"$ref": f"{_DEFS}{_ROOT}{_PATCH}"},
-        "else": {"$ref": f"{_DEFS}{_ROOT}"},
+        "if": {
+            "anyOf": [
+                {"properties": {"arena": {"required": ["graph"]}}, "required": ["arena"]},
+                *({"required": [key]} for key in ("conditions", "scenes", "answer")),
+            ]
+        },
+        "then": _whole_or_patch(_DIALOGUE),
+        "else": _whole_or_patch(_ROOT),
         "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _models(root: type[Model]) -> dict[str, _Schema]:
+    """Return the schemas of a document and of all that can be in it, by name."""
+    schema = root.model_json_schema(by_alias=True)
+    return {name: _tidied(model) for name, model in {root.__name__: schema, **schema.pop("$defs")}.items()}
+
+
+def _whole_or_patch(name: str) -> _Schema:
+    return {
+        "if": {"properties": {"extends": {"type": "string"}}, "required": ["extends"]},
+        "then": {"$ref": f"{_DEFS}{name}{_PATCH}"},
+        "else": {"$ref": f"{_DEFS}{name}"},
     }
 
 
@@ -89,7 +111,7 @@ def _nullable(schema: _Schema) -> _Schema:
 
 def _mergeable(models: dict[str, _Schema]) -> list[str]:
     """Return the models that are reached from the root through mappings alone: lists are replaced whole."""
-    found = [_ROOT]
+    found = [_ROOT, _DIALOGUE]
     for name in found:
         found += [ref for ref in _mapped(models[name]) if ref not in found]
     return found

@@ -163,9 +163,7 @@ def _spoken(path: _Path) -> str:
     return f"entry {path[-1] + 1} of {_spoken(path[:-1])}"
 
 
-def _report(
-    root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics, model: type[BaseModel]
-) -> None:
+def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics, model: type[BaseModel]) -> None:
     for detail in found:
         path = _real_path(data, tuple(detail["loc"]))
         key = str(detail["loc"][-1]) if detail["loc"] else ""

@@ -23,25 +23,32 @@ _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>"
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
 _GOES_ON = (",", "->", "→", "=>", ";")
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _OR = frozenset({"or", "either"})
 _COPULA = frozenset({"is", "are", "be", "was", "follows", ":", "="})
 #: What begins an explanation, a comparison or a sum, once something was named.
-_CUES = frozenset(
+_CUES = _words(
     "who which that whose because since where so therefore thus hence while for giving yielding reward rewards "
-    "total than instead rather over not although but if when in via through leading as".split()
+    "total than instead rather over not although but if when in leading as"
 )
 #: "with a total of 60" is an explanation, "connects you with Wim" is none.
-_SUMS = frozenset("a an the all no only total reward rewards".split())
+_SUMS = _words("a an the all no only total reward rewards")
 _STOPS = frozenset({".", "!", "?", "\n"})
-_SEPARATORS = frozenset({",", ";", "|", "/", "then", "and", "to", "finally", "next", "followed", "by", "→", "⇒", "-"})
+_SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
 #: Words that may stand alone between separators without being the name of anything.
-_SMALL = frozenset(
+_SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
-    "first second third last directly also only just done answer final".split()
+    "first second third last directly also only just done answer final"
 )
 _NUMBERS = {
     word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
 }
 
 
@@ -119,7 +126,7 @@ def _joined(lines: Sequence[str]) -> str:
 def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
     found: list[list[Token]] = [[]]
     for token in tokens:
-        if token.text in _STOPS:
+        if token.node is None and token.text in _STOPS:
             found.append([])
         else:
             found[-1].append(token)
@@ -129,10 +136,11 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
 def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
     sentences = [sentence for sentence in _sentences(tokens) if any(token.node for token in sentence)]
     if not sentences:
-        unknown = marked and _is_a_name([token for token in tokens if token.text not in _STOPS], lexicon)
-        return Answer(nodes=(None,)) if unknown else Answer()
+        # Names of something else, where an answer should stand; prose is no name.
+        spoken = next(filter(None, _sentences(tokens)), [])
+        return Answer(_items(spoken, lexicon)) if marked else Answer()
     claim = _claim(sentences[0 if marked else -1])
-    if any(token.text in _OR for token in claim):
+    if any(token.text in _OR and token.node is None for token in claim):
         return Answer(_items(claim, lexicon), several=True)
     nodes = _items(claim, lexicon)
     if form == "first_step":
@@ -150,14 +158,17 @@ def _claim(sentence: list[Token]) -> list[Token]:
         elif token.text in (")", "]", "}"):
             depth = max(0, depth - 1)
         elif depth == 0:
-            if named and (token.text in _CUES or (kept[-1].text == "with" and token.text in _SUMS)):
+            explains = token.text in _CUES or (bool(kept) and kept[-1].text == "with" and token.text in _SUMS)
+            if named and token.node is None and explains:
                 break
             named = named or token.node is not None
             kept.append(token)
+    named = False
     for position in range(len(kept) - 1, -1, -1):
-        if kept[position].text in _COPULA and any(token.node for token in kept[position + 1 :]):
+        if named and kept[position].node is None and kept[position].text in _COPULA:
             kept = kept[position + 1 :]
             break
+        named = named or kept[position].node is not None
     return _without_question(kept)
 
 
@@ -178,7 +189,7 @@ def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
     found: list[str | None] = []
     item: list[Token] = []
     for token in [*tokens, Token(",")]:
-        if token.text in _SEPARATORS or token.text.endswith(">"):
+        if token.node is None and (token.text in _SEPARATORS or token.text.endswith(">")):
             nodes = [part.node for part in item if part.node]
             found.extend(nodes or ([None] if _is_a_name(item, lexicon) else []))
             item = []

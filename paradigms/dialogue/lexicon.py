@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -29,12 +30,15 @@ class Lexicon:
     """Finds the nodes that a text names.
 
     ``names`` gives the name of every node in this vocabulary; ``nouns`` are scene words such as ``room``, which an
-    answer may leave out: "room 7" is found as "7" too, unless two names would then be the same.
+    answer may leave out, as it may what most of the names have in common: "room 7" is found as "7" too, unless two
+    names would then be the same.
     """
 
     def __init__(self, names: Mapping[str, str], nouns: Iterable[str] = ()) -> None:
         self.names = dict(names)
-        optional = _ARTICLES | {word for noun in nouns for word in words_of(noun)}
+        in_names = Counter(word for name in self.names.values() for word in dict.fromkeys(words_of(name)))
+        common = {word for word, times in in_names.items() if times > max(2, len(self.names) / 2)}
+        optional = _ARTICLES | common | {word for noun in nouns for word in words_of(noun)}
         short: dict[tuple[str, ...], list[str]] = {}
         self._nodes: dict[tuple[str, ...], str] = {}
         for node, name in self.names.items():
@@ -55,7 +59,7 @@ class Lexicon:
         position = 0
         while position < len(words):
             node, length = self._match(words, position)
-            yield Token(" ".join(words[position : position + length]), node)
+            yield Token(words[position] if length == 1 else " ".join(words[position : position + length]), node)
             position += length
 
     def _match(self, words: list[str], position: int) -> tuple[str | None, int]:
@@ -65,5 +69,5 @@ class Lexicon:
                 if node is not None:
                     return node, length
         # "roses", "Wim's": said of one thing, whatever the ending.
-        word = re.sub(r"['’]s$|s$", "", words[position])
-        return self._nodes.get((word,)), 1
+        word = words[position]
+        return (self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None), 1

@@ -16,7 +16,9 @@ _WORD = r"^[A-Za-z0-9_]+$"
 def _is_word(value: Any) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value < 10**6
-    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isascii() and value.replace("_", "a").isalnum()
+    return (
+        isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isascii() and value.replace("_", "a").isalnum()
+    )
 
 
 def _as_text(value: Any) -> Any:

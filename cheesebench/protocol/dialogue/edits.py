@@ -21,12 +21,13 @@ class EditChecks:
         self._directed = graph.directed
         self._root, self._diagnostics = root, diagnostics
 
-    def known(self, nodes: Iterable[str], known: Sequence[str], place: Callable[[str], Position]) -> bool:
+    def known(self, nodes: Iterable[str], known: Sequence[str], place: Callable[[str], Position] | Position) -> bool:
         """Report nodes that the graph does not have; return whether it has all."""
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
-            self._diagnostics.error(230, place(node), f"The graph has no node '{node}'.", hint)
+            position = place if isinstance(place, Position) else place(node)
+            self._diagnostics.error(230, position, f"The graph has no node '{node}'.", hint)
         return not missing
 
     def distinct(self, edges: Sequence[tuple[str, str]], where: _Path) -> None:
@@ -62,7 +63,7 @@ class EditChecks:
         a, b = edge
         position = self._root.find(where).position
         sentence = f"There is no edge [{a}, {b}] to be removed."
-        if self.known([a, b], world.nodes, lambda _: position):
+        if self.known([a, b], world.nodes, position):
             if (b, a) in world.arcs:
                 remedy = f"Did you mean [{b}, {a}]?"
             else:
@@ -74,9 +75,9 @@ class EditChecks:
         for number, portal in enumerate(edit.portal):
             node = place.child(number) if isinstance(place.value, list) else place
             position = (node or place).position
-            self.known([portal.at], nodes, lambda _, at=position: at)
+            self.known([portal.at], nodes, position)
             # Who was a neighbour before the edit: a node that the edit brings had none.
-            self.known([portal.to_neighbours_of], world.nodes, lambda _, at=position: at)
+            self.known([portal.to_neighbours_of], world.nodes, position)
 
     def _chances(self, edit: doc.Edit, nodes: Sequence[str], where: _Path) -> None:
         place = self._root.find((*where, "chances"))

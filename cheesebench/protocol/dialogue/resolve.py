@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cheesebench.errors import did_you_mean
@@ -10,7 +10,6 @@ from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.dialogue import documents as doc
 from cheesebench.protocol.dialogue.edits import EditChecks
 from cheesebench.protocol.dialogue.specification import (
-
     ConditionSpec,
     DialogueSpecification,
     Domain,
@@ -95,7 +94,7 @@ class _Resolver:
         if len(nodes) > MAX_NODES:
             self._error(241, (*where, "edges"), f"The graph has {len(nodes)} nodes.", f"At most {MAX_NODES} are told.")
         self.edits.distinct(self.graph.edges, (*where, "edges"))
-        self.edits.known([self.graph.start], nodes, lambda _: self.root.find((*where, "start")).position)
+        self.edits.known([self.graph.start], nodes, self.root.find((*where, "start")).position)
         rewards = self.root.find((*where, "rewards"))
         self.edits.known(self.graph.rewards, nodes, rewards.key_position)
         return world
@@ -197,9 +196,14 @@ class _Resolver:
         return keys <= MAX_KEYS
 
     def _between(self, condition: doc.Condition, world: World, where: tuple[str, str]) -> tuple[Item, ...] | None:
-        if condition.pairs is None:
+        if not condition.pairs:
             remedy = "Add 'pairs: {distance: 2}' or 'pairs: [[1, 3]]'."
-            self._error(238, where, "'ask: shortest_path' needs its starts and goals.", remedy)
+            self._error(
+                238,
+                where if condition.pairs is None else (*where, "pairs"),
+                "'ask: shortest_path' needs its starts and goals.",
+                remedy,
+            )
             return None
         place = (*where, "pairs")
         if isinstance(condition.pairs, doc.Pairs):
@@ -214,15 +218,14 @@ class _Resolver:
             pairs = list(condition.pairs)
             for number, (start, goal) in enumerate(pairs):
                 position = self.root.find((*place, number)).position
-                if self.edits.known([start, goal], world.nodes, lambda _, at=position: at):
-                    if start == goal or not shortest_paths(world, start, [goal]):
-                        sentence = f"No way leads from '{start}' to '{goal}'."
-                        self.diagnostics.error(235, position, sentence, "Choose another pair.")
+                known = self.edits.known([start, goal], world.nodes, position)
+                if known and (start == goal or not shortest_paths(world, start, [goal])):
+                    sentence = f"No way leads from '{start}' to '{goal}'."
+                    self.diagnostics.error(235, position, sentence, "Choose another pair.")
         if self.diagnostics.errors:
             return None
         items = tuple(Item(start, (goal,), shortest_paths(world, start, [goal])) for start, goal in pairs)
-        few = all([self._few(len(item.keys), where) for item in items])
-        return items if items and few else None
+        return items if self._few(max((len(item.keys) for item in items), default=0), where) else None
 
     def _prove_new_policy(self, condition: ConditionSpec, world: World, where: tuple[str, str]) -> None:
         """An answer that was right before the edit must be wrong after it."""
@@ -263,5 +266,3 @@ def _group(condition: doc.Condition) -> str:
     if edit.remove:
         return "Detour"
     return "Shortcut" if edit.add or edit.portal else "RewReval"
-
-

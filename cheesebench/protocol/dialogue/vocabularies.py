@@ -71,7 +71,9 @@ class VocabularyChecks:
         found = slots_of(sentence)
         position = place.find([key]).position
         if found is None:
-            self._diagnostics.error(240, position, f"The braces in '{key}' do not fit.", "Write '{place}' and the like.")
+            self._diagnostics.error(
+                240, position, f"The braces in '{key}' do not fit.", "Write '{place}' and the like."
+            )
             return
         for slot in found:
             if slot not in known:
