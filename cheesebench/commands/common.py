@@ -35,7 +35,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
         if name in catalogue.files:
             print(f"cheesebench: {local} is used, not the installed '{printable(name)}'.", file=sys.stderr)
         return local
-    return catalogue.files.get(name) or Path(catalogue.find(name).path)
+    return catalogue.files.get(name) or Path(catalogue.find_any(name).path)
 
 
 def load_protocol(name: str) -> Specification:

@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     paths = list(protocol_files(catalogue, options.files))
     found: Counter[str] = Counter()
     for path in paths:
-        for diagnostic in catalogue.examine(path)[1]:
+        for diagnostic in catalogue.inspect(path)[1]:
             found[diagnostic.severity] += 1
             if not (options.quiet and diagnostic.severity == "info"):
                 print(diagnostic)

@@ -11,6 +11,7 @@ from cheesebench.errors import PluginError, ProtocolError
 from cheesebench.film import printable
 from cheesebench.interfaces import SelfTesting
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Specification
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,7 +21,10 @@ def run(options: argparse.Namespace) -> int:
     played = failed = broken = 0
     for path in protocol_files(catalogue, options.files):
         try:
-            paradigm = plugins.compile(catalogue.load(path))
+            specification = catalogue.load_any(path)
+            if not isinstance(specification, Specification):
+                continue  # a dialogue is proved when it is loaded; it has nothing that could be played
+            paradigm = plugins.compile(specification)
         except ProtocolError as error:
             broken += 1
             print(error)
