@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         Tile,
         View,
     )
-    from cheesebench.redaction import quoted
+    from cheesebench.redaction import quoted, redact
 
 _HOME = {
     **dict.fromkeys(
@@ -86,7 +86,7 @@ _HOME = {
         "cheesebench.chat",
     ),
     **dict.fromkeys(("CheeseBenchError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"),
-    "quoted": "cheesebench.redaction",
+    **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
     "hookimpl": "cheesebench.hookspecs",
 }
 
@@ -131,6 +131,7 @@ __all__ = [
     "did_you_mean",
     "hookimpl",
     "quoted",
+    "redact",
 ]
 
 

@@ -200,7 +200,8 @@ class BackendContext:
 
     ``directory`` is the run's own, for log files; ``options`` are the entry's and the command line's (strings where
     they come from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is the command line's or
-    where ``serve`` said the server is; ``capacity`` is the most calls that will be in flight at once.
+    where ``serve`` said the server is; ``capacity`` is the most calls that will be in flight at once. ``progress``
+    takes a line for whoever waits while ``serve`` is at work.
     """
 
     entry: ModelEntry
@@ -208,6 +209,7 @@ class BackendContext:
     base_url: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     capacity: int = 64
+    progress: Callable[[str], None] = lambda line: None
 
 
 class Connection(Protocol):

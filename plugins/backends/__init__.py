@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from cheesebench import BackendSpec, hookimpl
 from cheesebench.plugins.backends.openai import OPENAI
+from cheesebench.plugins.backends.vllm import VLLM
+from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
 
 __all__ = ["cheesebench_backends"]
 
@@ -13,4 +15,4 @@ __all__ = ["cheesebench_backends"]
 @hookimpl
 def cheesebench_backends() -> Iterable[BackendSpec]:
     """Return the built-in backends."""
-    return (OPENAI,)
+    return (OPENAI, VLLM, VLLM_OFFLINE)

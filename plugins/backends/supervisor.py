@@ -1,0 +1,161 @@
+"""Programs that a backend starts end with us, whatever happens to us, and leave nothing behind.
+
+Between us and the program stands a small process of its own session. It ends the program, and whatever that has
+started, when it is told to or when we are no longer there (``kill -9`` included); and it writes the program's output
+into a log file from which secrets are kept out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from cheesebench import redact
+
+#: Seconds between two looks at the program and at our parent.
+_TICK = 0.2
+#: Seconds that the supervisor itself is given, on top of the program's own, before it is ended by force.
+_MARGIN = 10.0
+#: prctl(2): orphans of this process's descendants become its children, so that none can slip away.
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Supervised:
+    """A running program, its output in ``log``. One that cannot be started has ended with 127, and the log says why."""
+
+    def __init__(self, command: Sequence[str], log: Path, *, grace: float = 20.0) -> None:
+        """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL."""
+        self.log = log
+        self._grace = grace
+        # The supervisor finds this module where we found it, however we were installed.
+        start = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); import {__name__} as s; sys.exit(s.main())"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", start, json.dumps(sys.path), str(os.getpid()), str(log), str(grace), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # Ctrl-C in the terminal is ours to answer: the run wants to end its calls before the server goes.
+            start_new_session=True,
+        )
+
+    @property
+    def ended(self) -> int | None:
+        """The program's exit code (128 + n: ended by signal n), or None while it runs."""
+        return self._process.poll()
+
+    def tail(self, lines: int = 15) -> str:
+        """Return the last lines of the log."""
+        try:
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """End the program and all that it has started; return when they are gone. Telling it twice does no harm."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(self._grace + _MARGIN)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def main() -> int:
+    """Be the supervisor (arguments: module path, parent's process id, log, grace, command); return its exit code."""
+    parent, log, grace, command = int(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4]), sys.argv[5:]
+    told = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: told.set())
+    _adopt_orphans()
+    with log.open("a", encoding="utf-8") as sink:
+        try:
+            program = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            sink.write(f"{command[0]}: {error.strerror}\n")
+            return 127
+        writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
+        writer.start()
+        # A parent that is gone shows in another parent's id: a pipe would be kept open by processes forked from it.
+        while program.poll() is None and not told.is_set() and os.getppid() == parent:
+            told.wait(_TICK)
+        _end(program, grace)
+        writer.join(_TICK)
+    return program.returncode if program.returncode >= 0 else 128 - program.returncode
+
+
+def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
+    assert program.stdout is not None
+    for line in program.stdout:
+        # Closed while we write: all processes are gone, this is what was left in the pipe.
+        with contextlib.suppress(ValueError):
+            print(redact(line.rstrip("\n")), file=sink, flush=True)
+
+
+def _end(program: subprocess.Popen[str], grace: float) -> None:
+    """End the program's process group, politely and then not, and whoever has left the group."""
+    deadline = time.monotonic() + grace
+    _signal_group(program.pid, signal.SIGTERM)
+    while time.monotonic() < deadline and (program.poll() is None or _signal_group(program.pid, 0)):
+        time.sleep(_TICK / 4)
+        _bury(program.pid)
+    _signal_group(program.pid, signal.SIGKILL)
+    program.wait()
+    # Children of those who are killed become ours in their turn, hence the loop.
+    while left := _children():
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_TICK / 4)
+        _bury(program.pid)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    """Signal a process group; return whether there was one (macOS says of a group of zombies that it may not)."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of descendants that lose theirs. Linux alone has this; elsewhere the group must do."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> list[int]:
+    """Return the ids of this process's children, dead ones that nobody has waited for included."""
+    found: list[int] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # a thread that has just ended
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found
+
+
+def _bury(program: int) -> None:
+    """Wait for dead children, except the program, whose exit code is still wanted."""
+    for process in _children():
+        if process != program:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process, os.WNOHANG)

@@ -1,0 +1,164 @@
+"""Open weights on this machine's GPUs: a vLLM server that is started for the run, or one that is already up."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cheesebench import BackendContext, BackendSpec, ChatRequest, Connection, OptionError, PluginError, quoted
+from cheesebench.plugins.backends.chat_completions import ChatCompletions
+from cheesebench.plugins.backends.supervisor import Supervised
+from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank, typed, words
+
+#: Where the server's key is, if it wants one; vLLM reads the same variable.
+KEY = "VLLM_API_KEY"
+#: Seconds that a server may take until it is healthy: weights may have to be downloaded first.
+STARTUP_TIMEOUT = 3600.0
+#: Seconds between two questions whether the server is healthy, and between two lines that say it is not.
+_POLL, _SAY = 0.5, 15.0
+#: What is asked of every server: prompts that begin alike are read once, and we are told what was cached;
+#: the sampling is the harness's (a model's own generation_config could make "temperature 0.7" greedy, unrecorded);
+#: no line in the log for every call.
+_ALWAYS = (
+    "--enable-prefix-caching",
+    "--enable-prompt-tokens-details",
+    "--generation-config",
+    "vllm",
+    "--disable-uvicorn-access-log",
+)
+
+
+class VllmServer:
+    """A running ``vllm serve`` on the loopback interface (a ``Server``)."""
+
+    def __init__(self, base_url: str, process: Supervised) -> None:
+        self.base_url = base_url
+        self._process = process
+
+    def stop(self) -> None:
+        """Stop the server and all of its processes; return when they are gone."""
+        self._process.stop()
+
+
+def serve(context: BackendContext) -> VllmServer:
+    """Start a server for the model and return when it is healthy.
+
+    Raises OptionError for options that make no sense, PluginError (with the end of the log) for a server that
+    does not come up.
+    """
+    timeout = typed("startup_timeout", context.options.get("startup_timeout", STARTUP_TIMEOUT), float)
+    port = _free_port()
+    command = [*server_command(context.options, context.entry.id), "--host", "127.0.0.1", "--port", str(port)]
+    command += [*_ALWAYS, *flags(context.options)]
+    log = context.directory / f"vllm-{re.sub(r'[^A-Za-z0-9._-]+', '-', context.entry.id).strip('-.')[-100:]}.log"
+    process = Supervised(command, log)
+    try:
+        _wait_until_healthy(context, process, port, timeout)
+    except BaseException:
+        process.stop()
+        raise
+    return VllmServer(f"http://127.0.0.1:{port}/v1", process)
+
+
+def server_command(options: Mapping[str, Any], model: str) -> list[str]:
+    """Return how the server is started: the option ``command`` or ``python``, or the vLLM that there is here."""
+    if command := words(options, "command"):
+        return [*command, model]
+    if python := options.get("python"):
+        return [*_module(typed("python", python, str)), model]
+    beside = str(Path(sys.executable).parent)
+    if found := shutil.which("vllm", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
+        return [found, "serve", model]
+    if importlib.util.find_spec("vllm"):
+        return [*_module(sys.executable), model]
+    raise PluginError(
+        "vLLM is not installed for this Python. Install it (pip install 'pytest-cheesebench[vllm]'), name a Python "
+        "that has it (--cheese-backend-option python=/path/to/python), or join a server that is up (--base-url URL)."
+    )
+
+
+def connect(context: BackendContext) -> Connection:
+    """Open a connection to the server; a subject's calls all go to the same copy of the model."""
+    if context.base_url is None:
+        raise OptionError("No vLLM server was started or named. Give the address of one with --base-url.")
+    among = copies(context.options)
+
+    def headers(request: ChatRequest) -> Mapping[str, str]:
+        copy = rank(request.conversation, among)
+        return {} if copy is None else {"X-data-parallel-rank": str(copy)}
+
+    return ChatCompletions(context.base_url, key=os.environ.get(KEY), headers=headers)
+
+
+def _module(python: str) -> list[str]:
+    return [python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _wait_until_healthy(context: BackendContext, process: Supervised, port: int, timeout: float) -> None:
+    """Return when the server says that it is healthy; PluginError when it ends first, or takes too long."""
+    model, began = context.entry.id, time.monotonic()
+    said = began
+    while not _healthy(port):
+        now = time.monotonic()
+        if (code := process.ended) is not None:
+            raise _failed(f"The vLLM server for '{model}' has ended with code {code} before it was ready.", process)
+        if now - began > timeout:
+            raise _failed(
+                f"The vLLM server for '{model}' was not ready after {timeout:g} s. If it was still loading, allow more "
+                "(--cheese-backend-option startup_timeout=SECONDS).",
+                process,
+            )
+        if now - said >= _SAY:
+            said = now
+            last = quoted(process.tail(1), 100)
+            context.progress(f"vLLM loads {model} ({now - began:.0f} s, log: {process.log}): {last}")
+        time.sleep(_POLL)
+    if (code := process.ended) is not None:  # somebody else's server has taken the port meanwhile
+        raise _failed(f"The vLLM server for '{model}' has ended with code {code}.", process)
+    context.progress(f"vLLM serves {model} after {time.monotonic() - began:.0f} s (log: {process.log})")
+
+
+def _healthy(port: int) -> bool:
+    # Not urllib: it would ask a proxy that the environment names.
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5.0)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _failed(said: str, process: Supervised) -> PluginError:
+    process.stop()  # so that its last words are in the log
+    lines = "\n".join(f"    {quoted(line, 200)}" for line in process.tail().splitlines())
+    return PluginError(f"{said} Its log, {process.log}, ends with\n{lines or '    (nothing)'}")
+
+
+VLLM = BackendSpec(
+    name="vllm",
+    connect=connect,
+    serve=serve,
+    options={
+        **MEANINGS,
+        "python": "the Python that has vLLM, if it is not this one",
+        "command": "how to start the server, instead of 'vllm serve'; the model and the flags follow",
+        "startup_timeout": f"seconds until the server has to be healthy ({STARTUP_TIMEOUT:g})",
+    },
+    summary="open weights on this machine's GPUs: starts and stops a vLLM server, or joins one (--base-url)",
+)

@@ -1,0 +1,87 @@
+"""Options of a vLLM engine, the same for one behind a server and one in this process: names, meanings, flags."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from cheesebench import OptionError, quoted
+
+#: Options that become vLLM's flags of the same name: what their values are, and what each means.
+FLAGS: dict[str, tuple[type, str]] = {
+    "tensor_parallel_size": (int, "GPUs that share one copy of the model"),
+    "pipeline_parallel_size": (int, "groups of layers, each on GPUs of its own"),
+    "data_parallel_size": (int, "copies of the model; every subject stays with one, where its prompts are cached"),
+    "max_model_len": (int, "tokens of prompt and reply together (default: what the model was made for)"),
+    "gpu_memory_utilization": (float, "share of a GPU's memory for weights and cache, 0 to 1 (vLLM's default: 0.9)"),
+    "max_num_seqs": (int, "most calls that are worked on at once, per copy"),
+    "max_num_batched_tokens": (int, "most tokens of one step of the engine"),
+    "dtype": (str, "bfloat16, float16, float32 or auto"),
+    "quantization": (str, "fp8, awq, gptq, ..."),
+    "kv_cache_dtype": (str, "auto, fp8, ..."),
+    "revision": (str, "branch, tag or commit of the model's repository"),
+    "enforce_eager": (bool, "true: no CUDA graphs; starts sooner, runs slower"),
+}
+#: Free-form flags for whatever else vLLM can do.
+EXTRA = ("extra_args", "more flags of 'vllm serve', as on a command line")
+MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {EXTRA[0]: EXTRA[1]}
+
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Return vLLM's command-line flags for these options; raises OptionError for a value that makes no sense.
+
+    Extra flags come last, so that they win.
+    """
+    found = []
+    for name, (kind, _) in FLAGS.items():
+        if (value := options.get(name)) is not None:
+            flag = name.replace("_", "-")
+            value = typed(name, value, kind)
+            found += [f"--{flag}" if value else f"--no-{flag}"] if kind is bool else [f"--{flag}", str(value)]
+    return found + words(options, EXTRA[0])
+
+
+def words(options: Mapping[str, Any], name: str) -> list[str]:
+    """Return an option that is part of a command line: a string as a shell splits it, or a list (of YAML)."""
+    value = options.get(name) or []
+    if isinstance(value, str):
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise OptionError(f"The option {name} cannot be read ({error}): {quoted(value, 100)}") from None
+    if not isinstance(value, list):
+        raise OptionError(f"The option {name} is to be a string or a list, not {quoted(repr(value), 100)}.")
+    return [item if isinstance(item, str) else json.dumps(item) for item in value]
+
+
+def typed(name: str, value: Any, kind: type) -> Any:
+    """Return an option's value as the kind that it has to be; strings come from the command line."""
+    try:
+        if kind is bool:
+            return value if isinstance(value, bool) else _WORDS[str(value).lower()]
+        if kind is str and isinstance(value, str) and value:
+            return value
+        if kind in (int, float) and not isinstance(value, bool) and (number := kind(value)) > 0:
+            return number
+    except (KeyError, ValueError, TypeError):
+        pass
+    wanted = {int: "a whole number above 0", float: "a number above 0", bool: "true or false", str: "a word"}[kind]
+    raise OptionError(f"The option {name} is to be {wanted}, not '{quoted(str(value), 60)}'.")
+
+
+def copies(options: Mapping[str, Any]) -> int:
+    """Return how many copies of the model share the work."""
+    return int(typed("data_parallel_size", options.get("data_parallel_size", 1), int))
+
+
+def rank(conversation: str, among: int) -> int | None:
+    """Return the copy that a conversation stays with: always the same one, in every process; None if all are one.
+
+    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be read anew at each call.
+    """
+    return zlib.crc32(conversation.encode()) % among if among > 1 and conversation else None

@@ -1,0 +1,190 @@
+"""The ``vllm`` backend without vLLM: commands, options, what it says when the server does not come up.
+
+A small program stands in for servers that fail; the real one is in tests/real_vllm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
+from cheesebench.fake_server import Call, FakeServer
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugins.backends.vllm import VLLM, server_command
+from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
+from cheesebench.plugins.backends.vllm_options import flags, rank
+
+#: Serves /health on the port that it is given; prints its arguments.
+HEALTHY = """
+import http.server, json, sys
+print(json.dumps(sys.argv[1:]), flush=True)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+REQUEST = ChatRequest(model="org/tiny", messages=(Message("user", ("which way?",)),), timeout=20.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "VLLM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def context(directory: Path, **options: Any) -> BackendContext:
+    return BackendContext(
+        entry=ModelEntry(name="tiny", backend="vllm", id="org/tiny"), directory=directory, options=options
+    )
+
+
+def command(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_it_is_registered_and_so_is_the_engine() -> None:
+    assert installed_plugins().backend("vllm") is VLLM
+    assert installed_plugins().backend("vllm-offline") is VLLM_OFFLINE
+
+
+def test_options_become_flags_and_extra_ones_come_last() -> None:
+    given = {
+        "tensor_parallel_size": "2",
+        "data_parallel_size": 4,
+        "gpu_memory_utilization": "0.85",
+        "enforce_eager": "no",
+        "quantization": "fp8",
+        "extra_args": "--no-enable-prefix-caching --limit-mm-per-prompt '{\"image\": 2}'",
+        "python": "none of the engine's business",
+    }
+    assert flags(given) == [
+        *("--tensor-parallel-size", "2", "--data-parallel-size", "4", "--gpu-memory-utilization", "0.85"),
+        *("--quantization", "fp8", "--no-enforce-eager", "--no-enable-prefix-caching"),
+        *("--limit-mm-per-prompt", '{"image": 2}'),
+    ]
+    assert flags({"extra_args": ["--a", 3], "enforce_eager": True}) == ["--enforce-eager", "--a", "3"]
+    assert flags({}) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("tensor_parallel_size", "two", "a whole number above 0, not 'two'"),
+        ("tensor_parallel_size", 0, "a whole number above 0, not '0'"),
+        ("tensor_parallel_size", True, "a whole number above 0, not 'True'"),
+        ("gpu_memory_utilization", "-1", "a number above 0, not '-1'"),
+        ("enforce_eager", "perhaps", "true or false, not 'perhaps'"),
+        ("dtype", "", "a word, not ''"),
+        ("extra_args", "'unclosed", "cannot be read"),
+        ("extra_args", 5, "a string or a list, not 5"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_with_its_value(option: str, value: Any, said: str) -> None:
+    with pytest.raises(OptionError, match=f"The option {option} .*{said}"):
+        flags({option: value})
+
+
+def test_subjects_are_spread_over_the_copies_and_each_stays_with_one() -> None:
+    ranks = [rank(f"cell/{subject}", 8) for subject in range(256)]
+    assert ranks == [rank(f"cell/{subject}", 8) for subject in range(256)]
+    counts = [ranks.count(copy) for copy in range(8)]
+    assert sum(counts) == 256
+    assert min(counts) > 16
+    assert rank("cell/0", 1) is None
+    assert rank("", 8) is None
+
+
+def test_calls_name_the_copy_of_their_subject() -> None:
+    seen: list[str | None] = []
+
+    def script(call: Call) -> str:
+        seen.append(call.headers.get("X-data-parallel-rank"))
+        return "ACTIONS: STAY"
+
+    async def ask(base_url: str, **options: Any) -> None:
+        connection = VLLM.connect(replace(context(Path(), **options), base_url=base_url))
+        try:
+            for conversation in ("a", "b", "a"):
+                await connection.complete(replace(REQUEST, conversation=conversation))
+        finally:
+            await connection.close()
+
+    with FakeServer(script) as server:
+        asyncio.run(ask(server.base_url))
+        asyncio.run(ask(server.base_url, data_parallel_size="8"))
+    assert seen[:3] == [None] * 3
+    assert seen[3:] == [str(rank(name, 8)) for name in ("a", "b", "a")]
+    assert seen[3] != seen[4]
+
+
+def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> None:
+    said: list[str] = []
+    given = replace(context(tmp_path, command=command(HEALTHY), max_model_len=4096), progress=said.append)
+    assert VLLM.serve is not None
+    server = VLLM.serve(given)
+    log = tmp_path / "vllm-org-tiny.log"
+    try:
+        arguments = json.loads(log.read_text(encoding="utf-8").splitlines()[0])
+        port = server.base_url.removeprefix("http://127.0.0.1:").removesuffix("/v1")
+        assert arguments[:5] == ["org/tiny", "--host", "127.0.0.1", "--port", port]
+        assert {"--enable-prefix-caching", "--enable-prompt-tokens-details"} <= set(arguments)
+        assert arguments[-2:] == ["--max-model-len", "4096"]
+        assert said[-1].startswith("vLLM serves org/tiny after ")
+    finally:
+        server.stop()
+    with pytest.raises(ConnectionRefusedError):
+        asyncio.run(_open(int(port)))
+
+
+async def _open(port: int) -> None:
+    await asyncio.open_connection("127.0.0.1", port)
+
+
+def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "hush-0123456789-hush")
+    code = "import os, sys; print('torch.OutOfMemoryError: CUDA', os.environ['SOME_TOKEN'], '\\x1b[2J'); sys.exit(3)"
+    assert VLLM.serve is not None
+    with pytest.raises(PluginError) as raised:
+        VLLM.serve(context(tmp_path, command=command(code)))
+    text = str(raised.value)
+    assert "'org/tiny' has ended with code 3 before it was ready" in text
+    assert "    torch.OutOfMemoryError: CUDA [redacted] \\x1b[2J" in text
+    assert str(tmp_path / "vllm-org-tiny.log") in text
+
+
+def test_a_server_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    code = "import time; print('Loading safetensors: 3 of 40', flush=True); time.sleep(1000)"
+    assert VLLM.serve is not None
+    with pytest.raises(PluginError) as raised:
+        VLLM.serve(context(tmp_path, command=command(code), startup_timeout="1.5"))
+    text = str(raised.value)
+    assert "was not ready after 1.5 s" in text
+    assert "startup_timeout=SECONDS" in text
+    assert "Loading safetensors: 3 of 40" in text
+
+
+def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ["-m", "vllm.entrypoints.openai.api_server", "--model", "org/tiny"]
+    assert server_command({"command": "docker run it --"}, "org/tiny") == ["docker", "run", "it", "--", "org/tiny"]
+    assert server_command({"python": "/opt/python"}, "org/tiny") == ["/opt/python", *module]
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PluginError, match=r"pip install 'pytest-cheesebench\[vllm\]'.*python=.*--base-url"):
+        server_command({}, "org/tiny")
+    program = tmp_path / "vllm"
+    program.write_text("#!/bin/sh\n", encoding="ascii")
+    program.chmod(0o755)
+    assert server_command({}, "org/tiny") == [str(program), "serve", "org/tiny"]
+
+
+def test_without_vllm_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"pip install 'pytest-cheesebench\[vllm\]'"):
+        VLLM_OFFLINE.connect(context(tmp_path))

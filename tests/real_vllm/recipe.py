@@ -1,0 +1,113 @@
+"""A real vLLM on the CPU for the tests: an environment of its own and a tiny model, made once and kept.
+
+``python tests/real_vllm/recipe.py`` makes them by hand. They are kept in ``.venv-vllm`` at the top of the
+repository, or where CHEESEBENCH_VLLM_HOME says (several checkouts can share one): 1.8 GB.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+#: Environment variable: where the environment and the model are kept.
+HOME = "CHEESEBENCH_VLLM_HOME"
+#: A third party's build is never shown a key.
+SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
+#: What vLLM needs to know on a machine without a GPU; and no network, no reports home.
+CPU: Mapping[str, str] = {
+    "VLLM_TARGET_DEVICE": "cpu",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    # Lets the model run in the process of the engine ("uni"): less memory, sooner up and sooner gone.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+}
+#: Options of the engine on the CPU. The token budget is that large because the CPU engine dies of a seeded request
+#: whose prompt is read in pieces.
+ENGINE: Mapping[str, str] = {
+    "max_model_len": "4096",
+    "max_num_batched_tokens": "32768",
+    "enforce_eager": "true",
+    "extra_args": "--block-size 32 --distributed-executor-backend uni",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RealVllm:
+    """A Python that has vLLM, and a model that it can load."""
+
+    python: Path
+    model: Path
+
+
+def prepare() -> RealVllm:
+    """Return what there is, or make it (seconds to a minute); one process at a time."""
+    home = Path(os.environ.get(HOME) or HERE.parents[1] / ".venv-vllm")
+    home.mkdir(parents=True, exist_ok=True)
+    found = RealVllm(home / "venv" / "bin" / "python", home / "tiny")
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        recipe = b"".join((HERE / name).read_bytes() for name in ("requirements.txt", "tiny_model.py"))
+        stamp, expected = home / "stamp", hashlib.sha256(recipe + sys.version.encode()).hexdigest()
+        if not stamp.exists() or stamp.read_text(encoding="ascii") != expected:
+            stamp.unlink(missing_ok=True)
+            _install(home / "venv")
+            shutil.rmtree(found.model, ignore_errors=True)
+            run(found.python, str(HERE / "tiny_model.py"), str(found.model))
+            stamp.write_text(expected, encoding="ascii")
+    return found
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without secrets, and with what vLLM needs on a CPU."""
+    kept = {name: value for name, value in os.environ.items() if not any(s in name.upper() for s in SECRETS)}
+    return {**kept, **CPU}
+
+
+def run(*command: str | Path, **more: str) -> None:
+    """Run a command without secrets; its output is shown only if it fails."""
+    done = subprocess.run(
+        command, env={**environment(), **more}, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+
+
+def _install(directory: Path) -> None:
+    venv.create(directory, clear=True, with_pip=True)
+    python = directory / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "uv")
+    # uv does not read pip's settings, and a CPU build of torch has to come from somewhere.
+    settings = {
+        "UV_FIND_LINKS": _pip_setting(python, "find-links"),
+        "UV_DEFAULT_INDEX": _pip_setting(python, "index-url"),
+    }
+    more: list[str | Path] = [] if settings["UV_FIND_LINKS"] else ["--torch-backend", "cpu"]
+    program = directory / "bin" / "uv"
+    wanted: list[str | Path] = ["--no-deps", "--python", python, *more, "-r", HERE / "requirements.txt"]
+    run(program, "pip", "install", "-q", "--no-cache", *wanted, **{name: v for name, v in settings.items() if v})
+
+
+def _pip_setting(python: Path, name: str) -> str:
+    for variable in (f"UV_{name}", f"PIP_{name}"):
+        if value := os.environ.get(variable.upper().replace("-", "_")):
+            return ",".join(value.split())
+    done = subprocess.run(
+        [python, "-m", "pip", "config", "get", f"global.{name}"], text=True, capture_output=True, check=False
+    )
+    return ",".join(done.stdout.split()) if done.returncode == 0 else ""
+
+
+if __name__ == "__main__":
+    print(prepare())
