@@ -1,0 +1,72 @@
+"""The egocentric map: what lies before the agent and is in sight, turned so that the agent looks up."""
+
+from __future__ import annotations
+
+from cheesebench import HEADINGS, Scene
+from cheesebench.plugins.views.boards import Boards, frame_of
+
+#: The agent: it always looks up.
+AGENT = "↑"
+#: A square in the field of view that something hides.
+FOG = "?"
+#: What stands between squares when the world lies askew.
+GAP = " "
+
+
+class Ascii2DFpv:
+    """View ``ascii_2d_fpv``: the compass heading, an empty line, the squares in sight, then what the state says.
+
+    The field of view is the half before the agent, with its own row; it reaches as far as the line of sight does.
+    The agent is in the last row. One square is one character. With an even heading (N, E, S, W) neighbours touch.
+    With an odd one the world is turned by 45 degrees: squares stand like the black ones of a chessboard, the square
+    straight ahead is two rows up, those ahead of the shoulders one row up and one column aside.
+
+    ``?`` is a square that is hidden by something nearer. A line ends with the last square that is seen in it, and
+    beyond the first line nothing is seen. Landmarks are tall: they are seen over walls.
+    """
+
+    name = "ascii_2d_fpv"
+    reading = (
+        "The first line says which compass direction you face. The map below it shows only what you can see from where "
+        f"you stand, turned so that you ({AGENT}, in the last row) always look up: forward is up, your left is left. "
+        f"{FOG} is a place that is hidden from you. When you face a diagonal direction (NE, SE, SW, NW) the map is "
+        "turned by 45 degrees: places are then one row up and one column to the side, and the place straight ahead of "
+        "you is two rows up. You do not see what is behind you."
+    )
+    characters = AGENT + FOG + GAP + "\n" + "".join(sorted(set("facing NESW")))
+
+    def __init__(self) -> None:
+        self._boards = Boards()
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return what an agent sees at ``(column, row)`` with this heading."""
+        import numpy as np
+
+        board = self._boards[scene]
+        squares, across, down = board.seen(column, row)
+        forward_across, forward_down, right_across, right_down = frame_of(heading)
+        ahead = across * forward_across + down * forward_down
+        before = ahead >= 0
+        ahead, squares = ahead[before], squares[before]
+        aside = (across * right_across + down * right_down)[before]
+        first, left = int(ahead.max()), int(aside.min())
+        columns = aside - left
+        lines = first - ahead
+        picture = np.full((first + 1, int(columns.max()) + 1), ord(FOG), np.uint32)
+        if heading & 1:
+            askew = (first + left) & 1
+            picture[::2, 1 - askew :: 2] = ord(GAP)
+            picture[1::2, askew::2] = ord(GAP)
+        picture[lines, columns] = board.glyphs[squares]
+        picture[first, -left] = ord(AGENT)
+        ends = np.zeros(first + 1, np.intp)
+        np.maximum.at(ends, lines, columns + 1)
+        text = picture.tobytes().decode("utf-32-le", "surrogatepass")
+        width = picture.shape[1]
+        rows = [text[start : start + end] for start, end in zip(range(0, len(text), width), ends.tolist(), strict=True)]
+        return "\n".join((f"facing {HEADINGS[heading]}\n", *rows)) + board.tail
+
+    def max_length(self, scene: Scene) -> int:
+        """Return a length that no observation of the scene exceeds: that of a board seen along its diagonal."""
+        side = len(scene.tiles) + len(scene.tiles[0])
+        return len("facing NW\n\n") + side * (side + 1) + sum(len(line) + 1 for line in scene.text)
