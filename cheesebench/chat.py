@@ -24,7 +24,8 @@ Part = str | bytes
 class Picture(str):
     """An observation that is a picture: ``png`` is drawn, the string itself is what the state says in words.
 
-    It is a string so that whatever only passes observations on need not know of pictures.
+    It is a string so that whatever only passes observations on need not know of pictures. Pictures are equal if both
+    drawing and words are; a picture equals no plain string.
     """
 
     __slots__ = ("png",)
@@ -35,6 +36,21 @@ class Picture(str):
         picture = super().__new__(cls, text)
         picture.png = png
         return picture
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Picture) and self.png == other.png and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:  # str has one of its own, which would compare the words only
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((str(self), self.png))
+
+    def __sizeof__(self) -> int:
+        return str.__sizeof__(self) + len(self.png)
+
+    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # what copies are made with
+        return self.png, str(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,7 @@ def _add_render(command: _Command) -> None:
         "As an agent sees it at the start of the first trial,\nand what is what on it.",
         "my_maze.protocol.yaml",
         "my_maze --state choice --seed 3",
+        "my_maze --view topdown_2d --output my_maze.png",
         "my_maze.protocol.yaml --expand",
     )
     parser.add_argument("protocol", metavar="FILE", help=_PROTOCOL)
@@ -200,6 +201,7 @@ def _add_render(command: _Command) -> None:
     parser.add_argument(
         "--view", metavar="NAME", action="append", help="the view, repeatable, or 'all' (default: ascii_2d)"
     )
+    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write the picture to this file")
     parser.add_argument(
         "--expand", action="store_true", help="print the arena that a generator draws as YAML, to be edited by hand"
     )
@@ -217,6 +219,7 @@ def _add_play(command: _Command) -> None:
     )
     parser.add_argument("protocol", metavar="FILE", help=_PROTOCOL)
     parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
+    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write each one to this file")
     parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
     _add_life(parser)
 

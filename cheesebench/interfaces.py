@@ -74,6 +74,27 @@ class View(Protocol):
         ...
 
 
+@runtime_checkable
+class PictureView(View, Protocol):
+    """A view whose ``render`` returns a ``chat.Picture``: only agents that can look at pictures may be given it.
+
+    Whether a view is one is asked with ``isinstance(view, PictureView)``. Its texts are what the state says;
+    ``max_length`` and ``characters`` are about them.
+    """
+
+    def picture_size(self, scene: Scene) -> tuple[int, int]:
+        """Return width and height in pixels of every picture of the scene."""
+        ...
+
+
+@runtime_checkable
+class ReadableView(Protocol):
+    """A view that says how it is to be read. Optional: prompts for language models ask for it."""
+
+    reading: str
+    """A few sentences to the agent ("you"); they name no paradigm, no goal and no cue."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentContext:
     """What a new agent may know: nothing about the paradigm.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import ACTIONS, RUNNING, TERMINATED
+from cheesebench.interfaces import ACTIONS, RUNNING, TERMINATED, PictureView
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.environment import SEEDS, beginning, checked_subject, class_named, text_space
 from cheesebench.paradigms.infos import gather
@@ -44,13 +44,14 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     lane). Observations, rewards and infos equal those of ``SyncVectorEnv`` over the scalar environments.
 
     Observations: a tuple of ``num_envs`` texts, or (``observations="ids"``) an int64 array of shape ``(num_envs,)``;
-    ``texts[id]`` is the text, and equal texts have equal ids. Actions: an array of integers 0-3, shape ``(num_envs,)``.
+    ``texts[id]`` is the text, and equal texts have equal ids. In a view of pictures there are ids only, and
+    ``texts[id].png`` is the picture. Actions: an array of integers 0-3, shape ``(num_envs,)``.
     Rewards: float64. The autoreset mode is NEXT_STEP: in the step after the last one of a trial the lane's action is
     ignored, its reward is 0 and its observation is the first one of the next trial.
 
     Args:
         num_envs: number of lanes.
-        view: name of a registered view with text observations.
+        view: name of a registered view.
         subject: number of the first lane's subject.
         observations: ``"strings"`` or ``"ids"``.
         render_mode: ``"ansi"`` makes ``render`` return the current observations as texts.
@@ -79,6 +80,11 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self.num_envs, self.render_mode = num_envs, render_mode
         self._view, self._subject = installed_plugins().view(view), checked_subject(subject)
         self._ids = observations == "ids"
+        if isinstance(self._view, PictureView) and not self._ids:
+            raise OptionError(
+                f"The view '{view}' draws pictures, and as many arrays as there are lanes would fill the memory. "
+                "Ask for observations='ids' (texts[id].png is the picture), or take a view of text."
+            )
         self.single_action_space: spaces.Space[Any] = spaces.Discrete(len(ACTIONS))
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.single_observation_space: spaces.Space[Any] = (

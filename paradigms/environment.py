@@ -1,4 +1,4 @@
-"""Gymnasium environments: one class per protocol, text observations and four actions.
+"""Gymnasium environments: one class per protocol, observations in any view and four actions.
 
 One episode is one trial; a session is a run of resets on the same environment. When the schedule of a life is over
 it begins again for the same subject (what was drawn for the subject stays), so that a learner can go on for ever.
@@ -6,15 +6,18 @@ it begins again for the same subject (what was drawn for the subject stays), so 
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
 
+from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, StepAfterEndError
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, View
+from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.plugin_manager import installed_plugins
@@ -24,10 +27,11 @@ from cheesebench.protocol import Catalogue, Specification, load_protocol
 SEEDS = 2**31
 
 
-class ArenaEnvironment(gymnasium.Env[str, Any]):
+class ArenaEnvironment(gymnasium.Env[Any, Any]):
     """A paradigm as a Gymnasium environment; subclasses are made by ``environment_class``.
 
     Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows parted by newlines, then what the state
+    says); in a view of pictures a dict of ``picture`` (uint8, height x width x 3, RGB) and ``text`` (what the state
     says). Action: ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size. ``terminated``
     is True when a rule or ``finish`` ended the trial, ``truncated`` at the step limit.
 
@@ -36,9 +40,9 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
     (int, from 1) and ``subject`` (int, from 0).
 
     Args:
-        view: name of a registered view with text observations.
+        view: name of a registered view.
         subject: number of the subject whose life this is; ``reset(options={"subject": n})`` changes it.
-        render_mode: ``"ansi"`` makes ``render`` return the current observation.
+        render_mode: ``"ansi"`` makes ``render`` return the current observation as text (of a picture, the text alone).
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
@@ -55,9 +59,9 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
         self._life: ArenaLife | None = None
         self._observation = ""
         self.action_space = spaces.Discrete(len(ACTIONS))
-        self.observation_space = text_space(self.paradigm, self._view)
+        self.observation_space = observation_space(self.paradigm, self._view)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial; with ``seed`` (or a new ``subject`` in the options) a new life."""
         super().reset(seed=seed)
         subject = checked_subject((options or {}).get("subject", self._subject))
@@ -67,9 +71,9 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
             self._life = ArenaLife(self.paradigm.program, self._view, number, subject)
         life = self._life
         self._observation = life.begin_next_trial()
-        return self._observation, beginning(life)
+        return observed(self._observation), beginning(life)
 
-    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Execute one action; see the class for what is returned."""
         life = self._life
         if life is None:
@@ -78,13 +82,32 @@ class ArenaEnvironment(gymnasium.Env[str, Any]):
             raise OptionError(f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
         self._observation, reward, status = life.step(int(action))
         if not status:
-            return self._observation, reward, False, False, {"state": life.state}
+            return observed(self._observation), reward, False, False, {"state": life.state}
         info = {"state": life.state, **life.ending()._asdict()}
-        return self._observation, reward, status == TERMINATED, status == TRUNCATED, info
+        return observed(self._observation), reward, status == TERMINATED, status == TRUNCATED, info
 
     def render(self) -> str | None:
         """Return the current observation (``render_mode="ansi"``)."""
-        return self._observation if self.render_mode == "ansi" else None
+        return str(self._observation) if self.render_mode == "ansi" else None
+
+
+def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
+    """Return the space of all observations that a view can give of a paradigm."""
+    text = text_space(paradigm, view)
+    if not isinstance(view, PictureView):
+        return text
+    width, height = view.picture_size(paradigm.program.gallery(view).scene((), (), ()))
+    return spaces.Dict({"picture": spaces.Box(0, 255, (height, width, 3), np.uint8), "text": text})
+
+
+def observed(observation: str) -> Any:
+    """Return an observation as its space has it: a picture with its pixels."""
+    if not isinstance(observation, Picture):
+        return observation
+    from PIL import Image
+
+    with Image.open(io.BytesIO(observation.png)) as picture:
+        return {"picture": np.array(picture.convert("RGB")), "text": str(observation)}
 
 
 def text_space(paradigm: ArenaParadigm, view: View) -> spaces.Text:
@@ -93,7 +116,7 @@ def text_space(paradigm: ArenaParadigm, view: View) -> spaces.Text:
     scenes = [gallery.scene((), (), state.say) for state in paradigm.specification.states.values()]
     return spaces.Text(
         min_length=0,
-        max_length=max(view.max_length(scene) for scene in scenes),
+        max_length=max(1, *(view.max_length(scene) for scene in scenes)),
         charset=frozenset(view.characters) | gallery.characters(paradigm.specification),
     )
 

@@ -38,6 +38,7 @@ def test_every_package_is_listed() -> None:
 
 HEAVY = (
     "gymnasium",
+    "PIL",
     "numpy",
     "scipy",
     "statsmodels",

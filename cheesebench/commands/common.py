@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from cheesebench.chat import Picture
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.plugin_manager import installed_plugins
@@ -64,6 +65,14 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
+def write_picture(picture: Picture, path: str) -> None:
+    """Write the PNG of an observation to a file."""
+    try:
+        Path(path).write_bytes(picture.png)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
 def counted(number: int, noun: str) -> str:
     """Return ``1 error``, ``2 errors``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -77,6 +86,8 @@ def write_output(text: str, path: str | None) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OptionError(
-            f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists."
-        ) from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> OptionError:
+    return OptionError(f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists.")

@@ -8,10 +8,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from cheesebench.chat import Picture
 from cheesebench.commands import keys
-from cheesebench.commands.common import counted, load_protocol, one_line
+from cheesebench.commands.common import counted, load_protocol, one_line, write_picture
+from cheesebench.errors import OptionError
 from cheesebench.film import printable
-from cheesebench.interfaces import ACTIONS, RUNNING, Life, TaskEvent, TrialResult, WatchedLife
+from cheesebench.interfaces import ACTIONS, RUNNING, Life, PictureView, TaskEvent, TrialResult, WatchedLife
 from cheesebench.plugin_manager import installed_plugins
 
 _CLEAR = "\x1b[2J\x1b[H"
@@ -21,10 +23,17 @@ def run(options: argparse.Namespace) -> int:
     """Play until the actions or the schedule are over."""
     given = None if options.actions is None else keys.parse_actions(options.actions)
     view = installed_plugins().view(options.view)
+    if isinstance(view, PictureView) != (options.output is not None):
+        raise OptionError(
+            f"'{view.name}' draws pictures, which a terminal cannot show. Give --output FILE.png, and look at that "
+            "file while you play; or take a view of text."
+            if options.output is None
+            else f"'{view.name}' is text, and there is no picture to write. Leave --output out, or take another --view."
+        )
     specification = load_protocol(options.protocol)
     life = installed_plugins().compile(specification).life(view, options.seed, options.subject)
     by_key = given is None and keys.reads_keys()
-    game = Game(life, specification.name, clear=by_key and _can_clear())
+    game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output)
     if given is not None:
         game.play(iter(given))
     elif by_key:
@@ -45,8 +54,8 @@ def _can_clear() -> bool:
 class Game:
     """One life played by a person; everything that happens is printed."""
 
-    def __init__(self, life: Life, name: str, *, clear: bool = False) -> None:
-        self._life, self._name, self._clear = life, name, clear
+    def __init__(self, life: Life, name: str, *, clear: bool = False, output: str | None = None) -> None:
+        self._life, self._name, self._clear, self._output = life, name, clear, output
         self._trials = self._successes = 0
         #: Reward of all trials.
         self._total = 0.0
@@ -90,7 +99,10 @@ class Game:
             where[:1] = [f"block {life.block}", f"session {life.session}", f"trial {life.trial}"]
             where.append(f"state {life.state}")
         print(one_line(" · ".join([self._name, *where])))
-        print(printable(observation))
+        if isinstance(observation, Picture) and self._output is not None:
+            write_picture(observation, self._output)
+        if not isinstance(observation, Picture) or observation:
+            print(printable(str(observation)))
         frozen = " · nothing moves: any action waits" if life.waiting else ""
         print(f"reward {reward:+g} · total {self._total:g}{frozen}", flush=True)
 

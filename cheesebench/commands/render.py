@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from cheesebench.commands.common import load_protocol, one_line, shown_path, table
+from cheesebench.chat import Picture
+from cheesebench.commands.common import load_protocol, one_line, shown_path, table, write_picture
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.film import printable
-from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
+from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Still, View
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Arena
 from cheesebench.protocol.expansion import arena_as_yaml
@@ -22,9 +23,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the picture in every view that is asked for, and the legend."""
     specification = load_protocol(options.protocol)
     if options.expand:
-        if options.state or options.view:
+        if options.state or options.view or options.output:
             raise OptionError(
-                "--expand shows no picture, so --state and --view mean nothing beside it. Leave them out."
+                "--expand shows no picture, so --state, --view and --output mean nothing beside it. Leave them out."
             )
         arena = arena_as_yaml(specification)
         print(printable(f"# In place of the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
@@ -35,15 +36,28 @@ def run(options: argparse.Namespace) -> int:
     if not isinstance(paradigm, Illustrated):
         raise OptionError(f"Protocols of the family '{specification.family}' have no picture. Use 'cheesebench play'.")
     views = _views(options.view)
+    if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
+        raise OptionError("--output writes the picture of one view that draws pictures. Name it with --view.")
     stills = [(view, paradigm.still(view, options.seed, options.subject, options.state)) for view in views]
     state = stills[0][1].state
     where = f"first trial of subject {options.subject}, seed {options.seed}"
     print(f"{specification.name}: state {state} ({where})")
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")
-        print(printable(view.render(still.scene, still.column, still.row, still.heading)))
+        print(_shown(view.render(still.scene, still.column, still.row, still.heading), options.output))
     print(f"\n{legend(specification.arena, stills[0][1])}")
     return 0
+
+
+def _shown(observation: str, output: str | None) -> str:
+    """Return an observation as a terminal can show it; a picture is written to a file."""
+    if not isinstance(observation, Picture):
+        return printable(observation)
+    text = f"\n{printable(str(observation))}" if observation else ""
+    if output is None:
+        return f"(a picture; --output FILE.png writes it){text}"
+    write_picture(observation, output)
+    return f"(a picture, written to {one_line(output)}){text}"
 
 
 def _views(names: Iterable[str] | None) -> list[View]:

@@ -10,6 +10,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.experiment.replay import film
 from cheesebench.film import film_strip, printable
+from cheesebench.interfaces import PictureView
 from cheesebench.protocol import Specification
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult
@@ -76,7 +77,10 @@ def _film(run: Run, specification: Specification, record: TrialRecord) -> str:
         f"{record.outcome} after {plural(record.steps, 'step')}."
     )
     try:
-        frames = film(run.log, run.plugins.compile(specification), run.plugins.view(record.view), record)
+        view = run.plugins.view(record.view)
+        if isinstance(view, PictureView):  # what happened is the same in every view, and this one can be printed
+            view = run.plugins.view("ascii_2d")
+        frames = film(run.log, run.plugins.compile(specification), view, record)
     except CheeseBenchError as error:
         return f"{heading}\n{error}"
     # Indented, because a line of the picture at column 0 could be a command to a CI service.

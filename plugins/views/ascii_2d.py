@@ -26,6 +26,10 @@ class Ascii2D:
     """
 
     name = "ascii_2d"
+    reading = (
+        f"The map shows the whole place from above, north at the top. One of the arrows {ARROWS} is you, and points to "
+        "where you face. # is a wall; other signs are floor, things, doors or landmarks."
+    )
     characters = ARROWS + "\n"
 
     #: Scenes whose picture is kept; a paradigm has one per combination of doors, cues and text: under 20.

@@ -2,58 +2,176 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from cheesebench import HEADINGS, Scene
-from cheesebench.plugins.views.boards import Board, Boards, frame_of
-from cheesebench.plugins.views.rays import crossed, direction_of
+from cheesebench import HEADINGS, Scene, Tile
+from cheesebench.plugins.views.boards import OPAQUE, Board, Boards
+from cheesebench.plugins.views.perspective import (
+    COLUMNS,
+    HALF,
+    SHADES,
+    Lens,
+    column_of,
+    directions,
+    floor_row,
+    height,
+    lens_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Numbers = NDArray[np.intp]
-    Floats = NDArray[np.float64]
-
-#: Columns (an odd number: the middle one looks straight ahead) and rows of the picture; the horizon is in the middle.
-COLUMNS, HALF = 49, 8
-ROWS = 2 * HALF
-MIDDLE = COLUMNS // 2
-#: How far aside, in units of how far ahead, the last column looks: a little more than 45 degrees.
-WIDE = 1.2
-#: A wall that stands ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and below the horizon: all of them
-#: when it stands right in front (d = 0.5), and slowly fewer then, as if the eye stood a little behind the agent.
-BACK = 2.3
-FOCUS = HALF * (0.5 + BACK)
-#: Walls by distance: up to so many squares ahead this character, beyond the last one ``FAR``.
-SHADES = ((1.6, "█"), (3.6, "▓"), (7.6, "▒"))
-FAR = "░"
 WALL = "#"
+#: What parts two neighbours of the same glyph.
+EDGE = "│"
+#: Rows of the picture: the strip of landmarks, and what is above and below the horizon.
+_HORIZON = 1 + HALF
+ROWS = 1 + 2 * HALF
 
 
-@dataclass(frozen=True, slots=True)
-class _Lens:
-    """What one heading looks at, for boards of one size. Squares are offsets on a board with a margin."""
+class Ascii3D:
+    """View ``ascii_3d``: the compass heading, a strip with landmarks, what is ahead, then what the state says.
 
-    #: For each column and step: two squares that together end the ray there, and how far ahead that is.
-    one: Numbers
-    other: Numbers
-    ahead: Floats
-    #: For each row below the horizon and column: the square of the floor there.
-    floor: Numbers
+    Walls are shaded by distance; whatever has a glyph of its own (solids, closed doors, landmarks) is drawn with it.
+    The lower half shows the glyphs of the floor. Floor unlike the commonest one, and solids and doors, have a
+    character at their place also where perspective would leave them none; nearer ones cover those behind. Landmarks
+    are tall: the strip shows them also over walls.
+    """
+
+    name = "ascii_3d"
+    reading = (
+        "The first line says which compass direction you face. Below it is what you see in that direction, in "
+        "perspective: the middle column is straight ahead of you, right is to your right, and you see a little more "
+        "than 45 degrees to either side. Walls are the higher the nearer they are: "
+        + ", ".join(f"{shade} less than {limit + 0.5:g} steps away" for limit, shade in SHADES[:-1])
+        + f", {SHADES[-1][1]} farther. Other characters between the walls are things that stand there; the lower "
+        "half shows the floor and what lies on it. The line above the picture shows the landmarks in that direction, also those "
+        "behind walls."
+    )
+    characters = "".join(shade for _, shade in SHADES) + EDGE + " \n" + "".join(sorted(set("facing NESW")))
+
+    def __init__(self) -> None:
+        self._boards = Boards()
+        self._stages: dict[int, _Stage] = {}
+        self._lenses: dict[tuple[int, int, int], Lens] = {}
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return what an agent sees at ``(column, row)`` with this heading."""
+        stage = self._stages.get(id(scene)) or self._stage(scene)
+        picture = stage.draw(self._lens(heading, stage.stride, stage.margin), column, row, heading)
+        return f"facing {HEADINGS[heading]}\n{picture}{stage.board.tail}"
+
+    def max_length(self, scene: Scene) -> int:
+        """Return a length that no observation of the scene exceeds."""
+        return len("facing NW\n") + ROWS * (COLUMNS + 1) + sum(len(line) + 1 for line in scene.text)
+
+    def _stage(self, scene: Scene) -> _Stage:
+        if len(self._stages) >= Boards.SCENES:
+            self._stages.clear()
+        stage = self._stages[id(scene)] = _Stage(self._boards[scene])
+        return stage
+
+    def _lens(self, heading: int, stride: int, reach: int) -> Lens:
+        key = (heading, stride, reach)
+        if key not in self._lenses:
+            if len(self._lenses) >= Boards.SCENES:
+                self._lenses.clear()
+            self._lenses[key] = lens_of(*key)
+        return self._lenses[key]
 
 
-@dataclass(frozen=True, slots=True)
 class _Stage:
-    """A board with a margin as wide as the board, so that no ray leaves it."""
+    """A board with a margin of its own size, so that no ray leaves it, and what is drawn in any case."""
 
-    board: Board
-    stride: int
-    margin: int
-    opaque: NDArray[np.bool_]
-    glyphs: NDArray[np.uint32]
-    #: For each square of the board whether it is drawn at its place however small it is there, and if it stands up.
-    marked: NDArray[np.bool_]
-    upright: NDArray[np.bool_]
-    landmarks: NDArray[np.bool_]
+    def __init__(self, board: Board) -> None:
+        import numpy as np
+
+        self.board = board
+        tiles = [tile for row in board.scene.tiles for tile in row]
+        self.margin = max(board.width, board.height)
+        self.stride = board.width + 2 * self.margin
+        shape = (board.height, board.width)
+        opaque = np.array([tile.kind in OPAQUE for tile in tiles]).reshape(shape)
+        self._opaque = np.pad(opaque, self.margin).ravel()
+        self._glyphs = np.pad(board.glyphs.reshape(shape), self.margin, constant_values=ord(" ")).ravel()
+        floors = Counter(tile.glyph for tile in tiles if tile.kind == "floor")
+        common = floors.most_common(1)[0][0] if floors else ""
+        #: Squares that have a character at their place in any case, and what they are.
+        self._marked = np.array([_is_mark(tile, common) for tile in tiles])
+        self._upright = [tile.kind in OPAQUE for tile in tiles]
+        self._tall = [tile.kind == "landmark" for tile in tiles]
+        self._columns = np.arange(COLUMNS)
+        self._levels = np.abs(np.arange(2 * HALF) - HALF + 0.5)[:, None]
+        self._empty = np.full((ROWS, COLUMNS + 1), ord(" "), np.uint32)
+        self._empty[:, COLUMNS] = ord("\n")
+
+    def draw(self, lens: Lens, column: int, row: int, heading: int) -> str:
+        """Return the strip and the picture."""
+        import numpy as np
+
+        here = (row + self.margin) * self.stride + column + self.margin
+        ends = self._opaque[lens.one + here]
+        ends &= self._opaque[lens.other + here]
+        step = ends.argmax(1)
+        at = self._columns, step
+        found = ends[at]
+        hit = lens.one[at] + here
+        things = self._glyphs[hit]
+        walls = things == ord(WALL)
+        things = np.where(walls, lens.shades[at], things)
+        # Where two alike things stand side by side, an edge between them; a thing of one column is drawn at least.
+        alike = (hit[1:-1] != hit[:-2]) & (hit[1:-1] == hit[2:]) & (things[1:-1] == things[:-2])
+        things[1:-1][alike & ~walls[1:-1] & found[1:-1]] = ord(EDGE)
+        picture = self._empty.copy()
+        picture[_HORIZON:, :COLUMNS] = self._glyphs[lens.floor + here]
+        np.copyto(picture[1:, :COLUMNS], things, where=self._levels < lens.heights[at] * found)
+        self._mark(picture, hit[found].tolist(), column, row, heading)
+        return picture.tobytes().decode("utf-32-le", "surrogatepass")[:-1]
+
+    def _mark(self, picture: NDArray[np.uint32], hit: list[int], column: int, row: int, heading: int) -> None:
+        """Draw landmarks in the strip, and marked squares in sight at their place, the nearest one last."""
+        squares, across, down = self.board.seen(column, row)
+        marks = self._marked[squares]
+        forward, right = directions(heading)
+        drawn: list[tuple[float, int, int, int, int]] = []
+        known = set(hit)
+        for square, x, y in zip(*(part[marks].tolist() for part in (squares, across, down)), strict=True):
+            glyph = int(self.board.glyphs[square])
+            tall, upright = self._tall[square], self._upright[square]
+            if upright and not tall:
+                if (y + row + self.margin) * self.stride + x + column + self.margin in known:
+                    continue
+                x, y = self._face(x + column, y + row, x, y)
+            ahead = x * forward[0] + y * forward[1]
+            where = column_of(ahead, x * right[0] + y * right[1])
+            if where is None:
+                continue
+            if tall:
+                first, last = 0, 1
+            elif upright:
+                first, last = _HORIZON - height(ahead), _HORIZON + height(ahead)
+            else:
+                first = _HORIZON + floor_row(ahead)
+                last = first + 1
+            drawn.append((ahead, where, first, last, glyph))
+        for _, where, first, last, glyph in sorted(drawn, reverse=True):
+            picture[first:last, where] = glyph
+
+    def _face(self, column: int, row: int, across: float, down: float) -> tuple[float, float]:
+        """Return the middle of the side (or the corner) of an opaque square that is turned to whoever looks."""
+        side_x, side_y = (across > 0) - (across < 0), (down > 0) - (down < 0)
+        place = (row + self.margin) * self.stride + column + self.margin
+        open_x = side_x != 0 and not self._opaque[place - side_x]
+        open_y = side_y != 0 and not self._opaque[place - side_y * self.stride]
+        if open_x == open_y:
+            return across - side_x / 2, down - side_y / 2
+        return (across - side_x / 2, down) if open_x else (across, down - side_y / 2)
+
+
+def _is_mark(tile: Tile, common: str) -> bool:
+    """Whether a tile is drawn even where perspective leaves it no place; ``common`` is the usual floor."""
+    if tile.kind in ("floor", "door", "solid"):
+        return tile.glyph != (common if tile.kind == "floor" else WALL)
+    return tile.kind == "landmark"

@@ -91,7 +91,7 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     assert [broken["file"] for broken in found["broken_protocols"]] == ["site/strange_protocols/bad.protocol.yaml"]
     assert list(found["broken_plugins"]) == ["broken"]
     assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
-    assert found["views"] == ["ascii_2d"]
+    assert found["views"] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d"]
     assert found["report_formats"] == ["markdown", "json", "text"]
 
 

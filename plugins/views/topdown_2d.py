@@ -1,0 +1,169 @@
+"""The top-down map as a picture: crisp squares, glyphs and a heading marker, the same bytes for the same scene."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cheesebench import Picture, Scene, Tile
+from cheesebench.plugins.views.boards import FORWARD_OF
+from cheesebench.plugins.views.glyphs import drawn_glyph
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+#: Pixels of the picture's side. Vision models look at tiles of 224 to 448 pixels; half of it is still legible.
+SIDE = 448
+#: A square is an even number of pixels, this many at least; a large arena makes a larger picture.
+LEAST = 16
+WALL = "#"
+
+# Numbers of the colours. Whatever the colours tell, glyphs and shapes tell, too.
+_MARGIN, _VOID, _WALL, _FLOOR, _LINE, _DOOR, _LANDMARK, _INK, _LIGHT, _AGENT = range(10)
+_BASIC = (
+    (255, 255, 255), (255, 255, 255), (66, 72, 84), (250, 248, 242), (222, 218, 208),
+    (150, 92, 36), (255, 206, 0), (16, 16, 16), (255, 255, 255), (214, 0, 32),
+)  # fmt: skip
+#: Floor and things with a glyph of their own: one of these by the glyph, pale where it covers much of the floor.
+_HUES = (
+    (0, 140, 150), (0, 158, 115), (122, 140, 30), (196, 98, 16), (60, 130, 60), (140, 86, 200), (150, 84, 60),
+    (0, 120, 90), (90, 110, 220), (0, 114, 178), (204, 90, 160), (120, 100, 90), (80, 80, 160),
+)  # fmt: skip
+_PALE = len(_BASIC)
+_FULL = _PALE + len(_HUES)
+_COLOURS = (*_BASIC, *(tuple(255 - (255 - part) * 3 // 10 for part in hue) for hue in _HUES), *_HUES)
+
+#: Share of the floor from which on a glyph's squares are pale: they are ground, not things.
+_GROUND = 0.2
+
+#: The marker of the agent: (angle from the heading in degrees, distance from its middle), in units of its size.
+_MARKER = ((0, 1.0), (140, 1.0), (180, 0.4), (220, 1.0))
+#: Size of the marker in squares, of which its outline is a part; it may stand out of small squares.
+_MARKER_SIZE, _LEAST_MARKER = 0.46, 12.0
+
+
+class _Plate(NamedTuple):
+    """A scene drawn without the agent; keeping ``scene`` keeps its identity from passing to another one."""
+
+    scene: Scene
+    image: Image
+    side: int
+    left: int
+    top: int
+    text: str
+
+
+class Topdown2D:
+    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG; what the state says is its text.
+
+    Walls are dark, floor is light with a line between squares. Solids and floor with a glyph have a colour by the
+    glyph, which is pale where it covers a fifth of the floor or more; closed doors are brown, landmarks yellow. The
+    glyph stands on each, so nothing depends on colour alone. The agent is a red arrowhead.
+    """
+
+    name = "topdown_2d"
+    reading = (
+        "The picture shows the whole place from above, north at the top. The red arrowhead is you, and points to where "
+        "you face. Dark squares are walls, light squares are floor; squares with a sign on them are special places, "
+        "things, doors (brown) or landmarks (yellow)."
+    )
+    characters = "\n"
+
+    #: Scenes whose picture is kept, of some 200 kB each.
+    CACHED_SCENES = 48
+
+    def __init__(self) -> None:
+        self._plates: dict[int, _Plate] = {}
+
+    def picture_size(self, scene: Scene) -> tuple[int, int]:
+        """Return width and height in pixels."""
+        side = max(SIDE, LEAST * max(len(scene.tiles), len(scene.tiles[0])))
+        return side, side
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> Picture:
+        """Return the picture with the agent at ``(column, row)``."""
+        from PIL import ImageDraw
+
+        plate = self._plates.get(id(scene)) or self._plate(scene)
+        image = plate.image.copy()
+        middle = (plate.left + (column + 0.5) * plate.side, plate.top + (row + 0.5) * plate.side)
+        size = max(_LEAST_MARKER, plate.side * _MARKER_SIZE)
+        draw = ImageDraw.Draw(image)
+        draw.polygon(_marker(middle, heading, size + 2), fill=_LIGHT)
+        draw.polygon(_marker(middle, heading, size), fill=_AGENT)
+        png = io.BytesIO()
+        image.save(png, "PNG", compress_level=1)
+        return Picture(png.getvalue(), plate.text)
+
+    def max_length(self, scene: Scene) -> int:
+        """Return the length of the text."""
+        return len("\n".join(scene.text))
+
+    def _plate(self, scene: Scene) -> _Plate:
+        from PIL import Image, ImageDraw
+
+        width, height = len(scene.tiles[0]), len(scene.tiles)
+        size = self.picture_size(scene)
+        side = size[0] // max(width, height) // 2 * 2
+        # Even offsets keep every edge sharp in a picture of half the size.
+        left, top = (size[0] - width * side) // 4 * 2, (size[1] - height * side) // 4 * 2
+        image = Image.new("P", size, _MARGIN)
+        image.putpalette([part for colour in _COLOURS for part in colour])
+        draw = ImageDraw.Draw(image)
+        floors = Counter(tile.glyph for tiles in scene.tiles for tile in tiles if tile.kind == "floor")
+        for y, tiles in enumerate(scene.tiles):
+            for x, tile in enumerate(tiles):
+                rare = floors[tile.glyph] < _GROUND * floors.total()
+                _draw_tile(draw, tile, rare, left + x * side, top + y * side, side)
+        if len(self._plates) >= self.CACHED_SCENES:
+            self._plates.clear()
+        plate = self._plates[id(scene)] = _Plate(scene, image, side, left, top, "\n".join(scene.text))
+        return plate
+
+
+def _draw_tile(draw: ImageDraw, tile: Tile, rare: bool, x: int, y: int, side: int) -> None:
+    ground, ink = _look(tile, rare)
+    apart = tile.kind in ("floor", "solid", "door") and ground != _WALL
+    draw.rectangle((x, y, x + side - 1, y + side - 1), fill=ground, outline=_LINE if apart else None)
+    if ink is not None:
+        glyph = drawn_glyph(tile.glyph, side)
+        draw.bitmap((x + (side - glyph.width) // 2, y + (side - glyph.height) // 2), glyph, fill=ink)
+
+
+def _look(tile: Tile, rare: bool) -> tuple[int, int | None]:
+    """Return the colours of a tile and of its glyph (None: no glyph)."""
+    hue = ord(tile.glyph) % len(_HUES)
+    match tile.kind:
+        case "void":
+            return _VOID, None if tile.glyph == " " else _INK
+        case "floor" if tile.glyph == ".":
+            return _FLOOR, None
+        case "floor" if not rare:
+            return _PALE + hue, _INK
+        case "landmark":
+            return _LANDMARK, _INK
+        case "door":
+            return _DOOR, _LIGHT
+        case "wall" | "solid" if tile.glyph == WALL:
+            return _WALL, None
+    return _FULL + hue, _LIGHT
+
+
+def _marker(middle: tuple[float, float], heading: int, size: float) -> Sequence[tuple[int, int]]:
+    """Return the corners of the agent's marker."""
+    across, down = FORWARD_OF[heading]
+    forward = math.atan2(down, across)
+    corners = []
+    for degrees, distance in _MARKER:
+        angle = forward + math.radians(degrees)
+        corners.append(
+            (
+                math.floor(middle[0] + size * distance * math.cos(angle) + 0.5),
+                math.floor(middle[1] + size * distance * math.sin(angle) + 0.5),
+            )
+        )
+    return corners
