@@ -47,8 +47,8 @@ class Ascii3D:
         "than 45 degrees to either side. Walls are the higher the nearer they are: "
         + ", ".join(f"{shade} less than {limit + 0.5:g} steps away" for limit, shade in SHADES[:-1])
         + f", {SHADES[-1][1]} farther. Other characters between the walls are things that stand there; the lower "
-        "half shows the floor and what lies on it. The line above the picture shows the landmarks in that direction, also those "
-        "behind walls."
+        "half shows the floor and what lies on it. The line above the picture shows the landmarks in that "
+        "direction, also those behind walls."
     )
     characters = "".join(shade for _, shade in SHADES) + EDGE + " \n" + "".join(sorted(set("facing NESW")))
 

@@ -89,13 +89,13 @@ def lens_of(heading: int, stride: int, reach: int) -> Lens:
     steps = max(map(len, rays))
     # Rays that are shorter than others take their last step again.
     padded = np.array([ray + ray[-1:] * (steps - len(ray)) for ray in rays])
-    squares, ahead = padded[..., :4].astype(np.intp), padded[..., 4]
+    squares, lengths = padded[..., :4].astype(np.intp), padded[..., 4]
     return Lens(
         squares[..., 1] * stride + squares[..., 0],
         squares[..., 3] * stride + squares[..., 2],
-        np.clip(np.floor(FOCUS / (ahead + BACK) + 0.5), 1, HALF).astype(np.intp),
+        np.clip(np.floor(FOCUS / (lengths + BACK) + 0.5), 1, HALF).astype(np.intp),
         np.array([ord(shade) for _, shade in SHADES], np.uint32)[
-            np.searchsorted([limit for limit, _ in SHADES], ahead)
+            np.searchsorted([limit for limit, _ in SHADES], lengths)
         ],
         floor,
     )
