@@ -240,10 +240,18 @@ def _add_report(command: _Command) -> None:
         "report on a run",
         "Everything is computed anew from the run's log; the run may still be going on.",
         "20250131-093000-ab12",
+        "20250131-093000-ab12 --html",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
     _add_run(parser)
-    parser.add_argument("--format", metavar="NAME", default="markdown", help="markdown (default), json, text, ...")
+    parser.add_argument("--format", metavar="NAME", help="markdown (default), html, json, text, ...")
+    parser.add_argument(
+        "--html",
+        metavar="PATH",
+        nargs="?",
+        const="",
+        help="write the page with everything, and every trial to be watched (default: report.html beside the log)",
+    )
     _add_output(parser)
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, get_args, runtime_checkable
 
 if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import Specification
     from cheesebench.statistics import RunSummary
     from cheesebench.statistics.runs import RunComparison
@@ -367,6 +369,15 @@ class ComparisonReporter(Protocol):
 
     def render_comparison(self, comparison: RunComparison) -> str:
         """Return the comparison's text."""
+        ...
+
+
+@runtime_checkable
+class RunReporter(Protocol):
+    """A reporter that also shows single trials: it is given the run itself. Optional."""
+
+    def render_run(self, summary: RunSummary, log: RunLog, plugins: PluginManager) -> str:
+        """Return the report's text; ``plugins`` compiles the protocols of the run, and knows its views."""
         ...
 
 

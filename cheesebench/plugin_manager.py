@@ -14,13 +14,16 @@ import pluggy
 from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
+from cheesebench.interfaces import RunReporter
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
     from cheesebench.chat import BackendSpec, ModelEntry
+    from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
     from cheesebench.protocol import Specification
+    from cheesebench.statistics import RunSummary
 
 #: Modules of this distribution, registered exactly as a vendor's are. Entry points are for strangers.
 BUILT_INS = (
@@ -144,6 +147,13 @@ class PluginManager(pluggy.PluginManager):
     def reporter(self, name: str) -> Reporter:
         """Return the reporter of that name; UnknownNameError lists what there is."""
         return _look_up("report format", name, self.reporters)
+
+    def report(self, name: str, summary: RunSummary, log: RunLog) -> str:
+        """Return a run's report in the format of that name; UnknownNameError lists what there is."""
+        reporter = self.reporter(name)
+        if isinstance(reporter, RunReporter):
+            return reporter.render_run(summary, log, self)
+        return reporter.render(summary)
 
     def compile(self, specification: Specification) -> Paradigm:
         """Compile a checked specification with the family that it names."""

@@ -222,6 +222,12 @@ OPTIONS = (
         keywords={"choices": ("never", "worse")},
     ),
     _Option(
+        "cheese-html",
+        "Also write the HTML report to this file: one page with charts, in which every trial can be watched.",
+        yields=False,
+        keywords={"metavar": "PATH"},
+    ),
+    _Option(
         "cheese-exit-zero",
         "Exit with 0 although a model has failed a verdict; errors still count.",
         yields=False,

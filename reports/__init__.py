@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from cheesebench.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Reporter
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import RunSummary
     from cheesebench.statistics.runs import RunComparison
 
@@ -41,6 +43,17 @@ class ComparingReporter(ModuleReporter):
         return text
 
 
+class ModuleRunReporter(ModuleReporter):
+    """One whose module also has ``render_run``, for reports that show single trials."""
+
+    __slots__ = ()
+
+    def render_run(self, summary: RunSummary, log: RunLog, plugins: PluginManager) -> str:
+        """Return the report's text."""
+        text: str = importlib.import_module(self.module).render_run(summary, log, plugins)
+        return text
+
+
 @hookimpl
 def cheesebench_reporters() -> Iterable[Reporter]:
     """Return the built-in report formats."""
@@ -48,4 +61,5 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
+        ModuleRunReporter("html", ".html", "cheesebench.reports.html"),
     )

@@ -25,6 +25,24 @@ def clean(text: object, longest: int = LONGEST) -> str:
     return "".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line)
 
 
+def visible(text: str, longest: int) -> str:
+    """Return text with its lines as it is, and everything that cannot be seen spelt out: ``␛``, ``⟨U+202E⟩``.
+
+    Of a text of more than ``longest`` characters the beginning is returned, and how many are left out.
+    """
+    rest = len(text) - longest
+    lines = (text[:longest] if rest > 0 else text).replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    shown = "\n".join("".join(map(_spelt_out, line)) if not line.isprintable() else line for line in lines)
+    return f"{shown}\n[... {rest:,} more characters; the run log has all of them]" if rest > 0 else shown
+
+
+def _spelt_out(glyph: str) -> str:
+    number = ord(glyph)
+    if number < 32:
+        return chr(0x2400 + number)  # Unicode's pictures of the control characters
+    return f"⟨U+{number:04X}⟩" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
+
+
 def escape(text: object) -> str:
     """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or inside a line.
 

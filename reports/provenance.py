@@ -55,12 +55,13 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
     rows = [(plan.protocol, plan.sha256[:SHORT], plan.estimand) for plan in plans.values()]
     blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
     references = [
-        f"- **{escape(plan.protocol)}**: {escape(_reference(plan.reference))}"
+        f"- **{escape(plan.protocol)}**: {escape(origin(plan.reference))}"
         for plan in plans.values()
         if plan.reference is not None
     ]
     return [*blocks, "### Where the rodents' numbers come from", "\n".join(references)] if references else blocks
 
 
-def _reference(animals: ReferenceValue) -> str:
+def origin(animals: ReferenceValue) -> str:
+    """Return the animals' rate and where it comes from, in one line."""
     return "; ".join(filter(None, (percent(animals.value), animals.species, animals.source, animals.status)))

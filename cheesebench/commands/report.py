@@ -6,17 +6,30 @@ import argparse
 from pathlib import Path
 
 from cheesebench.commands.common import write_output
+from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.plugin_manager import installed_plugins
 
 
+
 def run(options: argparse.Namespace) -> int:
     """Judge the run's trials and write the report."""
-    reporter = installed_plugins().reporter(options.format)
-    from cheesebench.statistics import summarise_lives
-
+    if options.html is not None and (options.format is not None or options.output is not None):
+        raise OptionError("--html is a format with a file of its own. Leave --format and --output out.")
+    plugins = installed_plugins()
+    name = "html" if options.html is not None else options.format or "markdown"
+    plugins.reporter(name)  # an unknown one is told before anything is computed
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        from cheesebench.statistics import summarise_lives
+
         summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps, log.calls.by_cell())
-    write_output(reporter.render(summary), options.output)
+        text = plugins.report(name, summary, log)
+        output = options.output
+        if options.html is not None:
+            # Without a path: beside the log.
+            output = options.html or str(log.directory / "report.html")
+    write_output(text, output)
+    if options.html is not None:
+        print(output)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import TrialRecord
+    from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.interfaces import Life, Paradigm, View
+    from cheesebench.protocol import Specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,32 @@ def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
     recorded: RunLogError names the first that does not.
     """
     frames: list[Frame] = []
-    for record in records:
-        frames = _replay_trial(life, record)
+    for frames in films(life, records):
+        pass
     return frames
+
+
+def films(life: Life, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:
+    """Yield the film of each of ``records`` (a subject's trials from its first one), checked as in ``replay``."""
+    for record in records:
+        yield _replay_trial(life, record)
+
+
+def recorded_protocol(log: RunLog, plan: CellPlan) -> Specification:
+    """Return the protocol of a cell as the run used it, from the run's own manifest, wherever its file is now.
+
+    Raises RunLogError when this version reads another protocol out of that text.
+    """
+    from cheesebench.protocol import Catalogue
+
+    recorded = log.manifest["protocols"].get(plan.protocol, {})
+    specification, _ = Catalogue().examine_text(recorded.get("text", ""), plan.protocol)
+    if specification is None or specification.sha256 != plan.sha256:
+        raise RunLogError(
+            f"{plan.protocol} cannot be replayed: this version of CheeseBench does not read the run's protocol as "
+            f"the run did. {_REMEDY}"
+        )
+    return specification
 
 
 def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:

@@ -144,10 +144,20 @@ class Reporting:
         self._lines.append(f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}")
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
+        self._lines += self._write_html(config, summary)
         try:
             run.plugins.hook.cheesebench_run_finished(summary=summary)
         except Exception as error:  # whatever an observer does, the run is over and its results stand
             self._lines.append(f"An observer failed in cheesebench_run_finished: {type(error).__name__}: {error}")
+
+    def _write_html(self, config: pytest.Config, summary: RunSummary) -> list[str]:
+        """Write the page if it is wanted; return where it is, or what went wrong."""
+        run, path = self._run, self._run.settings.html
+        if path is None:
+            return []
+        assert run.log is not None
+        problem = _write(run.plugins.report("html", summary, run.log), path)
+        return [problem or f"Page: {_short(path, config)}"]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the verdicts, where the run is, and how to go on."""
@@ -167,17 +177,22 @@ def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytes
 
 def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
     """Write the report wherever it is wanted; return what went wrong."""
-    problems = []
-    for path in filter(None, (directory / "report.md", run.settings.markdown)):
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            problems.append(f"The report could not be written to {path}: {error.strerror}.")
+    targets = filter(None, (directory / "report.md", run.settings.markdown))
+    problems = [_write(text, path) for path in targets]
     try:
         append_step_summary(text)
     except OSError as error:
         problems.append(f"The report could not be added to GITHUB_STEP_SUMMARY: {error.strerror}.")
-    return problems
+    return [problem for problem in problems if problem]
+
+
+def _write(text: str, path: Path) -> str:
+    """Write a report; return what went wrong, or nothing."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return f"The report could not be written to {path}: {error.strerror}."
+    return ""
 
 
 def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:

@@ -51,6 +51,7 @@ class Settings:
     results: Path
     processes: int | None
     markdown: Path | None
+    html: Path | None
     inconclusive_fails: bool
     exit_zero: bool
     language: Mapping[str, LanguageModel]
@@ -144,7 +145,8 @@ def read_settings(
         run_id=option("run_id"),
         results=results_directory(config),
         processes=option("processes"),
-        markdown=_markdown(config),
+        markdown=_report_file(config, "markdown"),
+        html=_report_file(config, "html"),
         inconclusive_fails=option("inconclusive") == "fail",
         exit_zero=option("exit_zero"),
         language=language,
@@ -174,13 +176,13 @@ def _at_least(name: str, value: int | None, least: int) -> None:
         raise OptionError(f"--{name} {value}: the smallest number that makes sense is {least}.")
 
 
-def _markdown(config: pytest.Config) -> Path | None:
-    given: str | None = config.getoption(PREFIX + "markdown")
+def _report_file(config: pytest.Config, name: str) -> Path | None:
+    given: str | None = config.getoption(PREFIX + name)
     if given is None:
         return None
     path = config.invocation_params.dir / given
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(f"--cheese-markdown {given} cannot be written. Name a file in a directory that exists.")
+        raise OptionError(f"--cheese-{name} {given} cannot be written. Name a file in a directory that exists.")
     return path
 
 

@@ -268,6 +268,19 @@ class ControlResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRow:
+    """What somebody else has published of a model on the same protocols: shown beside a run, never compared with it."""
+
+    model: str
+    rates: Mapping[str, float]
+    """Protocol -> pass rate."""
+    overall: float | None = None
+    how: str = ""
+    """In which views, with how many trials."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """A whole run, judged: what reporters are given."""
 
@@ -278,6 +291,8 @@ class RunSummary:
     """One per model that ran in more than one view."""
     controls: tuple[ControlResult, ...] = ()
     """Every control cell beside its plain one. They are in ``cells``, but in none of ``models``."""
+    published: tuple[PublishedRow, ...] = ()
+    """Numbers of others, where there are any for the run's protocols."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers (``json.dumps`` takes it)."""

@@ -1,0 +1,7 @@
+"""The report as one page that needs nothing else: verdicts, charts, and a player for every trial."""
+
+from __future__ import annotations
+
+from cheesebench.reports.html.page import render, render_run
+
+__all__ = ["render", "render_run"]

@@ -1,0 +1,73 @@
+"""What the page's charts draw, as JSON values in percent; the same numbers stand in tables for whoever sees none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.reports import cells as words
+from cheesebench.reports.escaping import clean
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import CellResult, ModelSummary
+
+#: Fewer dimensions than this make no area.
+LEAST_DIMENSIONS = 3
+
+Chart = dict[str, Any]
+
+
+def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
+    """Return the pass rate by cognitive dimension: model, rodent, random; None with nothing to draw."""
+    if not model.profile:
+        return None
+    names = list(model.profile)
+    by_dimension = [[cell for cell in cells if cell.plan.dimension == name] for name in names]
+    return {
+        "kind": "radar" if len(names) >= LEAST_DIMENSIONS else "bars",
+        "labels": [clean(name) or "(no dimension)" for name in names],
+        "model": [_percent(model.profile[name].mean) for name in names],
+        "errors": [_percent(model.profile[name].standard_error) for name in names],
+        "rodent": [_percent(words.rodent_mean(own)) for own in by_dimension],
+        "random": [_percent(words.chance_mean(own)) for own in by_dimension],
+    }
+
+
+def curve(cell: CellResult) -> Chart | None:
+    """Return the learning curve with its interval, the animals' curve and the random floor; None without one."""
+    if not cell.curve:
+        return None
+    by_session = cell.curve_unit == "session"
+    animals = cell.plan.reference.curve if cell.plan.reference is not None and by_session else ()
+    last = max(max(point.session for point in cell.curve), len(animals))
+    points = {point.session: point for point in cell.curve}
+    sessions = range(1, last + 1)
+    return {
+        "kind": "curve",
+        "unit": "session" if by_session else f"runs of {clean(cell.curve_unit)}",
+        "labels": list(sessions),
+        "model": [_percent(points[n].rate) if n in points else None for n in sessions],
+        "low": [_percent(points[n].low) if n in points else None for n in sessions],
+        "high": [_percent(points[n].high) if n in points else None for n in sessions],
+        "rodent": [_percent(animals[n - 1]) if n <= len(animals) else None for n in sessions] if animals else [],
+        "reference": None if cell.plan.reference is None else _percent(cell.plan.reference.value),
+        "chance": _percent(cell.plan.chance),
+    }
+
+
+def curve_in_words(cell: CellResult) -> str:
+    """Return a sentence for whoever does not see the curve."""
+    first, last = cell.curve[0], cell.curve[-1]
+    said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
+    return f"{said}; rodent {words.reference(cell)}, random {words.floor(cell)}."
+
+
+def radar_in_words(chart: Chart) -> str:
+    """Return a sentence for whoever does not see the radar."""
+    parts = [f"{name} {value:g} %" for name, value in zip(chart["labels"], chart["model"], strict=True)]
+    return f"Pass rate by cognitive dimension: {', '.join(parts)}."
+
+
+def _percent(proportion: float | None) -> float | None:
+    return None if proportion is None else round(100 * proportion, 2)

@@ -1,0 +1,232 @@
+"""The page: what stands where, and the promise to the browser that nothing else will run or be loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.reports import cells as words
+from cheesebench.reports.escaping import clean
+from cheesebench.reports.html import charts, strips
+from cheesebench.reports.html.trials import Shelf, shelves
+from cheesebench.reports.provenance import SHORT, origin, run_facts
+from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.statistics import CellResult, Measure, ModelSummary, RunSummary
+
+#: Bytes that a page may have: what can be attached to a message and opened on a telephone.
+LARGEST = 10_000_000
+#: What a reason may have: it is a sentence or two.
+_LONGEST = 2_000
+_STATIC = importlib.resources.files(__package__).joinpath("static")
+
+
+def render(summary: RunSummary) -> str:
+    """Return the page of a summary alone, without trials to be watched."""
+    return _page(summary, [])
+
+
+def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest: int = LARGEST) -> str:
+    """Return the page with its trials, at most ``largest`` bytes of ASCII and UTF-8."""
+    rest = len(_page(summary, []).encode("utf-8"))
+    plans = log.plans()
+    # What a cell costs beside its trials: its names, and a line of the table of what is shown.
+    room = largest - rest - sum(4 * len(plan.title + "".join(plan.key)) + 1000 for plan in plans)
+    return _page(summary, shelves(log, plugins, max(room, 0)) if plans else [])
+
+
+def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
+    from markupsafe import Markup
+
+    names = _link_names(summary)
+    first_failed = {shelf.plan.key: _first_failed(shelf) for shelf in trials}
+    drawn: list[charts.Chart] = []
+    models = [_model(model, words.cells_of(summary, model), names, first_failed, drawn) for model in summary.models]
+    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "player.js")]
+    style = Markup(_static("page.css"))
+    text: str = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            policy=content_security_policy(scripts, [style]),
+            scripts=scripts,
+            style=style,
+            run=clean(summary.manifest.get("run_id") or "a run"),
+            facts=run_facts(summary),
+            how_to_read=words.HOW_TO_READ,
+            models=models,
+            best_of_views=summary.best_of_views,
+            published=summary.published,
+            protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
+            charts=_data(drawn),
+            index=_data([_entry(shelf, names[shelf.plan.key]) for shelf in trials]),
+            shelves=trials,
+            packed=[Markup(shelf.packed) for shelf in trials],
+            percent=percent,
+            number=_number,
+            origin=origin,
+            short=SHORT,
+            nothing=words.NOTHING,
+            width=strips.WIDTH,
+        )
+    )
+    return text
+
+
+def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """Return the policy under which exactly these scripts and styles run, and nothing is loaded from anywhere."""
+
+    def hashes(texts: Sequence[str]) -> str:
+        digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
+        return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+    return (
+        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: object) -> object:
+    """Return what a template prints: names and sentences without anything that cannot be seen."""
+    from markupsafe import Markup
+
+    return clean(value, _LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _static(name: str) -> str:
+    return _STATIC.joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(value: object) -> Any:
+    """Return JSON for a data block of the page: no ``<`` in it can end the block."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for glyph in "<>&":
+        text = text.replace(glyph, f"\\u{ord(glyph):04x}")
+    return Markup(text)
+
+
+def _link_names(summary: RunSummary) -> dict[tuple[str, str, str, str], str]:
+    """Return what stands for a cell in a link: the protocol where that is enough, else the rest of the key too."""
+    keys = [cell.plan.key for cell in summary.cells]
+    protocols = [protocol for _, protocol, _, _ in keys]
+    found = {}
+    for key in keys:
+        model, protocol, view, variant = key
+        rest = "" if protocols.count(protocol) == 1 else "@" + ",".join(filter(None, (model, view, variant)))
+        found[key] = clean(f"{protocol}{rest}")
+    return found
+
+
+def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
+    failed = [(t["subject"], t["trial"]) for t in shelf.trials[: shelf.shown] if t["success"] is False]
+    return min(failed, default=None)
+
+
+def _entry(shelf: Shelf, link: str) -> dict[str, Any]:
+    plan = shelf.plan
+    whose = " in ".join(words.whose(plan))
+    return {"link": link, "title": clean(f"{plan.title or plan.protocol} ({whose})"), "problem": clean(shelf.problem)}
+
+
+def _model(
+    model: ModelSummary,
+    cells: Sequence[CellResult],
+    names: dict[tuple[str, str, str, str], str],
+    first_failed: dict[tuple[str, str, str, str], tuple[int, int] | None],
+    drawn: list[charts.Chart],
+) -> dict[str, Any]:
+    """Return one model's part of the page; its charts are added to ``drawn``, and it has their numbers."""
+
+    def draw(chart: charts.Chart | None) -> int | None:
+        if chart is None:
+            return None
+        drawn.append(chart)
+        return len(drawn) - 1
+
+    profile = charts.radar(model, cells)
+    others = {name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY}
+    name, where = words.whose(model)
+    return {
+        "name": name,
+        "where": where,
+        "gate": model.gate,
+        "mark": words.MARKS[model.gate],
+        "reason": model.gate_reason,
+        "counts": [(v, [c.verdict for c in cells].count(v)) for v in Verdict],
+        "overall": model.overall,
+        "rodent": words.rodent_mean(cells),
+        "random": words.chance_mean(cells),
+        "profile": profile and {**profile, "chart": draw(profile), "text": charts.radar_in_words(profile)},
+        "rows": [_row(cell, names, first_failed.get(cell.plan.key), draw) for cell in cells],
+        "outcomes": [name for name in (*TAXONOMY, *others) if any(cell.outcomes.get(name) for cell in cells)],
+        "kinds": {name: kind for kind, name in enumerate(TAXONOMY)},
+        "strategy": list({measure.name: None for cell in cells for measure in cell.strategy}),
+        "meanings": _meanings(cells),
+    }
+
+
+def _row(
+    cell: CellResult, names: dict[tuple[str, str, str, str], str], failed: tuple[int, int] | None, draw: Any
+) -> dict[str, Any]:
+    plan: CellPlan = cell.plan
+    chart = charts.curve(cell)
+    return {
+        "cell": cell,
+        "plan": plan,
+        "title": plan.title or plan.protocol,
+        "mark": words.MARKS[cell.verdict],
+        "rate": words.rate(cell),
+        "interval": words.interval(cell),
+        "reference": words.reference(cell),
+        "floor": words.floor(cell),
+        "difference": words.difference(cell),
+        "margin": words.margin(cell),
+        "remarks": words.remarks(cell),
+        "strip": strips.interval_strip(cell),
+        "bar": strips.outcome_bar(cell),
+        "raw": ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
+        "curve": chart and {**chart, "chart": draw(chart), "text": charts.curve_in_words(cell)},
+        "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
+        "measures": [(measure.name, _mean(measure), measure.n) for measure in cell.measures],
+        "failed": failed and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
+    }
+
+
+def _meanings(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
+    used = {remark for cell in cells for remark in words.remarks(cell)}
+    return [(remark, meaning) for remark, meaning in words.MEANINGS.items() if remark in used]
+
+
+def _mean(measure: Measure) -> str:
+    return _number(measure.mean) + ("" if measure.sd is None else f" ± {_number(measure.sd)}")
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

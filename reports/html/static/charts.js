@@ -1,0 +1,88 @@
+"use strict";
+// Draws every <canvas data-chart="N"> from number N of the page's chart data, in the colours of its style sheet.
+(function () {
+  const data = JSON.parse(document.getElementById("chart-data").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const drawn = [];
+
+  function colours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = (name) => style.getPropertyValue("--" + name).trim();
+    return { model: read("model"), band: read("band"), rodent: read("rodent"), random: read("random"), grid: read("line"), text: read("soft") };
+  }
+
+  function line(label, values, colour, extra) {
+    return Object.assign(
+      { label: label, data: values, borderColor: colour, backgroundColor: colour, borderWidth: 2, pointRadius: 0, spanGaps: true, fill: false, clip: 6 },
+      extra
+    );
+  }
+
+  function curve(chart, c) {
+    const all = (value) => chart.labels.map(() => value);
+    const edge = { borderWidth: 0, backgroundColor: c.band, pointHitRadius: 0 };
+    const sets = [
+      line("lower bound", chart.low, c.band, edge),
+      line("upper bound", chart.high, c.band, Object.assign({}, edge, { fill: "-1" })),
+    ];
+    if (chart.chance !== null) sets.push(line("random", all(chart.chance), c.random, { borderDash: [2, 4] }));
+    if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }));
+    else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4] }));
+    sets.push(line("model", chart.model, c.model, { pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
+    return {
+      type: "line",
+      data: { labels: chart.labels, datasets: sets },
+      options: {
+        interaction: { mode: "index", intersect: false },
+        scales: {
+          x: { grid: { display: false }, border: { color: c.grid }, ticks: { color: c.text, maxRotation: 0, autoSkipPadding: 12 } },
+          y: { min: 0, max: 100, grid: { color: c.grid }, border: { display: false }, ticks: { color: c.text, stepSize: 25 } },
+        },
+      },
+    };
+  }
+
+  function profile(chart, c) {
+    const isRadar = chart.kind === "radar";
+    const sets = [
+      line("model", chart.model, c.model, { backgroundColor: isRadar ? c.band : c.model, fill: isRadar, pointRadius: 3 }),
+      line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }),
+      line("random", chart.random, c.random, { borderDash: [2, 4] }),
+    ];
+    const ticks = { color: c.text, stepSize: 25, backdropColor: "transparent", showLabelBackdrop: false };
+    const scales = isRadar
+      ? { r: { min: 0, max: 100, grid: { color: c.grid }, angleLines: { color: c.grid }, ticks: ticks, pointLabels: { color: c.text, callback: broken, font: { size: 12 } } } }
+      : { x: { ticks: { color: c.text }, grid: { display: false } }, y: { min: 0, max: 100, ticks: ticks, grid: { color: c.grid } } };
+    return { type: isRadar ? "radar" : "bar", data: { labels: chart.labels, datasets: sets }, options: { scales: scales, legend: true } };
+  }
+
+  // A label of several words takes several lines, so that the drawing keeps its room.
+  function broken(label) {
+    const words = label.split(" ");
+    return words.length < 3 ? words : [words.slice(0, -1).join(" "), words[words.length - 1]];
+  }
+
+  function draw() {
+    for (const chart of drawn.splice(0)) chart.destroy();
+    const c = colours();
+    for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
+      const chart = data[Number(canvas.dataset.chart)];
+      const settings = chart.kind === "curve" ? curve(chart, c) : profile(chart, c);
+      const shown = (item) => !String(item.text === undefined ? item.dataset.label : item.text).includes("bound");
+      settings.options = Object.assign(settings.options, {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        layout: { padding: 6 },
+        plugins: {
+          legend: { display: Boolean(settings.options.legend), position: "bottom", labels: { color: c.text, usePointStyle: true, filter: shown } },
+          tooltip: { callbacks: { label: (item) => item.dataset.label + " " + Math.round(10 * item.parsed[chart.kind === "radar" ? "r" : "y"]) / 10 + " %" } },
+        },
+      });
+      drawn.push(new Chart(canvas, settings));
+    }
+  }
+
+  draw();
+  dark.addEventListener("change", draw);
+})();

@@ -1,0 +1,83 @@
+"""Small drawings inside a table: where a rate lies, and how trials are divided; geometry only, in SVG units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.reports import cells as words
+from cheesebench.statistics import TAXONOMY
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import CellResult
+
+#: Width of every drawing; a proportion of 0 is at 0, of 1 at WIDTH.
+WIDTH = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalStrip:
+    """A cell's rate and interval over what the animals reach; every number is an x coordinate."""
+
+    text: str
+    """The same in words."""
+    rate: float | None
+    interval: tuple[float, float] | None
+    reference: float | None
+    rodents: tuple[float, float] | None
+    """The interval of the animals' own rate, where the protocol gives one."""
+    margin: tuple[float, float] | None
+    """From reference - margin to the reference: still as good."""
+    chance: float | None
+
+
+def interval_strip(cell: CellResult) -> IntervalStrip:
+    """Return the drawing of a row of the verdict table."""
+    animals, reference = cell.plan.reference, None
+    if animals is not None:
+        reference = _x(animals.value)
+    spoken = [
+        f"rate {words.rate(cell)}",
+        f"95 % interval {words.interval(cell)}",
+        f"rodent {words.reference(cell)}",
+        f"margin {words.margin(cell)} points",
+        f"random {words.floor(cell)}",
+    ]
+    return IntervalStrip(
+        text=", ".join(spoken),
+        rate=None if cell.rate is None else _x(cell.rate),
+        interval=None if cell.interval is None else (_x(cell.interval[0]), _x(cell.interval[1])),
+        reference=reference,
+        rodents=None if animals is None or animals.interval is None else (_x(animals.interval[0]), _x(animals.interval[1])),
+        margin=None if animals is None else (_x(animals.value - cell.plan.margin), _x(animals.value)),
+        chance=None if cell.plan.chance is None else _x(cell.plan.chance),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One part of a bar: ``kind`` is its place in the taxonomy (for its colour), the rest is geometry and words."""
+
+    kind: int
+    x: float
+    width: float
+    text: str
+
+
+def outcome_bar(cell: CellResult) -> list[Share]:
+    """Return what became of a cell's trials as parts of one bar."""
+    total = sum(cell.outcomes.values())
+    parts: list[Share] = []
+    done = 0
+    for name, count in cell.outcomes.items():
+        if count:
+            kind = TAXONOMY.index(name) if name in TAXONOMY else len(TAXONOMY)
+            x, width = _x(done / total), _x(count / total)
+            parts.append(Share(kind, x, width, f"{name}: {count} ({percent(count / total)})"))
+            done += count
+    return parts
+
+
+def _x(proportion: float) -> float:
+    return round(WIDTH * min(max(proportion, 0.0), 1.0), 2)
