@@ -12,7 +12,6 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.plugin_manager import installed_plugins
 
 
-
 def run(options: argparse.Namespace) -> int:
     """Judge the run's trials and write the report."""
     if options.html is not None and (options.format is not None or options.output is not None):

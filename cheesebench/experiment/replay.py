@@ -46,10 +46,10 @@ def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
     Trials depend on the trials before them, therefore all of them are lived, and each must come out exactly as
     recorded: RunLogError names the first that does not.
     """
-    frames: list[Frame] = []
+    last: list[Frame] = []
     for frames in films(life, records):
-        pass
-    return frames
+        last = frames
+    return last
 
 
 def films(life: Life, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:

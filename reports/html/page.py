@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.reports import cells as words
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
-from cheesebench.reports.html.trials import Shelf, shelves
+from cheesebench.reports.html.trials import Shelf, make_room, shelves
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.wording import percent
@@ -38,12 +38,12 @@ def render(summary: RunSummary) -> str:
 
 
 def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest: int = LARGEST) -> str:
-    """Return the page with its trials, at most ``largest`` bytes of ASCII and UTF-8."""
-    rest = len(_page(summary, []).encode("utf-8"))
-    plans = log.plans()
-    # What a cell costs beside its trials: its names, and a line of the table of what is shown.
-    room = largest - rest - sum(4 * len(plan.title + "".join(plan.key)) + 1000 for plan in plans)
-    return _page(summary, shelves(log, plugins, max(room, 0)) if plans else [])
+    """Return the page with as many of its trials as ``largest`` bytes (in UTF-8) can hold."""
+    trials = shelves(log, plugins)
+    rest = len(_page(summary, trials).encode("utf-8"))
+    # When trials are left out, a few words about each cell change.
+    make_room(trials, max(0, largest - rest - 200 * len(trials)))
+    return _page(summary, trials)
 
 
 def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:

@@ -49,7 +49,9 @@ def interval_strip(cell: CellResult) -> IntervalStrip:
         rate=None if cell.rate is None else _x(cell.rate),
         interval=None if cell.interval is None else (_x(cell.interval[0]), _x(cell.interval[1])),
         reference=reference,
-        rodents=None if animals is None or animals.interval is None else (_x(animals.interval[0]), _x(animals.interval[1])),
+        rodents=None
+        if animals is None or animals.interval is None
+        else (_x(animals.interval[0]), _x(animals.interval[1])),
         margin=None if animals is None else (_x(animals.value - cell.plan.margin), _x(animals.value)),
         chance=None if cell.plan.chance is None else _x(cell.plan.chance),
     )

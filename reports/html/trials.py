@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
@@ -39,9 +42,9 @@ class Shelf:
     trials: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
     packed: str = ""
-    """The trials that have found room, as ``pack`` wrote them."""
+    """The trials that have found room, as ``pack`` wrote them; empty until ``make_room``."""
     shown: int = 0
-    """How many have."""
+    """How many have, from the first."""
 
     @property
     def shown_failed(self) -> int:
@@ -54,22 +57,29 @@ class Shelf:
         return self.shown == self.played
 
 
-def shelves(log: RunLog, plugins: PluginManager, room: int, lived: int = LIVED) -> list[Shelf]:
-    """Return one shelf per cell, in the order of the run, whose ``packed`` have ``room`` characters together.
+def shelves(log: RunLog, plugins: PluginManager, lived: int = LIVED) -> list[Shelf]:
+    """Return one shelf per cell, in the order of the run; all of them live at most ``lived`` steps again.
 
-    Where there are too many trials (for the room, or to live ``lived`` steps again), failed ones come first.
+    Where that is too little for all trials, failed ones come first.
     """
     plans = log.plans()
-    found = [_fill(log, plugins, plan, lived // len(plans)) for plan in plans]
-    for shelf in found:
-        shelf.packed, shelf.shown = pack(shelf.trials), len(shelf.trials)
-    share = fair_share([len(shelf.packed) for shelf in found], room)
-    for shelf in found:
-        while len(shelf.packed) > share:
-            # Texts of models differ in length, so the first guess may still be too many.
-            shelf.shown = int(shelf.shown * min(0.95, share / len(shelf.packed)))
+    return [_fill(log, plugins, plan, lived // len(plans)) for plan in plans]
+
+
+def make_room(filled: Sequence[Shelf], room: int) -> None:
+    """Set ``packed`` and ``shown`` of all shelves so that they have ``room`` characters together."""
+    for shelf in filled:
+        shelf.packed = pack(shelf.trials) if shelf.trials else ""
+    share = fair_share([len(shelf.packed) for shelf in filled], room)
+    for shelf in filled:
+        if len(shelf.packed) > share:
+            shelf.shown = _most(shelf.trials, share)
             shelf.packed = pack(shelf.trials[: shelf.shown]) if shelf.shown else ""
-    return found
+
+
+def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
+    """Return how many of the trials can be packed into ``share`` characters."""
+    return max(0, bisect_right(range(len(trials) + 1), share, key=lambda count: len(pack(trials[:count]))) - 1)
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
@@ -83,66 +93,71 @@ def fair_share(sizes: Sequence[int], room: int) -> int:
     return room
 
 
-def choose(records: Iterable[TrialRecord], lived: int) -> list[TrialRecord]:
+class Sketch(NamedTuple):
+    """What must be known of a trial to choose it."""
+
+    subject: int
+    trial: int
+    steps: int
+    success: bool | None
+
+
+def choose(lives: Iterable[Sequence[Sketch]], lived: int) -> list[Sketch]:
     """Return the trials to be shown, failed ones first, as far as ``lived`` steps lead.
 
     To live a trial again, all trials of its subject before it must be lived too.
     """
-    end_of: dict[tuple[int, int], int] = {}
-    length: dict[int, int] = {}
-    for record in records:
-        if not record.missing:
-            length[record.subject] = length.get(record.subject, 0) + record.steps
-            end_of[record.subject, record.trial] = length[record.subject]
-    ordered = sorted(
-        (record for record in records if not record.missing),
-        key=lambda record: (record.success is not False, record.subject, record.trial),
-    )
+    end_of: dict[Sketch, int] = {}
+    for life in lives:
+        end_of.update(zip(life, accumulate(sketch.steps for sketch in life), strict=True))
     reached: dict[int, int] = {}
     chosen = []
-    for record in ordered:
-        end = end_of[record.subject, record.trial]
-        cost = max(0, end - reached.get(record.subject, 0))
+    for sketch in sorted(end_of, key=lambda sketch: (sketch.success is not False, sketch.subject, sketch.trial)):
+        before = reached.get(sketch.subject, 0)
+        cost = max(0, end_of[sketch] - before)
         if cost <= lived:
             lived -= cost
-            reached[record.subject] = max(end, reached.get(record.subject, 0))
-            chosen.append(record)
+            reached[sketch.subject] = before + cost
+            chosen.append(sketch)
     return chosen
 
 
 def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Shelf:
-    records = log.trials(plan)
-    played = [record for record in records if not record.missing]
-    shelf = Shelf(plan, len(played), sum(record.success is False for record in played))
-    chosen = choose(records, lived)
+    lives = [
+        [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
+        for subject in range(plan.subjects)
+    ]
+    chosen = choose(lives, lived)
+    failed = sum(sketch.success is False for life in lives for sketch in life)
+    shelf = Shelf(plan, sum(map(len, lives)), failed)
     try:
-        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, plan, records, chosen)}
+        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, plan, chosen)}
     except CheeseBenchError as error:
         shelf.problem = str(error)
     else:
-        shelf.trials = [told[record.subject, record.trial] for record in chosen]
+        shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
+        shelf.shown = len(chosen)
     return shelf
 
 
-def _lived(
-    log: RunLog, plugins: PluginManager, plan: CellPlan, records: Iterable[TrialRecord], chosen: Iterable[TrialRecord]
-) -> Iterator[dict[str, Any]]:
+def _played(log: RunLog, plan: CellPlan, subject: int) -> list[TrialRecord]:
+    return [record for record in log.trials(plan, subject) if not record.missing]
+
+
+def _lived(log: RunLog, plugins: PluginManager, plan: CellPlan, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
     """Yield the chosen trials as JSON values; equal observations are one object."""
     wanted: dict[int, set[int]] = {}
-    for record in chosen:
-        wanted.setdefault(record.subject, set()).add(record.trial)
+    for sketch in chosen:
+        wanted.setdefault(sketch.subject, set()).add(sketch.trial)
     if not wanted:
         return
     paradigm = plugins.compile(recorded_protocol(log, plan))
     view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
-    lives: dict[int, list[TrialRecord]] = {subject: [] for subject in wanted}
-    for record in records:
-        if record.subject in wanted and record.trial <= max(wanted[record.subject]):
-            lives[record.subject].append(record)
     known: dict[tuple[bytes, str], Any] = {}
-    for subject, life in lives.items():
+    for subject, trials in wanted.items():
+        life = _played(log, plan, subject)[: max(trials) + 1]
         for record, frames in zip(life, films(paradigm.life(view, seed, subject), life), strict=True):
-            if record.trial in wanted[subject]:
+            if record.trial in trials:
                 yield _trial(log, record, frames, known)
 
 
@@ -177,9 +192,11 @@ def _observation(observation: str, known: dict[tuple[bytes, str], Any]) -> Any:
 
 def _value(value: object) -> object:
     """Return a measure as JSON that no browser refuses, and text as it can be shown."""
-    if isinstance(value, float) and value != value or value in (float("inf"), float("-inf")):
-        return str(value)
-    return ", ".join(map(clean, value)) if isinstance(value, list) else clean(value) if isinstance(value, str) else value
+    if isinstance(value, list):
+        return ", ".join(map(clean, value))
+    if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+        return clean(value)
+    return value
 
 
 def pack(trials: Sequence[Mapping[str, Any]]) -> str:

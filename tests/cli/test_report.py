@@ -62,3 +62,22 @@ def test_what_is_no_run_log(results: Path, run: Run) -> None:
     result = run("report", RUN)
     assert (result.code, result.out) == (2, "")
     assert "is no run log" in result.err
+
+
+def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(results: Path, run: Run, here: Path) -> None:
+    result = run("report", RUN, "--html")
+    beside = here / "results" / RUN / "report.html"
+    assert (result.code, result.out, result.err) == (0, f"{beside}\n", "")
+    page = beside.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Watch the trials" in page
+    assert run("report", RUN, "--html", "page.html").out == "page.html\n"
+    assert (here / "page.html").read_text(encoding="utf-8") == page
+    assert run("report", RUN, "--format", "html").out == page
+
+
+def test_the_page_has_one_place_to_go_to(results: Path, run: Run) -> None:
+    result = run("report", RUN, "--html", "--output", "page.html")
+    assert result.code == 2
+    assert "Leave --format and --output out" in result.err
+    assert "cannot be written" in run("report", RUN, "--html", "nowhere/page.html").err

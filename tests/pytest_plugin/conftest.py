@@ -15,6 +15,8 @@ for _module in (
     "tabulate",
     "cheesebench.pytest_session",
     "cheesebench.paradigms",
+    "jinja2",
+    "cheesebench.reports.html.page",
     "cheesebench.reports.markdown",
     "cheesebench.reports.text",
 ):

@@ -148,3 +148,12 @@ def test_observers_of_a_conftest_are_called(project: pytest.Pytester) -> None:
     project.runpytest("--model", "walker", "lab/east.protocol.yaml")
     assert (project.path / "trials.txt").read_text() == "found\n" * 20
     assert (project.path / "run.txt").read_text() == "PASS\n"
+
+
+def test_the_page_is_written_where_it_is_wanted(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "lab", "--cheese-html=page.html")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*= cheesebench =*", "Page: page.html"])
+    page = (project.path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.count("watch a failure") == 3

@@ -1,0 +1,125 @@
+"""Real runs to make pages of: a little maze lived by the random agent, and a run in which everything is hostile."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cheesebench import AgentSpec
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.session import RunSession
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import Catalogue, Specification
+from cheesebench.statistics import summarise_lives
+
+MAZE = """
+version: 1
+paradigm: {name}
+title: {title}
+dimension: {dimension}
+arena:
+  map: |
+    #######
+    #S.C.G#
+    #######
+  legend: {{S: box, C: cue, G: goal}}
+start: {{at: box, face: E}}
+trial:
+  limit: 30
+  start: wait
+  states:
+    wait: {{freeze: true, say: ["{say}"], rules: [{{after: 2, go: run}}]}}
+    run:
+      show: {{cue: "*"}}
+      each: {{reward: -0.01}}
+      rules:
+        - {{enter: goal, reward: 1, count: visits, end: found}}
+schedule: {{main: {{sessions: 2, trials: 4}}}}
+success: last == found
+measures: {{latency: steps / 2}}
+reference: [{{measure: success, value: 0.75, curve: [0.5, 0.75], status: made up}}]
+chance: {{value: 0.125, trials: 100, how: counted}}
+"""
+
+#: What would run, hide or reorder something if it were taken for more than text.
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\x1b[31m\u202e\x00 & \"'"
+
+#: Says whether it goes on from trial to trial: always forward.
+Report = Callable[[RunLog, PluginManager], str]
+
+
+class Walker:
+    """Walks on, and finds the goal in every trial but the second of each session."""
+
+    def __init__(self, context: object) -> None:
+        self.trials = 0
+
+    def begin_trial(self, observation: str) -> None:
+        self.trials += 1
+
+    def act(self, observation: str) -> list[int]:
+        return [3] if self.trials % 4 == 2 else [0]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        pass
+
+
+def maze(directory: Path, name: str = "little", title: str = "A little maze", say: str = "wait") -> Specification:
+    """Return the protocol ``name``."""
+    path = directory / f"{name}.protocol.yaml"
+    text = MAZE.format(name=name, title=title, say=say, dimension=f"{name} learning")
+    path.write_text(text, encoding="utf-8")
+    return Catalogue().load(path)
+
+
+def make_log(
+    directory: Path, specifications: list[Specification], model: str = "walker", subjects: int = 3, **changes: object
+) -> tuple[RunLog, PluginManager]:
+    """Run the walker under the name ``model``; return the open log and the plugins that know it."""
+    plugins = PluginManager()
+    agent = AgentSpec(model, Walker, memory="none")
+    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [agent]), name="walkers")
+    cells: list[tuple[CellPlan, Specification]] = []
+    for specification in specifications:
+        plan = plan_cell(specification, model, "ascii_2d", find_design("cohort", subjects), agent.memory)
+        cells.append((dataclasses.replace(plan, **changes), specification))  # type: ignore[arg-type]
+    log = RunLog.create(directory, "20250131-093000-ab12", cells, options={"seed": 3, "design": "cohort"})
+    with RunSession(log, plugins, cells, seed=3, processes=0) as session:
+        for plan, _ in cells:
+            while not session.wait(plan, 60):
+                pass
+    return log, plugins
+
+
+def page(log: RunLog, plugins: PluginManager) -> str:
+    """Return the page of a run."""
+    return plugins.report("html", summarise_lives(log.manifest, log.plans(), log.lives_and_gaps), log)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+    """Three subjects through three little mazes, eight trials each."""
+    directory = tmp_path_factory.mktemp("run")
+    log, plugins = make_log(directory, [maze(directory, name) for name in ("little", "middle", "large")])
+    yield log, plugins
+    log.close()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+    """A run whose model and title try to break the page."""
+    directory = tmp_path_factory.mktemp("hostile")
+    log, plugins = make_log(directory, [maze(directory)], HOSTILE.replace("\x00", ""), 1, title=HOSTILE)
+    yield log, plugins
+    log.close()
+
+
+@pytest.fixture
+def report() -> Report:
+    return page

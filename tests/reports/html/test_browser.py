@@ -1,0 +1,209 @@
+"""The page in a real browser: it loads nothing, runs nothing that is not its own, and its player plays.
+
+Debian's Chromium will do (``apt-get install chromium``), and so will Playwright's (``playwright install chromium``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from cheesebench.experiment.log import RunLog
+from cheesebench.plugin_manager import PluginManager
+
+if TYPE_CHECKING:
+    from playwright import sync_api as playwright
+else:
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+Scheme = Literal["light", "dark"]
+Run = tuple[RunLog, PluginManager]
+Report = Callable[[RunLog, PluginManager], str]
+Open = Callable[..., "playwright.Page"]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    with playwright.sync_playwright() as started:
+        names = ("chromium", "chromium-browser", "google-chrome")
+        found = next(filter(None, map(shutil.which, names)), started.chromium.executable_path)
+        if not os.path.exists(found):
+            pytest.skip("no Chromium here: apt-get install chromium, or playwright install chromium")
+        browser = started.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture
+def open_page(browser: playwright.Browser, files: Path, report: Report) -> Iterator[Open]:
+    """Open the page of a run; whatever it complains of or asks the network for fails the test."""
+    contexts: list[playwright.BrowserContext] = []
+    complaints: list[str] = []
+
+    def open_page(run: Run, link: str = "", width: int = 1400, scheme: Scheme = "light") -> playwright.Page:
+        log, plugins = run
+        path = files / f"{log.path.parent.parent.name}.html"
+        if not path.exists():
+            path.write_text(report(log, plugins), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        address = path.as_uri()
+        allowed = (address, "data:")
+        page.on("request", lambda request: None if request.url.startswith(allowed) else complaints.append(request.url))
+        page.goto(f"{address}{link}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def said(page: playwright.Page, begins: str) -> None:
+    """Wait until the player's sentence begins so."""
+    playwright.expect(page.locator("#sentence")).to_contain_text(begins)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: Scheme) -> None:
+    page = open_page(run, width=width, scheme=scheme)
+    said(page, "Step 0 of 6: the trial begins.")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    blank = """() => [...document.querySelectorAll("canvas")].filter((canvas) => {
+        const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        return !pixels.some((value) => value !== 0);
+    }).length"""
+    assert page.evaluate(blank) == 0
+    back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
+    assert (sum(back) < 200) == (scheme == "dark")
+
+
+def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
+    page = open_page(run)
+    said(page, "Step 0 of 6")
+    page.get_by_role("button", name="One step on").click()
+    said(page, "Step 1 of 6: waited (the state is frozen), reward 0.")
+    for _ in range(3):
+        page.get_by_role("button", name="One step on").click()
+    said(page, "Step 4 of 6: FORWARD")
+    page.get_by_role("button", name="One step back").click()
+    said(page, "Step 3 of 6: FORWARD")
+    page.locator("#speed").select_option("40")
+    page.get_by_role("button", name="Play", exact=True).click()
+    said(page, "Step 6 of 6: FORWARD, reward 1. The trial ends: found.")
+    assert page.get_by_role("button", name="Pause").count() == 0
+    page.get_by_role("button", name="Next trial").click()
+    said(page, "Step 0 of 30")
+    assert "✘ 1: timeout, 30 steps" in page.locator("#pick-trial option:checked").inner_text()
+    page.get_by_role("button", name="Previous trial").click()
+    said(page, "Step 0 of 6")
+
+
+def test_keys_step_play_and_change_trials(run: Run, open_page: Open) -> None:
+    page = open_page(run)
+    said(page, "Step 0 of 6")
+    page.locator("#to-play").focus()
+    for key, begins in (
+        ("ArrowRight", "Step 1 of 6"),
+        ("End", "Step 6 of 6"),
+        ("ArrowLeft", "Step 5 of 6"),
+        ("Home", "Step 0 of 6"),
+        ("n", "Step 0 of 30"),
+        ("p", "Step 0 of 6"),
+    ):
+        page.keyboard.press(key)
+        said(page, begins)
+    page.locator("#scrub").focus()
+    page.keyboard.press("ArrowRight")
+    said(page, "Step 1 of 6")
+    page.keyboard.press(" ")
+    playwright.expect(page.locator("#to-play")).to_have_attribute("aria-label", "Pause")
+    page.keyboard.press(" ")
+    playwright.expect(page.locator("#to-play")).to_have_attribute("aria-label", "Play")
+
+
+def test_what_a_step_shows_is_what_was_lived(run: Run, open_page: Open) -> None:
+    page = open_page(run, "#middle/1/2/5")
+    said(page, "Step 5 of 6: FORWARD")
+    assert page.locator("#observation").inner_text() == "#######\n#..*→.#\n#######"
+    assert page.locator("#now-action").inner_text() == "↑ FORWARD"
+    page.keyboard.press("ArrowRight")
+    said(page, "Step 6 of 6")
+    assert page.locator("#now-reward").inner_text() == "1"
+    assert "enter goal" in page.locator("#now-events").inner_text()
+    assert "latency" in page.locator("#trial-facts").inner_text()
+
+
+def test_links_lead_to_a_step_and_back(run: Run, open_page: Open) -> None:
+    page = open_page(run, "#large/2/1/7")
+    said(page, "Step 7 of 30")
+    assert page.locator("#pick-subject").input_value() == "2"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**#large/2/1/8")
+    page.evaluate("location.hash = '#little/0/1/30'")
+    said(page, "Step 30 of 30: STAY, reward 0. The trial ends: timeout.")
+    page.locator("a.watch").first.click()
+    said(page, "Step 0 of 30")
+    assert page.evaluate("location.hash") == "#little/0/1/0"
+    for wrong in ("#nowhere/0/0/0", "#little/99/99/99", "#%E0%A4%A/0/0/0", "#little/x/y/z"):
+        page.evaluate(f"location.hash = '{wrong}'")
+        assert page.locator("#sentence").inner_text().startswith("Step ")
+
+
+def test_failed_trials_alone_and_other_cells_can_be_picked(run: Run, open_page: Open) -> None:
+    page = open_page(run)
+    said(page, "Step 0 of 6")
+    page.get_by_label("failed ones only").check()
+    said(page, "Step 0 of 30")
+    assert page.locator("#pick-trial option").all_inner_texts() == ["✘ 1: timeout, 30 steps", "✘ 5: timeout, 30 steps"]
+    page.locator("#pick-subject").select_option("2")
+    page.locator("#pick-trial").select_option("5")
+    page.locator("#pick-cell").select_option("1")
+    said(page, "Step 0 of 30")
+    assert page.locator("#pick-cell option:checked").inner_text().startswith("A little maze (walker")
+
+
+def test_hostile_text_is_shown_and_runs_nothing(hostile: Run, open_page: Open) -> None:
+    page = open_page(hostile)
+    said(page, "Step 0 of 6")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 1  # the player's own
+    assert "<img src=x onerror=window.hacked=2>" in page.locator("h2").first.inner_text()
+    page.locator("a.watch").first.click()
+    said(page, "Step 0 of 30")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, open_page: Open) -> None:
+    page = open_page(run)
+    said(page, "Step 0 of 6")
+    seen = {}
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            """() => {
+                const here = document.activeElement;
+                return [here.id || here.className || here.tagName, getComputedStyle(here).outlineStyle];
+            }"""
+        )
+        seen[name] = outline
+    controls = ("pick-cell", "pick-subject", "pick-trial", "only-failed", "to-play", "scrub", "speed", "screen")
+    assert {"skip", *controls} <= seen.keys()
+    assert {name for name, outline in seen.items() if outline != "solid"} <= {"BODY"}

@@ -1,0 +1,145 @@
+"""The page as text: what is on it, that nothing in it is anything but text, and how large it is."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.reports.html import render, render_run
+from cheesebench.statistics import PublishedRow, RunSummary, summarise_lives
+
+Run = tuple[RunLog, PluginManager]
+Report = Callable[[RunLog, PluginManager], str]
+MakePlan = Callable[..., CellPlan]
+MakeRun = Callable[..., RunSummary]
+
+
+class Outline(HTMLParser):
+    """What a browser would make of a page: its tags and attributes, and what is in its scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[str, dict[str, str | None], str]] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.raw.append((tag, dict(attrs), ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem:
+            tag, attributes, text = self.raw[-1]
+            self.raw[-1] = (tag, attributes, text + data)
+        else:
+            self.words += data
+
+
+def test_everything_is_on_the_page(run: Run, report: Report) -> None:
+    page = Outline(report(*run))
+    words = " ".join(page.words.split())
+    for text in ("walker in ascii_2d", "? INCONCLUSIVE", "A little maze", "75 %", "12.5 %", "Learning curves"):
+        assert text in words
+    for text in (
+        "Cognitive profile",
+        "What became of the trials",
+        "latency",
+        "20250131-093000-ab12",
+        "Watch the trials",
+    ):
+        assert text in words
+    charts = [a["data-chart"] for tag, a in page.tags if tag == "canvas"]
+    assert charts == ["0", "1", "2", "3"]
+    assert all(a.get("aria-label") for tag, a in page.tags if tag in ("canvas", "svg") and "role" in a)
+    data = next(json.loads(text) for _, a, text in page.raw if a.get("id") == "chart-data")
+    assert [chart["kind"] for chart in data] == ["radar", "curve", "curve", "curve"]
+    assert data[1]["rodent"] == [50.0, 75.0]
+    assert data[1]["model"] == [75.0, 75.0]
+
+
+def test_a_summary_alone_has_a_page_without_player(make_plan: MakePlan, make_run: MakeRun) -> None:
+    page = render(make_run([(make_plan("pool"), 0.6), (make_plan("cage"), "budget")]))
+    assert "Watch the trials" not in page
+    assert "The pool" in page
+    assert "ERROR" in page
+
+
+def test_published_rows_are_shown_where_there_are_any(make_plan: MakePlan, make_run: MakeRun) -> None:
+    summary = make_run([(make_plan("pool"), 0.6)])
+    assert "What others have published" not in render(summary)
+    row = PublishedRow(model="a giant", rates={"pool": 0.35, "elsewhere": 1.0}, overall=0.675, source="a paper")
+    words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
+    assert re.search(r"a giant\s+35 %\s+67.5 %\s+a paper", words)
+
+
+def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Report) -> None:
+    page = Outline(report(*run))
+    policy = next(a["content"] or "" for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    kinds = {"script": 3, "style": 1}
+    for tag, attributes, text in page.raw:
+        if "type" in attributes:
+            assert attributes["type"] in ("application/json", "application/octet-stream")
+            continue
+        kinds[tag] -= 1
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy.split(f"{tag}-src")[1].split(";")[0]
+    assert kinds == {"script": 0, "style": 0}
+
+
+def test_nothing_is_loaded_and_nothing_is_styled_or_handled_inline(run: Run, report: Report) -> None:
+    for tag, attributes in Outline(report(*run)).tags:
+        assert tag not in ("iframe", "object", "embed", "base")
+        assert not {name for name in attributes if name.startswith("on")} | ({"style", "src"} & attributes.keys())
+        assert (attributes.get("href") or "#").startswith("#") or attributes["href"] == "data:,"
+
+
+def test_hostile_text_is_text(hostile: Run, run: Run, report: Report) -> None:
+    text = report(*hostile)
+    page, decent = Outline(text), Outline(report(*run))
+    assert {tag for tag, _ in page.tags} == {tag for tag, _ in decent.tags}
+    assert sum(tag == "script" for tag, _ in page.tags) == 3 + 2 + 1
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\x00" not in text
+    assert "window.hacked=1</script>" in html.unescape(page.words)
+
+
+def test_the_page_has_at_most_the_bytes_it_may_have(run: Run) -> None:
+    log, plugins = run
+    summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps)
+    whole = len(render_run(summary, log, plugins).encode())
+    bare = len(render(summary).encode())
+    limit = whole - 1200
+    page = render_run(summary, log, plugins, limit)
+    assert bare < len(page.encode()) <= limit
+    assert re.search(r"\b\d+ of 24\b", page)
+    assert '<details class="shown" open>' in page
+
+
+def test_the_same_run_gives_the_same_page(run: Run, report: Report) -> None:
+    assert report(*run) == report(*run)
+
+
+@pytest.mark.parametrize("name", ["chart.umd.min.js", "charts.js", "player.js", "page.css"])
+def test_what_is_put_between_tags_cannot_end_them(name: str) -> None:
+    text = (Path(render.__code__.co_filename).parent / "static" / name).read_text(encoding="utf-8")
+    assert "</" + ("style" if name.endswith("css") else "script") not in text
+    assert "<!--" not in text
+    assert "\r" not in text
+    assert "sourceMappingURL" not in text

@@ -1,0 +1,122 @@
+"""Trials for the player: chosen, lived again, packed; nothing of them is lost or invented."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from cheesebench.chat import Picture
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.replay import film, recorded_protocol
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.reports.html.trials import Shelf, Sketch, _observation, choose, fair_share, make_room, pack, shelves
+
+Run = tuple[RunLog, PluginManager]
+
+
+def packed(run: Run, room: int) -> list[Shelf]:
+    """Return the shelves of a run, packed into so many characters."""
+    filled = shelves(*run)
+    make_room(filled, room)
+    return filled
+
+
+def unpacked(packed: str) -> dict[str, Any]:
+    contents: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return contents
+
+
+def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
+    log, plugins = run
+    for plan, shelf in zip(log.plans(), packed(run, 10**7), strict=True):
+        contents = unpacked(shelf.packed)
+        assert (shelf.plan, shelf.played, shelf.shown, shelf.problem) == (plan, 24, 24, "")
+        assert (shelf.failed, shelf.shown_failed, shelf.complete) == (6, 6, True)
+        paradigm = plugins.compile(recorded_protocol(log, plan))
+        for record, trial in zip(log.trials(plan), contents["trials"], strict=True):
+            frames = film(log, paradigm, plugins.view(plan.view), record)
+            assert [contents["observations"][k] for k in trial["observations"]] == [f.observation for f in frames]
+            assert trial["actions"] == record.actions
+            assert {int(step): reward for step, reward in trial["rewards"].items()} == {
+                step: frame.reward for step, frame in enumerate(frames) if frame.reward
+            }
+            assert (trial["subject"], trial["trial"], trial["outcome"], trial["success"]) == (
+                record.subject,
+                record.trial,
+                record.outcome,
+                record.success,
+            )
+            assert trial["events"] == [[event.step, event.state, event.event] for event in log.events(record)]
+            assert trial["measures"] == dict(record.measures)
+        assert len(contents["observations"]) == len(set(contents["observations"])) < 20
+
+
+def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
+    room = sum(len(shelf.packed) for shelf in packed(run, 10**7)) * 4 // 5
+    cut = packed(run, room)
+    assert 0 < sum(len(shelf.packed) for shelf in cut) <= room
+    for shelf in cut:
+        assert 0 < shelf.shown < 24
+        assert not shelf.complete
+        contents = unpacked(shelf.packed)
+        assert len(contents["trials"]) == shelf.shown
+        assert sum(trial["success"] is False for trial in contents["trials"]) == min(6, shelf.shown)
+    assert [(shelf.shown, shelf.packed) for shelf in packed(run, 0)] == [(0, "")] * 3
+
+
+def test_where_there_are_too_many_steps_failed_trials_come_first(run: Run) -> None:
+    # Of sixty steps for each cell, 36 lead to the first failed trial, and none of the others is as near.
+    for shelf in shelves(*run, lived=3 * 60):
+        shown = [(trial["subject"], trial["trial"], trial["success"]) for trial in shelf.trials]
+        assert shown[0] == (0, 1, False)
+        assert shown[1:] == [(0, 0, True), (0, 2, True), (0, 3, True), (0, 4, True), (1, 0, True)]
+        assert (shelf.shown, shelf.shown_failed, shelf.complete) == (6, 1, False)
+
+
+def test_a_trial_costs_all_that_must_be_lived_before_it() -> None:
+    lives = [
+        [Sketch(0, 0, 10, True), Sketch(0, 1, 10, False), Sketch(0, 2, 10, True)],
+        [Sketch(1, 0, 5, False), Sketch(1, 1, 30, False), Sketch(1, 2, 1, True)],
+    ]
+
+    def chosen(lived: int) -> list[tuple[int, int]]:
+        return [(sketch.subject, sketch.trial) for sketch in choose(lives, lived)]
+
+    assert chosen(0) == []
+    assert chosen(5) == [(1, 0)]
+    assert chosen(20) == [(0, 1), (0, 0)]
+    assert chosen(25) == [(0, 1), (1, 0), (0, 0)]
+    assert chosen(66) == [(0, 1), (1, 0), (1, 1), (0, 0), (0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "room", "share"),
+    [([10, 10], 100, 100), ([10, 90], 100, 100), ([10, 95], 100, 90), ([50, 60, 70], 90, 30), ([], 5, 5), ([7], 0, 0)],
+)
+def test_small_cells_leave_their_room_to_large_ones(sizes: list[int], room: int, share: int) -> None:
+    assert fair_share(sizes, room) == share
+    assert sum(min(size, share) for size in sizes) <= room
+
+
+def test_pictures_with_the_same_words_are_different_observations() -> None:
+    known: dict[tuple[bytes, str], Any] = {}
+    one, other = (_observation(Picture(png, "here"), known) for png in (b"one", b"other"))
+    assert one == {"png": base64.b64encode(b"one").decode(), "text": "here"}
+    assert _observation("here", known) == "here"
+    assert _observation(Picture(b"one", "here"), known) is one
+    contents = unpacked(pack([{"subject": 0, "trial": 0, "observations": [one, other, one]}]))
+    assert contents["trials"][0]["observations"] == [0, 1, 0]
+    assert contents["observations"] == [one, other]
+
+
+def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
+    log, _ = run
+    with_nothing = PluginManager()
+    with_nothing.unregister(name="cheesebench.paradigms")
+    for shelf in shelves(log, with_nothing):
+        assert shelf.shown == 0
+        assert "no plugin compiles protocols" in shelf.problem
