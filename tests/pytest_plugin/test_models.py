@@ -1,0 +1,169 @@
+"""Language models in a pytest session, against a real server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.fake_server import Answer, Call, FakeServer
+
+FORWARD = "LEARNINGS: the way out is ahead\nACTIONS: FORWARD, FORWARD"
+
+
+def dump(project: pytest.Pytester, run: str) -> list[str]:
+    with RunLog.open_read_only(project.path / "results" / run) as log:
+        return list(log.dump())
+
+
+def calls(project: pytest.Pytester, run: str) -> int:
+    with RunLog.open_read_only(project.path / "results" / run) as log:
+        return log.calls.totals().calls
+
+
+def options(server: FakeServer, *others: str, run: str = "one") -> tuple[str, ...]:
+    return ("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", run, *others, "lab")
+
+
+def test_a_model_that_walks_on_passes_and_its_calls_are_reported(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        result = project.runpytest(*options(server, "--junitxml=junit.xml"))
+        result.assert_outcomes(passed=2)
+        result.stdout.fnmatch_lines(["Calls: 42 calls, 42 attempts, * prompt tokens, * reply tokens*"])
+        assert server.count == 43, "one call for each trial, and one before anything runs"
+        bodies = [call.body for call in server.calls][1:]
+    assert {body["temperature"] for body in bodies} == {0.7}
+    assert len({body["seed"] for body in bodies}) == 42, "every call has a seed of its own"
+    report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
+    assert "### Calls to the model" in report
+    assert "Answered by tiny." in report
+    junit = (project.path / "junit.xml").read_text(encoding="utf-8")
+    assert 'name="cheesebench.calls.calls" value="20"' in junit
+    assert 'name="cheesebench.agent.unparsed" value="0"' in junit
+
+
+def test_a_dead_server_is_an_error_of_nobody(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        gone = server.base_url
+    result = project.runpytest("--model", "openai/tiny", "--base-url", gone, "lab")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: The model 'openai/tiny' does not answer: connection: *"])
+    assert list((project.path / "results").iterdir()) == [], "nothing was run, so nothing is left behind"
+
+
+def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester) -> None:
+    def script(call: Call) -> str | Answer:
+        return FORWARD if call.number < 10 else Answer(status=401)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
+    with FakeServer(FORWARD) as server:
+        # What was recorded is not asked for again; only the base URL is a new one.
+        result = project.runpytest(
+            "--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab", "-k", "east or west"
+        )
+        result.assert_outcomes(passed=2)
+        assert server.count == 1 + 40 - 9
+        project.runpytest(*options(server, "-k", "east or west", run="undisturbed")).assert_outcomes(passed=2)
+    assert dump(project, "one") == dump(project, "undisturbed")
+
+
+def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        project.runpytest(*options(server, "--history=2", "-k", "east"))
+        paid = server.count
+        result = project.runpytest("--model", "replay:one", "--cheese-run-id", "two", "lab", "-k", "east")
+        result.assert_outcomes(passed=1)
+        assert server.count == paid
+    assert dump(project, "one") == dump(project, "two")
+    assert calls(project, "two") == 0
+    result = project.runpytest("--model", "replay:one", "--history=3", "lab")
+    result.stderr.fnmatch_lines(["ERROR: --model replay:one: that run was made with --history 2, not 3.*"])
+
+
+def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        project.runpytest(*options(server, run="alone"))
+        result = project.runpytest_subprocess(*options(server, "-n2", run="both"))
+        result.assert_outcomes(passed=2)
+        assert server.count == 2 * 43
+    assert dump(project, "alone") == dump(project, "both")
+
+
+def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
+        assert server.count < 10
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*INCONCLUSIVE*"])
+    result.stdout.fnmatch_lines(["*cells are unfinished; nothing that was finished is lost*"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: signal.Signals) -> None:
+    held = False
+
+    def script(call: Call) -> str | Answer:
+        return Answer(fault="hang") if held and call.number > 15 else FORWARD
+
+    with FakeServer(script) as server:
+        project.runpytest(*options(server, run="undisturbed"))
+    held = True
+    with FakeServer(script) as server:
+        command = [sys.executable, "-m", "pytest", *options(server)]
+        environment = dict(os.environ, COLUMNS="100")
+        with subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, env=environment) as process:
+            while _recorded(project) < 15 and process.poll() is None:
+                time.sleep(0.02)
+            process.send_signal(number)
+            output, _ = process.communicate()
+        assert number == signal.SIGKILL or b"--resume one" in output
+        assert calls(project, "one") == 15
+        held = False
+        command = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab")
+        before = server.count
+        project.runpytest(*command).assert_outcomes(passed=2)
+        assert server.count - before == 1 + 42 - 15
+    assert dump(project, "one") == dump(project, "undisturbed")
+
+
+def _recorded(project: pytest.Pytester) -> int:
+    try:
+        return calls(project, "one")
+    except RunLogError:  # it is just being made
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--model", "openai/tiny", "--agent", "lm"], "There is no agent 'lm'.*"),
+        (["--model", "walker", "--history", "3"], "--history is about language models; walker is none.*"),
+        (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
+        (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
+        (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
+        (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
+        (["--model", "openai/tiny", "--cheese-agent-option", "unparsd=noop"], "*Did you mean 'unparsed'?*"),
+        (
+            ["--model", "openai/tiny", "--cheese-backend-option", "gpus=1"],
+            "The backend 'openai' has no option 'gpus'.*",
+        ),
+        (["--model", "replay:nothing"], "There is no run 'nothing' in *"),
+        (["--model", "replay:a", "--model", "walker"], "*'replay:RUN' stands alone, and names one run."),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:
+    with FakeServer(FORWARD) as server:
+        result = project.runpytest(*given, "--base-url", server.base_url, "lab")
+        assert server.count == 0
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
