@@ -117,23 +117,25 @@ class CallLog:
             marks = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR REPLACE INTO calls VALUES ({marks})", values)
 
-    def totals(self, plan: CellPlan | None = None) -> CallTotals:
-        """Return what the calls (of one cell) come to."""
-        where, values = ("", ()) if plan is None else (f" WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key)
-        return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls{where}", values)[0])
+    def totals(self) -> CallTotals:
+        """Return what all calls come to."""
+        return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
 
     def by_cell(self) -> dict[CellKey, CellCalls]:
         """Return what the calls of every cell that made any come to."""
+        return self._grouped("", ())
+
+    def of_cell(self, plan: CellPlan) -> CellCalls | None:
+        """Return what the calls of one cell come to, None if it made none."""
+        return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(plan.key)
+
+    def _grouped(self, where: str, values: Sequence[object]) -> dict[CellKey, CellCalls]:
         key = "model, protocol, view, variant"
-        rows = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls GROUP BY {key}")
-        names = self._log.select(
-            f"SELECT DISTINCT {key}, served_by FROM calls WHERE served_by != '' ORDER BY served_by"
-        )
+        totals = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values)
+        names = self._log.select(f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by", values)
         return {
-            tuple(row[:4]): CellCalls(
-                totals=_totals(row[4:]), served_by=tuple(name for *cell, name in names if cell == list(row[:4]))
-            )
-            for row in rows
+            cell: CellCalls(totals=_totals(numbers), served_by=tuple(n[4] for n in names if n[:4] == cell and n[4]))
+            for cell, numbers in ((row[:4], row[4:]) for row in totals)
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,8 @@ class CellItem(pytest.Item):
         with progress_line(self.config, self.nodeid) as line:
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
-        self.result = judge_sample(plan, draw_sample(plan, self.run.lives(plan)))
+        result = judge_sample(plan, draw_sample(plan, self.run.lives(plan)))
+        self.result = dataclasses.replace(result, calls=self.run.calls(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result)))

@@ -19,7 +19,7 @@ from cheesebench.experiment.language_models import LanguageModels, connected, pr
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.manifest import new_run_id
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import Progress, RunSession
 from cheesebench.plugin_manager import PluginManager
@@ -180,6 +180,11 @@ class Run:
         """Yield the trials of a finished cell, one subject after the other."""
         assert self.log is not None
         return self.log.lives_and_gaps(plan)
+
+    def calls(self, plan: CellPlan) -> CellCalls | None:
+        """Return what a cell's calls to its model came to; None where there were none."""
+        assert self.log is not None
+        return self.log.calls.of_cell(plan)
 
     def stop(self) -> None:
         """Stop running; what is finished stays in the log."""

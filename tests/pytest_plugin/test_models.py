@@ -103,8 +103,7 @@ def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
     with FakeServer(FORWARD) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
         assert server.count < 10
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["*INCONCLUSIVE*"])
+    assert result.parseoutcomes()["inconclusive"] == 1
     result.stdout.fnmatch_lines(["*cells are unfinished; nothing that was finished is lost*"])
 
 
