@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import BackendContext, BackendSpec, Connection, ModelAgentSpec, ModelEntry
 from cheesebench.errors import OptionError, PluginError, did_you_mean
+from cheesebench.interfaces import PictureView
 
 if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan
+    from cheesebench.interfaces import View
     from cheesebench.plugin_manager import PluginManager
 
 
@@ -94,15 +96,20 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
         raise OptionError(f"{name}={value}: expected something like {default!r}.") from None
 
 
-def image_obstacle(model: str, entry: ModelEntry | None, backend: BackendSpec | None, view: str) -> str:
-    """Return why a model cannot be shown pictures (the caller knows that ``view`` draws them), or nothing."""
-    if entry is None or backend is None:
-        return f"the agent '{model}' reads text, and the view '{view}' draws pictures. Choose a text view."
-    if not entry.images:
-        return f"the model '{model}' reads text only, and the view '{view}' draws pictures. Choose a text view."
-    if not backend.capabilities.images:
-        return f"the backend '{backend.name}' sends no pictures, and the view '{view}' draws them. Choose a text view."
-    return ""
+def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
+    """Raise OptionError if ``name`` (None: an agent that acts by itself) cannot look at one of the views."""
+    for view in views:
+        if not isinstance(view, PictureView):
+            continue
+        if model is None:
+            who = f"the agent '{name}' reads text"
+        elif not model.entry.images:
+            who = f"the model '{name}' is not registered as one that sees"
+        elif not model.backend.capabilities.images:
+            who = f"the backend '{model.backend.name}' sends no pictures"
+        else:
+            continue
+        raise OptionError(f"--view {view.name} draws pictures, and {who}. Choose a text view, such as ascii_2d.")
 
 
 def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:

@@ -12,7 +12,7 @@ import pytest
 
 from cheesebench.chat import ModelEntry
 from cheesebench.errors import OptionError
-from cheesebench.experiment.contestants import LanguageModel
+from cheesebench.experiment.contestants import LanguageModel, check_views
 from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.designs import Design, find_design
 from cheesebench.experiment.language_models import CallOptions
@@ -118,8 +118,8 @@ def read_settings(
     language = replayed
     if language is None:
         language = language_models(plugins, models, interface, _user_models(config))
-    for view in views:
-        plugins.view(view)
+    for model in models:
+        check_views(model, language.get(model), map(plugins.view, views))
     controls = of_the_run("control", _names(option("control")))
     for control in controls:
         check_control(control, results_directory(config))

@@ -105,7 +105,9 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
         return f"even the upper bound of the difference, {high} points, is below the margin of {margin}."
     undecided = f"the difference lies between {low} and {high} points, on both sides of the margin of {margin}."
     if cell.missing and settled_without_missing:
-        return f"{undecided} This depends on {plural(cell.missing, 'missing trial')}: resume the run to complete them."
+        why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
+        missing = plural(cell.missing, "missing trial")
+        return f"{undecided} This depends on {missing}{why}: resume the run to complete them."
     return f"{undecided} {_remedy(cell)}"
 
 

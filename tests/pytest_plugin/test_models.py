@@ -156,6 +156,8 @@ def _recorded(project: pytest.Pytester) -> int:
             ["--model", "openai/tiny", "--cheese-backend-option", "gpus=1"],
             "The backend 'openai' has no option 'gpus'.*",
         ),
+        (["--model", "openai/tiny", "--view", "topdown_2d"], "--view topdown_2d draws pictures, and the model *"),
+        (["--model", "walker", "--view", "topdown_2d"], "--view topdown_2d draws pictures, and the agent 'walker'*"),
         (["--model", "replay:nothing"], "There is no run 'nothing' in *"),
         (["--model", "replay:a", "--model", "walker"], "*'replay:RUN' stands alone, and names one run."),
     ],
