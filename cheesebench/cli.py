@@ -25,6 +25,7 @@ COMMANDS = {
     "audit": "audit",
     "render": "render",
     "play": "play",
+    "plan": "plan",
     "schema": "schema",
     "report": "report",
     "compare": "compare",
@@ -122,6 +123,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(command)
     _add_render(command)
     _add_play(command)
+    _add_plan(command)
     _add_schema(command)
     _add_report(command)
     _add_compare(command)
@@ -222,6 +224,39 @@ def _add_play(command: _Command) -> None:
     parser.add_argument("--output", metavar="PNG", help="a view of pictures: write each one to this file")
     parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
     _add_life(parser)
+
+
+def _add_plan(command: _Command) -> None:
+    parser = command(
+        "plan",
+        "say what a run would take, and what it could say",
+        "Before any call: calls, tokens, minutes and dollars (at most,\nand about, from earlier runs), power, "
+        "and how often the verdict would be another one\nif the same model were run again.",
+        "--model gpt-4o-mini",
+        "--model random --design paper --view ascii_2d",
+        "--model NAME --subjects 20 --protocols t_maze --history 1",
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", action="append", required=True, help="as for pytest; repeatable, or with commas"
+    )
+    parser.add_argument("--design", metavar="NAME", default="cohort", help="smoke, paper or cohort (default)")
+    parser.add_argument("--subjects", metavar="N", type=_positive_number, help="instead of the design's")
+    parser.add_argument("--view", metavar="NAME", action="append", help="repeatable (default: ascii_2d)")
+    parser.add_argument("--protocols", metavar="WHAT", action="append", help="names, files, directories; repeatable")
+    parser.add_argument("--edition", metavar="NAME", help="edition of the protocols (default: paper)")
+    parser.add_argument("--results", metavar="DIR", default="results", help="where earlier runs are (default: results)")
+    parser.add_argument(
+        "--concurrency", metavar="N", type=_positive_number, default=16, help="calls in flight (default: 16)"
+    )
+    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="of the simulation (default: 0)")
+    parser.add_argument("--icc", metavar="X", type=_proportion, help="how alike a subject's trials are (default: 0.3)")
+    parser.add_argument("--agent", metavar="NAME", default="llm", help="the agent that asks (default: llm)")
+    for name in ("history", "actions", "prompt", "temperature", "reply-tokens"):
+        parser.add_argument(f"--{name}", metavar="VALUE", help="as for pytest")
+    for name in ("agent-option", "backend-option"):
+        parser.add_argument(f"--{name}", metavar="NAME=VALUE", action="append", help="as pytest's --cheese-" + name)
+    parser.add_argument("--models", metavar="FILE", help="also take models from this YAML file")
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def _add_schema(command: _Command) -> None:
@@ -364,6 +399,16 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
 def _positive_number(text: str) -> int:
     if (number := _whole_number(text)) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+    return number
+
+
+def _proportion(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
     return number
 
 

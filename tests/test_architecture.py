@@ -21,7 +21,7 @@ LAYERS = (
     ("protocol",),
     ("experiment",),
     ("statistics",),
-    ("film", "junit", "baselines"),
+    ("film", "junit", "baselines", "planning"),
     ("pytest_plugin", "pytest_session", "cli", "commands", "author"),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,7 @@
+"""What a run would take and what it could say, before any call is made."""
+
+from __future__ import annotations
+
+from cheesebench.planning.plan import CellForecast, Forecast, Outlook, forecast
+
+__all__ = ["CellForecast", "Forecast", "Outlook", "forecast"]

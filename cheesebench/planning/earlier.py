@@ -1,0 +1,70 @@
+"""What earlier runs took: calls, tokens and seconds for each trial, read from their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.experiment.records import CallTotals
+
+#: Runs that are looked at, the latest first.
+MOST_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Trials of earlier runs of one protocol in one view, and what their calls came to.
+
+    ``runs`` are their ids; ``models`` those that were asked: not the planned one where it has not been run yet.
+    """
+
+    runs: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    trials: int = 0
+    totals: CallTotals = field(default_factory=CallTotals)
+
+    def __add__(self, other: Earlier) -> Earlier:
+        """Return both together."""
+        return Earlier(
+            tuple(dict.fromkeys((*self.runs, *other.runs))),
+            tuple(dict.fromkeys((*self.models, *other.models))),
+            self.trials + other.trials,
+            self.totals + other.totals,
+        )
+
+
+class EarlierRuns:
+    """The runs in a directory, as far as they can be read."""
+
+    def __init__(self, results: Path) -> None:
+        self._found: dict[tuple[str, str, str], Earlier] = {}
+        paths = sorted(results.glob(f"*/{FILE_NAME}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in paths[:MOST_RUNS]:
+            try:
+                with RunLog.open_read_only(path) as log:
+                    for place, earlier in _cells(log, path.parent.name):
+                        self._found[place] = self._found.get(place, Earlier()) + earlier
+            except RunLogError:
+                continue  # of another version, or damaged: nothing depends on it
+
+    def of(self, model: str, protocol: str, view: str) -> Earlier | None:
+        """Return what this model took, or else what all others did; None where nobody has been asked yet."""
+        own = self._found.get((model, protocol, view))
+        if own is not None:
+            return own
+        others = [found for (_, *place), found in self._found.items() if place == [protocol, view]]
+        return sum(others, Earlier()) if others else None
+
+
+def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlier]]:
+    totals = log.calls.totals_by_cell()
+    for plan in log.plans():
+        if not plan.variant and plan.key in totals:
+            trials = sum(not record.missing for life in log.lives_and_gaps(plan) for record in life)
+            if trials:
+                place = (plan.model, plan.protocol, plan.view)
+                yield place, Earlier((run,), (plan.model,), trials, totals[plan.key])

@@ -1,0 +1,249 @@
+"""The forecast of a run: bounds that hold, estimates from earlier runs, and what the statistics could say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+from cheesebench.chat import Price, Usage
+from cheesebench.planning.earlier import Earlier, EarlierRuns
+from cheesebench.planning.rehearsal import LongestPrompt, longest_prompt, most_asks, most_steps, random_life
+from cheesebench.statistics.intervals import ICC_FLOOR
+from cheesebench.statistics.power import (
+    Chances,
+    Cohort,
+    disagreement,
+    subjects_for_power,
+    verdict_chances,
+)
+from cheesebench.statistics.sample import enter_estimand
+from cheesebench.statistics.summary import Unit, Verdict
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.contestants import LanguageModel
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import Specification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """Calls, tokens, dollars. None: unknown, or without a bound."""
+
+    calls: float | None = 0
+    prompt: float | None = 0
+    completion: float | None = 0
+    dollars: float | None = None
+
+    @property
+    def tokens(self) -> float | None:
+        """Of prompts and replies together."""
+        return None if self.prompt is None or self.completion is None else self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a cell's verdict can be expected to be, by simulation."""
+
+    rodent: float
+    margin: float
+    trials: int
+    """Of each subject, that enter the pass rate."""
+    icc: float
+    unit: Unit
+    at_rodent: Chances
+    """If the model is exactly as good as the rodent."""
+    at_margin: Chances
+    """If it is worse by exactly the margin: PASS is then an error, and so is FAIL."""
+    disagree_at_rodent: float
+    """Probability that two runs of a model as good as the rodent come to different verdicts."""
+    disagree_at_margin: float
+    subjects_for_80: int | None
+    """Subjects with which a model as good as the rodent passes with 80 %; None: more than any sensible number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellForecast:
+    """One planned cell. ``steps`` is the most that a trial can have; None where nobody can say."""
+
+    plan: CellPlan
+    steps: int | None
+    most: Amount
+    estimate: Amount | None
+    """None without an earlier run."""
+    seconds: float | None
+    """Of one call, in earlier runs."""
+    earlier: Earlier | None
+    outlook: Outlook | None
+    """None where the design or the protocol makes no claim."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """A whole run."""
+
+    cells: tuple[CellForecast, ...]
+    concurrency: int
+    most: Amount
+    estimate: Amount | None
+    """None if any cell has none."""
+    minutes: float | None
+    """Estimated, at ``concurrency`` calls in flight; a subject's own calls follow one another."""
+    all_pass: Mapping[str, float]
+    """Model and view -> probability that all protocols PASS if the model is exactly as good as the rodent."""
+    price_of: date | None
+    """Day of the prices that dollars are computed with (the oldest)."""
+
+
+def forecast(
+    plugins: PluginManager,
+    cells: Iterable[tuple[CellPlan, Specification]],
+    models: Mapping[str, LanguageModel],
+    earlier: EarlierRuns,
+    *,
+    concurrency: int,
+    seed: int,
+    icc: float | None = None,
+) -> Forecast:
+    """Return what the cells would take; ``models`` are the language models among theirs.
+
+    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked.
+    """
+    found = tuple(
+        _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
+    )
+    estimates = [cell.estimate for cell in found]
+    known = [estimate for estimate in estimates if estimate is not None]
+    prices = [model.entry.price for model in models.values() if model.entry.price is not None]
+    return Forecast(
+        cells=found,
+        concurrency=concurrency,
+        most=_sum([cell.most for cell in found]),
+        estimate=_sum(known) if len(known) == len(estimates) else None,
+        minutes=_minutes(found, concurrency),
+        all_pass=_all_pass(found),
+        price_of=min((price.on for price in prices), default=None),
+    )
+
+
+def _cell(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: Specification,
+    model: LanguageModel | None,
+    runs: EarlierRuns,
+    seed: int,
+    icc: float | None,
+) -> CellForecast:
+    paradigm, view = plugins.compile(specification), plugins.view(plan.view)
+    steps = most_steps(specification)
+    most, estimate, seconds, earlier = Amount(dollars=0.0), None, None, None
+    if model is None:
+        estimate = most  # an agent that acts by itself makes no calls
+    else:
+        asks = most_asks(model, paradigm, view, plan)
+        most = _bound(plan, model, steps, asks, longest_prompt(model, paradigm, view, plan))
+        earlier = runs.of(plan.model, plan.protocol, plan.view)
+        if earlier is not None and earlier.totals.calls:
+            estimate = _estimate(plan, earlier, model.entry.price)
+            seconds = earlier.totals.seconds / earlier.totals.calls
+    life = random_life(paradigm, view, plan, seed)
+    return CellForecast(
+        plan=plan,
+        steps=steps,
+        most=most,
+        estimate=estimate,
+        seconds=seconds,
+        earlier=earlier,
+        outlook=_outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc),
+    )
+
+
+def _bound(plan: CellPlan, model: LanguageModel, steps: int | None, asks: int, prompt: LongestPrompt) -> Amount:
+    """Return what cannot be exceeded: every step of every trial takes ``asks`` calls of the longest prompt."""
+    if steps is None:
+        return Amount(calls=None, prompt=None, completion=None)
+    calls = plan.subjects * plan.trials * steps * asks
+    context = model.entry.context
+    reply = model.settings.get("max_tokens") or context
+    asked = context if reply is None else prompt.tokens(reply)
+    if context is not None and asked is not None:
+        asked = min(asked, context)
+    amount = Amount(
+        calls=calls,
+        prompt=None if asked is None else calls * asked,
+        completion=None if reply is None else calls * reply,
+    )
+    return _priced(amount, model.entry.price)
+
+
+def _estimate(plan: CellPlan, earlier: Earlier, price: Price | None) -> Amount:
+    share = plan.subjects * plan.trials / earlier.trials
+    totals = earlier.totals
+    amount = Amount(calls=totals.calls * share, prompt=totals.prompt * share, completion=totals.completion * share)
+    return _priced(amount, price, cached=totals.cached * share)
+
+
+def _priced(amount: Amount, price: Price | None, cached: float = 0) -> Amount:
+    if price is None or amount.prompt is None or amount.completion is None:
+        return amount
+    usage = Usage(prompt=round(amount.prompt), completion=round(amount.completion), cached=round(cached))
+    return replace(amount, dollars=price.cost(usage))
+
+
+def _sum(amounts: Sequence[Amount]) -> Amount:
+    def total(name: str) -> float | None:
+        values = [getattr(amount, name) for amount in amounts]
+        return None if None in values else sum(values)
+
+    return Amount(
+        calls=total("calls"), prompt=total("prompt"), completion=total("completion"), dollars=total("dollars")
+    )
+
+
+def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
+    """Return the time of all calls at once, or of the longest life if that takes longer."""
+    work, longest = 0.0, 0.0
+    for cell in cells:
+        if cell.estimate is None or cell.estimate.calls is None:
+            return None
+        seconds = cell.estimate.calls * (cell.seconds or 0.0)
+        work += seconds
+        longest = max(longest, seconds / cell.plan.subjects)
+    return max(work / concurrency, longest) / 60
+
+
+def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlook | None:
+    reference = plan.reference
+    if reference is None or not plan.claims or not trials:
+        return None
+    unit: Unit = "trial" if plan.memory == "none" else "subject"
+    assumed = 0.0 if unit == "trial" else ICC_FLOOR if icc is None else icc
+    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed, unit=unit)
+    at_rodent, at_margin = (
+        verdict_chances(rate, cohort, reference, plan.margin, seed=seed)
+        for rate in (reference.value, reference.value - plan.margin)
+    )
+    return Outlook(
+        rodent=reference.value,
+        margin=plan.margin,
+        trials=trials,
+        icc=assumed,
+        unit=unit,
+        at_rodent=at_rodent,
+        at_margin=at_margin,
+        disagree_at_rodent=disagreement(at_rodent),
+        disagree_at_margin=disagreement(at_margin),
+        subjects_for_80=subjects_for_power(cohort, reference, plan.margin, seed=seed),
+    )
+
+
+def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for cell in cells:
+        name = f"{cell.plan.model} in {cell.plan.view}"
+        chance = 0.0 if cell.outlook is None else cell.outlook.at_rodent[Verdict.PASS]
+        found[name] = found.get(name, 1.0) * chance
+    return found

@@ -1,0 +1,169 @@
+"""What a run would take: the bounds hold for a real run, and estimates come from earlier ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from cheesebench.chat import ModelEntry, Price
+from cheesebench.experiment.contestants import LanguageModel, language_model
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.language_models import LanguageModels
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CallTotals, CellPlan
+from cheesebench.experiment.session import RunSession
+from cheesebench.fake_server import FakeServer
+from cheesebench.planning import Forecast, forecast
+from cheesebench.planning.earlier import EarlierRuns
+from cheesebench.planning.rehearsal import most_steps
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+
+MAZE = """
+version: 1
+paradigm: tiny
+title: Tiny
+dimension: patience
+arena:
+  map: |
+    #####
+    #S.G#
+    #####
+  legend: {S: box, G: goal}
+start: {at: box, face: N}
+trial:
+  limit: LIMIT
+  start: run
+  states:
+    run: {rules: [{enter: goal, reward: 1, end: found}]}
+schedule:
+  easy: {sessions: 1, trials: 3}
+  hard: {sessions: 1, trials: 2}
+success: last == found
+estimand: {block: hard}
+reference: [{measure: success, value: 0.75, status: made up}]
+"""
+
+
+@pytest.fixture
+def plugins() -> PluginManager:
+    """All that is installed."""
+    return installed_plugins()
+
+
+def load(directory: Path, text: str) -> Specification:
+    path = directory / "tiny.protocol.yaml"
+    path.write_text(text, encoding="utf-8")
+    return Catalogue().load(path)
+
+
+def model_of(plugins: PluginManager, base_url: str = "http://127.0.0.1:9", **changes: object) -> LanguageModel:
+    entry = ModelEntry(name="tiny-model", backend="openai", id="tiny", **changes)  # type: ignore[arg-type]
+    return language_model(plugins, entry, base_url=base_url, settings={"max_tokens": 50})
+
+
+def planned(specification: Specification, model: LanguageModel, subjects: int = 2) -> CellPlan:
+    design = find_design("cohort", subjects)
+    return plan_cell(specification, "tiny-model", "ascii_2d", design, agent="llm", settings=model.settings)
+
+
+def predicted(
+    plugins: PluginManager, plan: CellPlan, specification: Specification, model: LanguageModel, results: Path
+) -> Forecast:
+    return forecast(
+        plugins, [(plan, specification)], {"tiny-model": model}, EarlierRuns(results), concurrency=4, seed=0
+    )
+
+
+def lived(plugins: PluginManager, results: Path, specification: Specification, reply: str) -> CallTotals:
+    """Run two subjects against a server that always says ``reply``; return what it took."""
+    with FakeServer(reply) as server:
+        model = model_of(plugins, server.base_url)
+        plan = planned(specification, model)
+        cells = [(plan, specification)]
+        with RunLog.create(results, "earlier", cells, options={"seed": 0}) as log:
+            models = LanguageModels(log, {"tiny-model": model})
+            with RunSession(log, plugins, cells, seed=0, processes=0, language=models) as session:
+                while not session.wait(plan, 60):
+                    pass
+            assert not any(record.missing for record in log.trials())
+            return log.calls.totals()
+
+
+@pytest.fixture
+def maze(tmp_path: Path) -> Specification:
+    """A maze whose trials end after 12 steps."""
+    return load(tmp_path, MAZE.replace("LIMIT", "12"))
+
+
+@pytest.mark.parametrize("reply", ["I do not know", "ACTIONS: STAY", f"LEARNINGS: {'y' * 900}\nACTIONS: ROTATE_LEFT"])
+def test_no_run_takes_more_than_the_bound(
+    plugins: PluginManager, tmp_path: Path, maze: Specification, reply: str
+) -> None:
+    model = model_of(plugins)
+    found = predicted(plugins, planned(maze, model), maze, model, tmp_path / "none")
+    assert found.most.calls == 2 * 5 * 12
+    spent = lived(plugins, tmp_path / "results", maze, reply)
+    assert spent.calls == found.most.calls, "these replies never do more than one step"
+    assert found.most.prompt is not None
+    assert found.most.prompt / 20 < spent.prompt <= found.most.prompt
+
+
+def test_an_agent_that_asks_again_can_make_more_calls(
+    plugins: PluginManager, tmp_path: Path, maze: Specification
+) -> None:
+    entry = ModelEntry(name="tiny-model", backend="openai", id="tiny")
+    model = language_model(plugins, entry, settings={"unparsed": "retry-with-feedback"})
+    found = predicted(plugins, planned(maze, model), maze, model, tmp_path)
+    assert found.most.calls == 2 * 5 * 12 * 3
+
+
+def test_the_estimate_comes_from_earlier_runs(plugins: PluginManager, tmp_path: Path, maze: Specification) -> None:
+    spent = lived(plugins, tmp_path / "results", maze, "ACTIONS: ROTATE_RIGHT, FORWARD, FORWARD")
+    price = Price(prompt=1.0, completion=10.0, on=date(2026, 1, 31))
+    model = model_of(plugins, price=price)
+    plan = planned(maze, model, subjects=20)
+    found = predicted(plugins, plan, maze, model, tmp_path / "results")
+    about = found.estimate
+    assert about is not None
+    assert (about.calls, about.prompt, about.completion) == (spent.calls * 10, spent.prompt * 10, spent.completion * 10)
+    assert about.dollars == pytest.approx((spent.prompt * 10 + spent.completion * 100) / 1e6)
+    assert found.minutes == pytest.approx(spent.seconds * 10 / 4 / 60)
+    assert found.price_of == price.on
+    assert found.cells[0].earlier is not None
+    assert found.cells[0].earlier.runs == ("earlier",)
+    other = replace(plan, model="another")
+    told = forecast(
+        plugins, [(other, maze)], {"another": model}, EarlierRuns(tmp_path / "results"), concurrency=4, seed=0
+    )
+    assert told.cells[0].earlier is not None
+    assert told.cells[0].earlier.models == ("tiny-model",), "for want of runs of its own"
+
+
+def test_without_an_earlier_run_nothing_is_made_up(plugins: PluginManager, tmp_path: Path, maze: Specification) -> None:
+    model = model_of(plugins)
+    found = predicted(plugins, planned(maze, model), maze, model, tmp_path)
+    assert (found.estimate, found.minutes, found.most.dollars, found.price_of) == (None, None, None, None)
+
+
+def test_the_context_of_a_model_bounds_its_prompts(plugins: PluginManager, tmp_path: Path, maze: Specification) -> None:
+    model = model_of(plugins, context=1000)
+    found = predicted(plugins, planned(maze, model), maze, model, tmp_path)
+    assert found.most.prompt == 120 * 1000
+
+
+def test_the_trials_that_count_are_those_of_the_estimand(
+    plugins: PluginManager, tmp_path: Path, maze: Specification
+) -> None:
+    model = model_of(plugins)
+    outlook = predicted(plugins, planned(maze, model), maze, model, tmp_path).cells[0].outlook
+    assert outlook is not None
+    assert (outlook.trials, outlook.rodent, outlook.unit) == (2, 0.75, "subject")
+
+
+def test_the_most_steps_of_a_limit_that_varies(tmp_path: Path) -> None:
+    drawn = MAZE.replace("LIMIT", "patience") + "draw: {d: {of: {patience: [7, 30, 9]}}}\n"
+    assert most_steps(load(tmp_path, drawn)) == 30
