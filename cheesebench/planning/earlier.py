@@ -61,10 +61,10 @@ class EarlierRuns:
 
 
 def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlier]]:
-    totals = log.calls.totals_by_cell()
     for plan in log.plans():
-        if not plan.variant and plan.key in totals:
+        totals = log.calls.totals(plan) if plan.agent and not plan.variant else CallTotals()
+        if totals.calls:
             trials = sum(not record.missing for life in log.lives_and_gaps(plan) for record in life)
             if trials:
                 place = (plan.model, plan.protocol, plan.view)
-                yield place, Earlier((run,), (plan.model,), trials, totals[plan.key])
+                yield place, Earlier((run,), (plan.model,), trials, totals)
