@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Server,
         Usage,
     )
-    from cheesebench.errors import CheeseBenchError, OptionError, PluginError, did_you_mean
+    from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, did_you_mean
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         Tile,
         View,
     )
+    from cheesebench.models import load_models
+    from cheesebench.protocol.other_files import read_document
     from cheesebench.redaction import quoted, redact
 
 _HOME = {
@@ -85,7 +87,11 @@ _HOME = {
         ),
         "cheesebench.chat",
     ),
-    **dict.fromkeys(("CheeseBenchError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"),
+    **dict.fromkeys(
+        ("CheeseBenchError", "FileError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"
+    ),
+    "load_models": "cheesebench.models",
+    "read_document": "cheesebench.protocol.other_files",
     **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
     "hookimpl": "cheesebench.hookspecs",
 }
@@ -110,6 +116,7 @@ __all__ = [
     "CheeseBenchError",
     "Connection",
     "FaultKind",
+    "FileError",
     "Finish",
     "Message",
     "ModelAgent",
@@ -130,7 +137,9 @@ __all__ = [
     "__version__",
     "did_you_mean",
     "hookimpl",
+    "load_models",
     "quoted",
+    "read_document",
     "redact",
 ]
 

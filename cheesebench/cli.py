@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from cheesebench import __version__
-from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, UnknownNameError
+from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
 
 #: Exit codes: findings (errors of ``lint``), a user's mistake, a reader that closed the pipe, Ctrl-C.
@@ -20,6 +20,7 @@ FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
 #: The commands, in the order of the help, and the module of ``cheesebench.commands`` that does the work.
 COMMANDS = {
     "list": "listing",
+    "models": "models",
     "lint": "lint",
     "test": "testing",
     "audit": "audit",
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ProtocolError as error:
         lines = str(error).splitlines()
         return _mistake(*([f"the protocol has {len(lines)} errors."] if len(lines) > 1 else []), *lines)
+    except FileError as error:
+        return _mistake(*str(error).splitlines())
     except CheeseBenchError as error:
         return _mistake(" ".join(str(error).split()))
     except OSError as error:
@@ -118,6 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
 
     _add_list(command)
+    _add_models(command)
     _add_lint(command)
     _add_test(command)
     _add_audit(command)
@@ -140,6 +144,22 @@ _Command = Callable[..., argparse.ArgumentParser]
 def _add_list(command: _Command) -> None:
     parser = command("list", "show what is installed", "Protocols, agents, views and report formats.", "", "--json")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def _add_models(command: _Command) -> None:
+    parser = command(
+        "models",
+        "show the models that --model can name",
+        "With a part of a name: those that have it in\ntheir name, alias, family, backend or id. "
+        "Any other model of a backend can be named BACKEND/ID.\nPrices are dollars per million tokens of prompt, "
+        "cached prompt and reply.",
+        "",
+        "qwen",
+        "--models my_models.yaml --format json",
+    )
+    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only what has this in its name")
+    parser.add_argument("--models", metavar="FILE", help="a list of your own (default: what CHEESEBENCH_MODELS names)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
 
 
 def _add_lint(command: _Command) -> None:

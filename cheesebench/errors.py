@@ -17,12 +17,29 @@ class ProtocolError(CheeseBenchError):
     """A protocol file has errors; the text holds one ``file:line:col: error E...`` line for each."""
 
 
+class FileError(CheeseBenchError):
+    """Another YAML file has errors (a list of models, a script); its text is like that of ProtocolError."""
+
+
 class UnknownNameError(CheeseBenchError):
     """A model, view, protocol, edition or design of that name is not registered."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        also: Iterable[str] = (),
+        whole: str | None = None,
+        remedy: str = "",
+    ) -> None:
+        """``also`` holds names that may have been meant but are not listed, ``whole`` what ``name`` is a part of."""
         known = sorted(known)
-        super().__init__(f"There is no {kind} '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}.")
+        hint = did_you_mean(name, known) if whole else ""
+        hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
+        text = f"There is no {kind} '{name}'.{hint} Known: {', '.join(known)}."
+        super().__init__(f"{text} {remedy}" if remedy else text)
 
 
 class OptionError(CheeseBenchError):

@@ -1,30 +1,95 @@
-"""Models by name."""
+"""Which model a name means: a registered one, an alias, a provider's own id, or ``backend/id`` as it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.chat import ModelEntry
-from cheesebench.errors import UnknownNameError
+from cheesebench.chat import BackendSpec, ModelEntry
+from cheesebench.errors import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
 
-
-def resolve_model(plugins: PluginManager, name: str, extra: Iterable[ModelEntry] = ()) -> ModelEntry:
-    """Return a model."""
-    known = {**plugins.models, **{entry.name: entry for entry in extra}}
-    if name in known:
-        return known[name]
-    for sign in ("/", ":"):
-        backend, found, ident = name.partition(sign)
-        if found and backend in plugins.backends:
-            return ModelEntry(name=name, backend=backend, id=ident)
-    raise UnknownNameError("model", name, [*known, *plugins.agents])
+#: Environment variable that names a list of models of the user's own.
+VARIABLE = "CHEESEBENCH_MODELS"
 
 
-def load_models(path: Path) -> list[ModelEntry]:
-    """Load."""
-    return []
+def load_models(path: str | Path) -> tuple[ModelEntry, ...]:
+    """Return the models that a YAML file lists; raises FileError with ``file:line:col`` for each mistake."""
+    from cheesebench.model_files import read_models
+
+    return read_models(Path(path))
+
+
+def user_models(path: str | Path | None = None) -> tuple[ModelEntry, ...]:
+    """Return the models of the user's own list: ``path``, else the file that CHEESEBENCH_MODELS names, else none."""
+    chosen = path or os.environ.get(VARIABLE)
+    return load_models(Path(chosen).expanduser()) if chosen else ()
+
+
+def known_models(plugins: PluginManager, extra_entries: Iterable[ModelEntry] = ()) -> dict[str, ModelEntry]:
+    """Return all registered models by name; ``extra_entries`` replace registered ones of the same name."""
+    return {**plugins.models, **{entry.name: entry for entry in extra_entries}}
+
+
+def resolve_model(plugins: PluginManager, name: str, extra_entries: Iterable[ModelEntry] = ()) -> ModelEntry:
+    """Return the entry that ``name`` means: upper and lower case are the same.
+
+    A name comes before an alias, an alias before a provider's id, and that before ``backend/id`` or ``backend:id``.
+    Later entries, and so ``extra_entries``, come first. Raises UnknownNameError, for backends and options too.
+    """
+    entries = known_models(plugins, extra_entries)
+    wanted = name.casefold()
+    for names_of in (_names, _aliases, _ids):
+        found = [entry for entry in reversed(entries.values()) if wanted in map(str.casefold, names_of(entry))]
+        if found and names_of is _ids and len(found) > 1:
+            raise UnknownNameError("model", name, (entry.name for entry in found), remedy="Name one of these.")
+        if found:
+            check_options(plugins.backend(found[0].backend), found[0].options)
+            return found[0]
+    return _as_it_stands(plugins, name, entries)
+
+
+def check_options(spec: BackendSpec, options: Mapping[str, Any]) -> None:
+    """Raise UnknownNameError for an option that the backend does not take."""
+    for name in options:
+        if name not in spec.options:
+            raise UnknownNameError(f"option of the backend {spec.name} named", name, spec.options)
+
+
+def _names(entry: ModelEntry) -> tuple[str, ...]:
+    return (entry.name,)
+
+
+def _aliases(entry: ModelEntry) -> tuple[str, ...]:
+    return entry.aliases
+
+
+def _ids(entry: ModelEntry) -> tuple[str, ...]:
+    return (entry.id,)
+
+
+def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]) -> ModelEntry:
+    """Return an entry for ``backend/id``: what is known of that id there, or nothing but the id."""
+    place = min((at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name))
+    backend, identity = name[:place], name[place + 1 :]
+    backends = plugins.backends
+    if place == len(name):
+        others = [*entries, *(alias for entry in entries.values() for alias in entry.aliases), *backends]
+        remedy = f"'cheesebench models' lists the models; or write BACKEND/ID ({', '.join(sorted(backends))})."
+        raise UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
+    if backend not in backends:
+        ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
+        remedy = f"Write one of them before the id, as in openai/{name}, or see 'cheesebench models'."
+        raise UnknownNameError("backend", backend, backends, whole=name, also=ids, remedy=remedy)
+    if not identity.strip():
+        raise OptionError(f"'{name}' names no model. Write its id behind the backend, as in {backend}/MODEL-ID.")
+    for entry in entries.values():
+        if (entry.backend, entry.id) == (backend, identity):
+            return dataclasses.replace(entry, name=name, aliases=())
+    # Nobody knows whether it sees; the server will say.
+    return ModelEntry(name=name, backend=backend, id=identity, images=backends[backend].capabilities.images)

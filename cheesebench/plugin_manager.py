@@ -30,6 +30,7 @@ BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
     "cheesebench.plugins.backends",
+    "cheesebench.plugins.models",
     "cheesebench.plugins.views",
     "cheesebench.protocols",
     "cheesebench.reports",

@@ -17,8 +17,8 @@ ROOT = Path(cheesebench.__file__).parent
 #: Layers of the core; a module imports only from its own layer and those before it.
 LAYERS = (
     ("errors", "interfaces", "chat", "hookspecs", "redaction"),
-    ("plugin_manager", "gymnasium_plugin", "models"),
-    ("protocol",),
+    ("plugin_manager", "gymnasium_plugin"),
+    ("protocol", "models", "model_files"),
     ("experiment",),
     ("statistics",),
     ("film", "junit", "baselines", "planning"),

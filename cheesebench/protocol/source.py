@@ -54,6 +54,18 @@ Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file is, for the words of errors: ``noun``, how it looks, and how it begins."""
+
+    noun: str = "protocol"
+    looks: str = "a mapping with keys such as 'version' and 'paradigm'"
+    begins: str = "version: 1"
+
+
+PROTOCOL = Kind()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A value of the file: a scalar, a mapping (in file order) or a list, and where it begins.
 
@@ -162,8 +174,8 @@ def _loader_class() -> type[Any]:
 _Loader = _loader_class()
 
 
-def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
-    """Read a protocol file; on any problem add a diagnostic and return None."""
+def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> Node | None:
+    """Read a YAML file; on any problem add a diagnostic and return None."""
     start = Position(str(path), 1, 1)
     try:
         with path.open("rb") as file:
@@ -173,9 +185,8 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
         diagnostics.error(101, start, f"The file cannot be read: {reason}.", "Check the path and its permissions.")
         return None
     if len(data) > MAX_BYTES:
-        diagnostics.error(
-            103, start, f"The file is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two."
-        )
+        sentence = f"The file is larger than {MAX_BYTES // 1024} KB."
+        diagnostics.error(103, start, sentence, f"A {kind.noun} is a page or two.")
         return None
     try:
         text = data.decode()
@@ -187,17 +198,16 @@ def read_file(path: Path, diagnostics: Diagnostics) -> Node | None:
             102, place, f"The file is not UTF-8 (byte 0x{data[error.start]:02x}).", "Save it as UTF-8 text."
         )
         return None
-    return read_text(text, str(path), diagnostics)
+    return read_text(text, str(path), diagnostics, kind)
 
 
-def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
+def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> Node | None:
     """Read YAML text whose top level is a mapping; on any problem add a diagnostic and return None."""
     start = Position(file, 1, 1)
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:
-        diagnostics.error(
-            103, start, f"The text is larger than {MAX_BYTES // 1024} KB.", "A protocol is a page or two."
-        )
+        sentence = f"The text is larger than {MAX_BYTES // 1024} KB."
+        diagnostics.error(103, start, sentence, f"A {kind.noun} is a page or two.")
         return None
     if odd := _NOT_TEXT.search(text):
         before = _LINE_BREAK.split(text[: odd.start()])
@@ -212,30 +222,27 @@ def read_text(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
         diagnostics.error(refused.code, place, refused.sentence, refused.remedy)
         return None
     except yaml.YAMLError as error:
-        _report_syntax(error, lines, file, diagnostics)
+        _report_syntax(error, lines, file, diagnostics, kind)
         return None
     except (ValueError, OverflowError):  # the pure Python scanner, of an escape such as "\\Uffffffff"
         diagnostics.error(104, start, "This is not valid YAML: an escape means no character.", "Mend the escape.")
         return None
     if document is None or not isinstance(document, yaml.MappingNode):
         place = start if document is None else _position(document.start_mark, file)
-        diagnostics.error(
-            110,
-            place,
-            "A protocol is a mapping with keys such as 'version' and 'paradigm'.",
-            "Begin with 'version: 1'.",
-        )
+        diagnostics.error(110, place, f"A {kind.noun} is {kind.looks}.", f"Begin with '{kind.begins}'.")
         return None
     with contextlib.suppress(EnoughFindingsError):
         return _Converter(file, lines, diagnostics).convert(document)
     return None
 
 
-def _report_syntax(error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics) -> None:
+def _report_syntax(
+    error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics, kind: Kind
+) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     place = _position(mark, file) if mark else Position(file, 1, 1)
     if "but found another document" in str(error):
-        diagnostics.error(109, place, "The file holds more than one YAML document.", "Keep one protocol per file.")
+        diagnostics.error(109, place, "The file holds more than one YAML document.", f"Keep one {kind.noun} per file.")
         return
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     line = lines[place.line - 1] if place.line <= len(lines) else ""

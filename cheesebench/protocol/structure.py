@@ -28,7 +28,11 @@ def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document])
         _report_version(version, diagnostics)
         return None
     _report_nulls(root, (), diagnostics)
-    data = without_nulls(root.plain())
+    return read_shape(root, without_nulls(root.plain()), diagnostics, model)
+
+
+def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
+    """Validate ``data``, the content of a file, against any model; as in ``read_structure``."""
     for _ in range(2):
         try:
             return model.model_validate(data)

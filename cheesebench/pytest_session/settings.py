@@ -164,11 +164,9 @@ def _names(given: list[str] | None) -> list[str] | None:
 
 def _user_models(config: pytest.Config) -> list[ModelEntry]:
     given: str | None = config.getoption(PREFIX + "models")
-    if given is None:
-        return []
-    from cheesebench.models import load_models
+    from cheesebench.models import user_models
 
-    return list(load_models(config.invocation_params.dir / given))
+    return list(user_models(config.invocation_params.dir / given if given else None))
 
 
 def _at_least(name: str, value: int | None, least: int) -> None:

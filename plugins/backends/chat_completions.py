@@ -103,7 +103,7 @@ class ChatCompletions:
             raise self._fault("connection", f"cannot be talked to ({said})") from None
         except ChatFaultError as fault:
             raise ChatFaultError(fault.kind, self._without_key(str(fault)), fault.retry_after) from None
-        return self._without_key_in(reply)
+        return without_key(reply, self._key)
 
     async def close(self) -> None:
         """Close all sockets."""
@@ -140,13 +140,14 @@ class ChatCompletions:
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "[redacted]") if len(self._key) >= SHORTEST_KEY else text
 
-    def _without_key_in(self, reply: ChatReply) -> ChatReply:
-        """Return the reply; a server that echoes the key must not bring it into the run log."""
-        if len(self._key) < SHORTEST_KEY:
-            return reply
-        texts = {"text": reply.text, "reasoning": reply.reasoning, "model": reply.model}
-        echoed = {name: self._without_key(text) for name, text in texts.items() if self._key in text}
-        return replace(reply, **echoed) if echoed else reply  # type: ignore[arg-type]
+
+def without_key(reply: ChatReply, key: str | None) -> ChatReply:
+    """Return the reply; a server that echoes the key must not bring it into the run log."""
+    if not key or len(key) < SHORTEST_KEY:
+        return reply
+    texts = {"text": reply.text, "reasoning": reply.reasoning, "model": reply.model}
+    echoed = {name: text.replace(key, "[redacted]") for name, text in texts.items() if key in text}
+    return replace(reply, **echoed) if echoed else reply  # type: ignore[arg-type]
 
 
 def endpoint(base_url: str) -> URL:
@@ -173,7 +174,7 @@ def endpoint(base_url: str) -> URL:
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
     """Return the body of a request. The entry's served settings (``extra``) win over the sampling's."""
     sampling = request.sampling
-    body: dict[str, Any] = {"model": request.model, "messages": [_message(message) for message in request.messages]}
+    body: dict[str, Any] = {"model": request.model, "messages": [body_message(message) for message in request.messages]}
     if sampling.temperature is not None:
         body["temperature"] = sampling.temperature
     if sampling.max_tokens is not None and not {"max_tokens", "max_completion_tokens"} & request.extra.keys():
@@ -186,7 +187,8 @@ def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _message(message: Message) -> dict[str, Any]:
+def body_message(message: Message) -> dict[str, Any]:
+    """Return a message as OpenAI's protocol has it: text, or a list of parts if there are pictures."""
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.role, "content": message.text}
     return {"role": message.role, "content": [_part(part) for part in message.parts]}

@@ -49,7 +49,7 @@ _WORDS: dict[FaultKind, tuple[frozenset[int], re.Pattern[str]]] = {
     "quota": (
         _CLIENT,
         re.compile(
-            r"credit balance|insufficient (credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit|perday"
+            r"credit balance|insufficient[ _](credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit|perday"
             r"|out of credits|payment required|budget has been exceeded"
         ),
     ),

@@ -27,6 +27,11 @@ def read_reply(body: bytes | bytearray) -> ChatReply:
         answer = json.loads(body.decode())
     except (ValueError, RecursionError):
         raise ChatFaultError("malformed", f"The answer is not JSON: {_beginning(body)}") from None
+    return reply_in(answer, body)
+
+
+def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
+    """Return the reply in the JSON of an answer; ``body`` is quoted if there is none."""
     if not isinstance(answer, dict):
         raise ChatFaultError("malformed", f"The answer is no JSON object: {_beginning(body)}")
     if answer.get("error"):  # Gateways say 200 and mean an error.

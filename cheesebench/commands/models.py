@@ -1,0 +1,67 @@
+"""``cheesebench models``: the registered models, their backends, and what they cost."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from cheesebench.chat import ModelEntry, Price
+from cheesebench.commands.common import table
+from cheesebench.errors import OptionError
+from cheesebench.film import printable
+from cheesebench.models import known_models, user_models
+from cheesebench.plugin_manager import installed_plugins
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the models whose facts contain a text."""
+    entries = list(known_models(installed_plugins(), user_models(options.models)).values())
+    found = [entry for entry in entries if _has(entry, options.part.casefold())]
+    if not found:
+        raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
+    # JSON is pure ASCII, so whatever a stranger's list says, a terminal is safe.
+    print(json.dumps(as_values(found), indent=2) if options.format == "json" else printable(as_text(found)))
+    return 0
+
+
+def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
+    """Return the entries as JSON values, all fields of ModelEntry."""
+    values = []
+    for entry in entries:
+        value = dataclasses.asdict(entry)
+        if entry.price is not None:
+            value["price"]["on"] = entry.price.on.isoformat()
+        values.append(value)
+    return values
+
+
+def as_text(entries: Iterable[ModelEntry]) -> str:
+    """Return a table of the entries."""
+    rows = [
+        [
+            entry.name,
+            entry.backend,
+            entry.id,
+            "" if entry.context is None else f"{entry.context:,}",
+            "yes" if entry.images else "",
+            _price(entry.price),
+            entry.note,
+        ]
+        for entry in entries
+    ]
+    return table(["model", "backend", "id", "context", "images", "$ per million tokens", ""], rows)
+
+
+def _has(entry: ModelEntry, part: str) -> bool:
+    facts = (entry.name, entry.backend, entry.id, entry.family, *entry.aliases)
+    return any(part in fact.casefold() for fact in facts)
+
+
+def _price(price: Price | None) -> str:
+    if price is None:
+        return ""
+    figures = (price.prompt, price.cached, price.completion)
+    return f"{' / '.join('-' if one is None else f'{one:g}' for one in figures)} ({price.on.isoformat()})"

@@ -1,0 +1,207 @@
+"""The backend ``litellm``: the APIs of many providers through ``litellm.acompletion``.
+
+litellm is imported at the first call (seconds of CPU time). It only translates: its retries, caches, fallbacks,
+limits and prices stay off, because the harness has its own, and a parameter that it would drop in silence is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import logging
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cheesebench import (
+    BackendContext,
+    BackendSpec,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Connection,
+    FaultKind,
+    OptionError,
+    Sampling,
+    quoted,
+)
+from cheesebench.plugins.backends.chat_completions import body_message, without_key
+from cheesebench.plugins.backends.faults import fault_of_error, retry_after
+from cheesebench.plugins.backends.openai import check_served, key_from_environment
+from cheesebench.plugins.backends.replies import reply_in
+
+#: Set before litellm is imported: no network for its price list, no reading of ``.env`` files, no chatter.
+ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "LITELLM_LOG": "ERROR"}
+#: What litellm is told of everything that is the harness's own.
+OURS = {"num_retries": 0, "max_retries": 0, "drop_params": False, "stream": False, "caching": False}
+
+OPTIONS: Mapping[str, str] = {
+    "base_url": "where the API is, if not at the provider's own address",
+    "api_key_env": "name of the environment variable that holds the key (default: what litellm reads for the provider)",
+    "api_version": "the version of the API, where the provider wants one (Azure)",
+}
+
+#: litellm's classes of errors, where they say more than status and words. Its statuses are often its own guess.
+_CLASSES: dict[str, FaultKind] = {
+    "Timeout": "timeout",
+    "APIConnectionError": "connection",
+    "AuthenticationError": "authentication",
+    "NotFoundError": "unknown_model",
+    "ContextWindowExceededError": "context_too_long",
+    "ContentPolicyViolationError": "content_filter",
+    "UnsupportedParamsError": "bad_request",
+    "PaymentRequiredError": "quota",
+    "APIResponseValidationError": "malformed",
+}
+#: What it calls a server's error although no answer, or none that can be read, came.
+_WORDS: dict[FaultKind, re.Pattern[str]] = {
+    "unknown_model": re.compile("llm provider not provided"),
+    "connection": re.compile("connection error|reset by peer|cannot connect|disconnected|payload is not completed"),
+    "malformed": re.compile("bad status line|expecting value|unable to get json|invalid json|decode"),
+}
+
+
+class LiteLLM:
+    """An open connection (a ``Connection``) to the provider that the model's id begins with."""
+
+    _open = 0
+
+    def __init__(self, options: Mapping[str, Any], base_url: str | None) -> None:
+        self._key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
+        fixed = {"api_base": base_url, "api_key": self._key, "api_version": options.get("api_version")}
+        self._fixed = OURS | {name: value for name, value in fixed.items() if value}
+        self._importing = asyncio.Lock()
+        self._library: Any = None
+        self._checked: set[frozenset[str]] = set()
+        LiteLLM._open += 1
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply, or raise ChatFaultError."""
+        litellm = self._library or await self._import()
+        parameters = {**sampling_parameters(request.sampling), **request.extra}
+        self._refuse_silent_drops(request.model, request.sampling)
+        messages = [body_message(message) for message in request.messages]
+        try:
+            # litellm's own time-out starts anew with every byte.
+            async with asyncio.timeout(request.timeout):
+                answer = await litellm.acompletion(
+                    model=request.model, messages=messages, timeout=request.timeout, **parameters, **self._fixed
+                )
+        except TimeoutError:
+            text = f"{request.model} has not answered within {request.timeout:g} s."
+            raise ChatFaultError("timeout", text) from None
+        except Exception as error:
+            # Whatever comes out of it (KeyErrors too) is a fault of this call; the run goes on.
+            raise self._fault(error) from None
+        reply = reply_in(answer.model_dump(), b"")
+        return without_key(reply, self._key)
+
+    async def close(self) -> None:
+        """Close litellm's clients, which all connections share, with the last of them."""
+        LiteLLM._open -= 1
+        if self._library is not None and not LiteLLM._open:
+            await self._library.close_litellm_async_clients()
+
+    async def _import(self) -> Any:
+        async with self._importing:
+            if self._library is None:
+                for name, value in ENVIRONMENT.items():
+                    os.environ.setdefault(name, value)
+                # In a thread: other calls are under way meanwhile.
+                library: Any = await asyncio.to_thread(importlib.import_module, "litellm")
+                library.suppress_debug_info = True
+                library.telemetry = False
+                logging.getLogger("LiteLLM").setLevel(logging.ERROR)
+                self._library = library
+        return self._library
+
+    def _refuse_silent_drops(self, model: str, sampling: Sampling) -> None:
+        """Raise ChatFaultError if litellm would leave out a parameter without a word (it does for some models)."""
+        parameters = sampling_parameters(sampling)
+        if frozenset(parameters) in self._checked:
+            return
+        for parameter, value in parameters.items():
+            try:
+                sent = is_sent(self._library, model, parameter, value)
+            except Exception as error:
+                raise self._fault(error) from None
+            if not sent:
+                raise ChatFaultError("bad_request", f"litellm sends no {parameter} to {model}. {_remedy(parameter)}")
+        self._checked.add(frozenset(parameters))
+
+    def _fault(self, error: Exception) -> ChatFaultError:
+        text = str(error)
+        if self._key:
+            text = text.replace(self._key, "[redacted]")
+        kind = fault_kind(error)
+        if refused := re.search(r"does(?: not|n't) support (?:parameters: \[')?([a-z_]+)", text):
+            text = f"{quoted(text, 200)} {_remedy(refused[1])}"
+        headers = getattr(error, "litellm_response_headers", None)
+        if headers is None:
+            headers = getattr(getattr(error, "response", None), "headers", None)
+        wish = retry_after({str(name).lower(): str(value) for name, value in (headers or {}).items()})
+        return ChatFaultError(kind, quoted(text), wish)
+
+
+def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
+    """Return what of the sampling is set, by OpenAI's names."""
+    values = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens, "seed": sampling.seed}
+    values = {name: value for name, value in values.items() if value is not None}
+    return values | ({"stop": list(sampling.stop)} if sampling.stop else {})
+
+
+def fault_kind(error: Exception) -> FaultKind:
+    """Return the kind of fault that an exception of litellm stands for."""
+    text = str(error).lower()
+    for kind, words in _WORDS.items():
+        if words.search(text[:2000]) and getattr(error, "status_code", 500) in (200, 400, 500):
+            return kind
+    classes = [one.__name__ for one in type(error).__mro__]
+    told = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
+    if told in (None, "authentication"):  # a key can be refused for want of money, too
+        details = {"message": str(error), "code": getattr(error, "code", None)}
+        read = fault_of_error(int(getattr(error, "status_code", None) or 500), {"error": details}).kind
+        return read if told is None or read == "quota" else told
+    return told
+
+
+def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
+    """Whether litellm sends a parameter to a model; for one that it knows to be refused it raises an error."""
+    name, provider, *_ = library.get_llm_provider(model)
+    sent = library.utils.get_optional_params(
+        model=name, custom_llm_provider=provider, drop_params=False, **{parameter: value}
+    )
+    return _holds(sent, value)
+
+
+def _holds(sent: Any, value: Any) -> bool:
+    """Whether a value stands anywhere in what is sent, under whatever name."""
+    if isinstance(sent, Mapping):
+        return any(_holds(inner, value) for inner in sent.values())
+    return bool(sent == value)
+
+
+def _remedy(parameter: str) -> str:
+    return f"List the model in a file of your own (see 'cheesebench models') with 'drops: [{parameter}]'."
+
+
+def connect(context: BackendContext) -> Connection:
+    """Open a connection; raises OptionError where litellm is not installed."""
+    if importlib.util.find_spec("litellm") is None:
+        raise OptionError(
+            f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
+            "Install it: pip install 'pytest-cheesebench[litellm]'"
+        )
+    check_served(context.entry.served)
+    return LiteLLM(context.options, context.base_url or context.options.get("base_url"))
+
+
+LITELLM = BackendSpec(
+    name="litellm",
+    connect=connect,
+    account=lambda context: f"litellm {context.base_url or context.entry.id.partition('/')[0]}",
+    options=OPTIONS,
+    summary="the APIs of Anthropic, Google, xAI and many others, by litellm's ids (provider/model)",
+)

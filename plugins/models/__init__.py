@@ -1,0 +1,26 @@
+"""The models that ship: lists in YAML beside this module, read as a user's own list is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from cheesebench import ModelEntry, hookimpl, load_models
+
+__all__ = ["cheesebench_models"]
+
+#: The lists, in the order in which they are shown.
+LISTS = ("paper", "open_weights", "proprietary")
+
+
+@hookimpl
+def cheesebench_models() -> Iterable[ModelEntry]:
+    """Return the models of all lists."""
+    return _shipped()
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[ModelEntry, ...]:
+    folder = Path(__file__).parent
+    return tuple(entry for name in LISTS for entry in load_models(folder / f"{name}.yaml"))

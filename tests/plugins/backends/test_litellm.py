@@ -1,0 +1,194 @@
+"""The backend ``litellm``, against the same local server as ``openai``, through two of litellm's own clients."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench import (
+    BackendContext,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelEntry,
+    OptionError,
+    Sampling,
+    Usage,
+)
+from cheesebench.fake_server import Answer, FakeServer
+from cheesebench.models import resolve_model
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.backends.litellm import is_sent
+
+PLUGINS = PluginManager()
+SPEC = PLUGINS.backend("litellm")
+ENTRY = ModelEntry(name="mine", backend="litellm", id="hosted_vllm/tiny")
+REQUEST = ChatRequest(
+    model="hosted_vllm/tiny",
+    messages=(Message("system", ("be a mouse",)), Message("user", ("which way?",))),
+    sampling=Sampling(temperature=0.7, max_tokens=64, seed=5),
+    timeout=20.0,
+)
+KEY = "pass-0123456789-word"
+CLIENTS = ("hosted_vllm/tiny", "openai/tiny")
+
+needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
+# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to mend.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATE", KEY)
+
+
+def ask(server: FakeServer, *requests: ChatRequest, **options: Any) -> Sequence[ChatReply | BaseException]:
+    async def main() -> Sequence[ChatReply | BaseException]:
+        given = BackendContext(
+            entry=ENTRY, directory=Path(), base_url=server.base_url, options={"api_key_env": "GATE", **options}
+        )
+        connection = SPEC.connect(given)
+        try:
+            return await asyncio.gather(*map(connection.complete, requests), return_exceptions=True)
+        finally:
+            await connection.close()
+
+    return asyncio.run(main())
+
+
+def reply_to(server: FakeServer, request: ChatRequest = REQUEST) -> ChatReply:
+    [reply] = ask(server, request)
+    assert isinstance(reply, ChatReply), reply
+    return reply
+
+
+@needs_litellm
+@pytest.mark.parametrize("model", CLIENTS)
+def test_what_is_sent_and_read(model: str) -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "total_tokens": 120,
+        "prompt_tokens_details": {"cached_tokens": 96},
+        "completion_tokens_details": {"reasoning_tokens": 15},
+    }
+    answer = Answer(
+        text="<think>left?</think>ACTIONS: STAY", reasoning="hm", finish="length", usage=usage, model="other"
+    )
+    with FakeServer(answer, key=KEY) as server:
+        reply = reply_to(server, dataclasses.replace(REQUEST, model=model, extra={"top_p": 0.5}))
+    assert reply.text == "ACTIONS: STAY"
+    assert reply.reasoning == "hm\nleft?"
+    assert reply.finish == "length"
+    assert reply.usage == Usage(prompt=100, completion=20, cached=96, reasoning=15)
+    [call] = server.calls
+    sent = {name: call.body[name] for name in ("model", "temperature", "max_tokens", "seed", "top_p")}
+    assert sent == {"model": "tiny", "temperature": 0.7, "max_tokens": 64, "seed": 5, "top_p": 0.5}
+    assert call.prompt == "which way?"
+
+
+@needs_litellm
+def test_pictures() -> None:
+    request = dataclasses.replace(REQUEST, messages=(Message("user", ("look: ", b"\x89PNG")),))
+    with FakeServer() as server:
+        reply_to(server, request)
+    [text, picture] = server.calls[0].body["messages"][0]["content"]
+    assert text == {"type": "text", "text": "look: "}
+    assert picture["image_url"]["url"] == "data:image/png;base64,iVBORw=="
+
+
+@needs_litellm
+@pytest.mark.parametrize("model", CLIENTS)
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Answer(status=429, headers={"Retry-After": "7"}, error={"message": "Rate limit reached"}), "rate_limit"),
+        (Answer(status=429, error={"message": "You exceeded your current quota, please check your plan"}), "quota"),
+        (Answer(status=401, error={"message": f"bad key {KEY}"}), "authentication"),
+        (Answer(status=403, error={"message": "not for you"}), "authentication"),
+        (Answer(status=404, error={"message": "The model `tiny` does not exist."}), "unknown_model"),
+        (Answer(status=400, error={"message": "maximum context length is 9 tokens"}), "context_too_long"),
+        (Answer(status=400, error={"message": "temprature: unknown field"}), "bad_request"),
+        (Answer(status=500, error={"message": "oh"}), "server"),
+        (Answer(status=503, error={"message": "busy"}), "overload"),
+        (Answer(fault="hang"), "timeout"),
+        (Answer(fault="drip", text="x" * 200), "timeout"),
+        (Answer(fault="reset"), "connection"),
+        (Answer(body=b"garbage"), "malformed"),
+        (Answer(body={"choices": []}), "malformed"),
+        (Answer(finish="content_filter"), "content_filter"),
+    ],
+)
+def test_faults(model: str, answer: Answer, kind: str) -> None:
+    timeout = 1.0 if kind == "timeout" else 20.0
+    with FakeServer(answer) as server:
+        [fault] = ask(server, dataclasses.replace(REQUEST, model=model, timeout=timeout))
+    assert isinstance(fault, ChatFaultError), fault
+    assert fault.kind == kind, fault
+    assert KEY not in str(fault)
+    assert fault.retry_after == (7.0 if answer.headers else None)
+    # One of its clients sends a request once more when a connection breaks off; that cannot be switched off.
+    assert server.count == 1 or kind == "connection", "litellm has retried"
+
+
+@needs_litellm
+def test_no_key_in_a_reply() -> None:
+    with FakeServer(Answer(text=f"my {KEY}")) as server:
+        assert reply_to(server).text == "my [redacted]"
+
+
+@needs_litellm
+def test_many_at_once() -> None:
+    requests = [dataclasses.replace(REQUEST, messages=(Message("user", (f"call {i}",)),)) for i in range(20)]
+    with FakeServer(lambda call: Answer(text=call.prompt, delay=0.02 * (call.number % 3))) as server:
+        replies = ask(server, *requests)
+    assert [reply.text for reply in replies if isinstance(reply, ChatReply)] == [f"call {i}" for i in range(20)]
+
+
+@needs_litellm
+@pytest.mark.parametrize(
+    ("model", "sampling", "parameter"),
+    [
+        ("anthropic/claude-opus-4-7", Sampling(temperature=0.7), "temperature"),
+        ("anthropic/claude-opus-4-6", Sampling(seed=3), "seed"),
+        # This one litellm would leave out without a word.
+        ("moonshot/kimi-k3", Sampling(temperature=0.7), "temperature"),
+    ],
+)
+def test_a_parameter_that_cannot_be_honoured_is_refused(model: str, sampling: Sampling, parameter: str) -> None:
+    with FakeServer() as server:
+        [fault] = ask(server, dataclasses.replace(REQUEST, model=model, sampling=sampling))
+    assert isinstance(fault, ChatFaultError), fault
+    assert fault.kind == "bad_request"
+    assert f"'drops: [{parameter}]'" in str(fault)
+    assert server.count == 0
+
+
+@needs_litellm
+@pytest.mark.parametrize("name", [name for name, entry in PLUGINS.models.items() if entry.backend == "litellm"])
+def test_a_shipped_model_takes_what_its_entry_does_not_drop(name: str) -> None:
+    entry, library = PLUGINS.models[name], importlib.import_module("litellm")
+    for parameter, value in {"temperature": 0.7, "seed": 5, "stop": ["x"], "max_tokens": 77}.items():
+        assert parameter in entry.drops or is_sent(library, entry.id, parameter, value), parameter
+
+
+def test_without_litellm_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    entry = resolve_model(PLUGINS, "claude-opus-4.7")
+    with pytest.raises(OptionError, match=r"pip install 'pytest-cheesebench\[litellm\]'"):
+        SPEC.connect(BackendContext(entry=entry, directory=Path()))
+
+
+def test_calls_to_one_provider_share_an_account() -> None:
+    assert SPEC.account is not None
+    entry = resolve_model(PLUGINS, "claude-opus-4.7")
+    assert SPEC.account(BackendContext(entry=entry, directory=Path())) == "litellm anthropic"

@@ -1,0 +1,124 @@
+"""Bodies of answers -> replies: thoughts apart, tokens counted, nonsense refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cheesebench import ChatFaultError, ChatReply, Usage
+from cheesebench.plugins.backends.replies import read_reply, read_usage, split_thoughts
+
+
+def reply(message: Any, finish: Any = "stop", **more: Any) -> ChatReply:
+    return read_reply(json.dumps({"choices": [{"message": message, "finish_reason": finish}], **more}).encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "thought"),
+    [
+        ("ACTIONS: F", "ACTIONS: F", ""),
+        ("a < b", "a < b", ""),
+        ("<think>left?</think>\nACTIONS: F", "ACTIONS: F", "left?"),
+        ("<THINKING>left?</thinking> ACTIONS: F", "ACTIONS: F", "left?"),
+        ("left?</think>ACTIONS: F", "ACTIONS: F", "left?"),
+        ("<think>cut off", "", "cut off"),
+        ("<think>a<think>b</think>c</think>d", "d", "a\nb\nc"),
+        ("one <think>x</think>two<think>y</think>", "one two", "x\ny"),
+        ("<think></think>ACTIONS: F", "ACTIONS: F", ""),
+        ("</think></think>F", "F", ""),
+        (" kept as it is ", " kept as it is ", ""),
+    ],
+)
+def test_thoughts_apart(text: str, said: str, thought: str) -> None:
+    assert split_thoughts(text) == (said, thought)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "x", " ", "<", "Think>"])).map("".join))
+def test_no_thought_is_said_and_nothing_is_lost(text: str) -> None:
+    said, thought = split_thoughts(text)
+    assert "<think>" not in said
+    assert "</think>" not in said
+    assert (said + thought).count("x") == text.count("x")
+
+
+def test_where_servers_put_thoughts() -> None:
+    assert reply({"content": "F", "reasoning_content": "hm"}).reasoning == "hm"
+    assert reply({"content": "F", "reasoning": "hm"}).reasoning == "hm"
+    both = reply({"content": "<think>b</think>F", "reasoning_content": "a", "reasoning": "a"})
+    assert (both.text, both.reasoning) == ("F", "a\nb")
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "F"}, None]
+    assert (reply({"content": parts}).text, reply({"content": parts}).reasoning) == ("F", "hm")
+
+
+def test_a_refusal_is_what_the_model_says() -> None:
+    assert reply({"content": None, "refusal": "I would rather not."}).text == "I would rather not."
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("tool_calls", "other"), (None, "other"), ([], "other")],
+)
+def test_finish(said: Any, finish: str) -> None:
+    assert reply({"content": ""}, said).finish == finish
+
+
+def test_an_empty_reply_is_a_reply() -> None:
+    assert reply({"content": None}, "length") == ChatReply(text="", finish="length")
+
+
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        (None, Usage()),
+        ({"prompt_tokens": 9, "completion_tokens": 4}, Usage(prompt=9, completion=4)),
+        ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(prompt=9)),
+        ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}, Usage(prompt=9, cached=8)),
+        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 80}}, Usage(prompt=9, cached=9)),
+        ({"prompt_tokens": -9, "completion_tokens": True}, Usage()),
+        ({"prompt_tokens": "9", "completion_tokens": float("nan")}, Usage()),
+        ({"prompt_tokens": 10**30, "completion_tokens": 4.0}, Usage(completion=4)),
+    ],
+)
+def test_usage(usage: Any, read: Usage) -> None:
+    assert read_usage(usage) == read
+
+
+def test_an_error_with_status_200_is_a_fault() -> None:
+    with pytest.raises(ChatFaultError, match="slow down") as error:
+        read_reply(b'{"error": {"code": 429, "message": "slow down"}}')
+    assert error.value.kind == "rate_limit"
+    with pytest.raises(ChatFaultError, match="went away") as error:
+        read_reply(b'{"choices": [{"error": {"code": 502, "message": "went away"}, "message": {}}]}')
+    assert error.value.kind == "server"
+
+
+def test_the_server_s_name_of_the_model_is_shortened() -> None:
+    assert len(reply({"content": ""}, model="x" * 10_000 + "\x1b").model) == 200
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["choices", "message", "content", "usage", "model", "finish_reason", "reasoning", "text"]
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=15,
+    )
+)
+def test_no_answer_is_too_strange(content: Any) -> None:
+    for body in (content, {"choices": [{"message": content}]}, {"choices": [{"message": {"content": content}}]}):
+        # Anything else than a fault fails, and so does text that no file takes.
+        with contextlib.suppress(ChatFaultError):
+            read_reply(json.dumps(body).encode()).text.encode()
