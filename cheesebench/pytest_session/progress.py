@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
         yield lambda progress: None
         return
     begun = time.monotonic()
-    room = shutil.get_terminal_size().columns - len(nodeid) - _RESERVE
+    room = config.get_terminal_writer().fullwidth - len(nodeid) - _RESERVE
 
     def write(text: str) -> None:
         capture = config.pluginmanager.getplugin("capturemanager")
@@ -59,13 +58,9 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
 
 
 def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 100
-        else f"{seconds / 60:.0f} min"
-        if seconds < 6000
-        else f"{seconds / 3600:.1f} h"
-    )
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _write(text: str) -> None:
