@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -26,15 +27,14 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
         yield lambda progress: None
         return
     begun = time.monotonic()
-    room = config.get_terminal_writer().fullwidth - len(nodeid) - _RESERVE
+    capture = config.pluginmanager.getplugin("capturemanager")
+    uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
+    with uncaptured():  # a captured standard output is a file, and has no width
+        room = shutil.get_terminal_size().columns - len(nodeid) - _RESERVE
 
     def write(text: str) -> None:
-        capture = config.pluginmanager.getplugin("capturemanager")
-        if capture is None:
+        with uncaptured():
             _write(text)
-        else:
-            with capture.global_and_fixture_disabled():
-                _write(text)
 
     def draw(progress: Progress) -> None:
         seconds = time.monotonic() - begun
