@@ -61,10 +61,10 @@ class EarlierRuns:
 
 
 def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlier]]:
+    calls = log.calls.by_cell()
     for plan in log.plans():
-        totals = log.calls.totals(plan) if plan.agent and not plan.variant else CallTotals()
-        if totals.calls:
-            trials = sum(not record.missing for life in log.lives_and_gaps(plan) for record in life)
-            if trials:
-                place = (plan.model, plan.protocol, plan.view)
-                yield place, Earlier((run,), (plan.model,), trials, totals)
+        if plan.variant or plan.key not in calls:
+            continue
+        trials = sum(not record.missing for life in log.lives_and_gaps(plan) for record in life)
+        if trials:
+            yield (plan.model, plan.protocol, plan.view), Earlier((run,), (plan.model,), trials, calls[plan.key].totals)
