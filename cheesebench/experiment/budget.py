@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import CallTotals
+
+#: Seconds between two looks at what other processes have spent.
+INTERVAL = 2.0
 
 
 class BudgetSpentError(CheeseBenchError):
@@ -23,12 +27,19 @@ class Limits:
 
 
 class Budget:
-    """Counts what is spent. ``spent`` is what the run had spent before, ``began`` when the session began (UNIX)."""
+    """Counts what is spent. ``began`` is when the session began (UNIX time).
 
-    def __init__(self, limits: Limits, spent: CallTotals, began: float) -> None:
+    ``recorded`` returns what the run log says is spent: asked once, or now and then if ``shared`` (other processes
+    spend from the same budget).
+    """
+
+    def __init__(self, limits: Limits, recorded: Callable[[], CallTotals], began: float, shared: bool = False) -> None:
         self._limits = limits
         self._began = began
-        self.spent = spent
+        self._recorded = recorded
+        self._looks_again = shared and (limits.cost is not None or limits.tokens is not None)
+        self._looked_at = time.monotonic()
+        self.spent = recorded()
 
     def add(self, call: CallTotals) -> None:
         """Count a call."""
@@ -36,6 +47,8 @@ class Budget:
 
     def check(self) -> None:
         """Raise BudgetSpentError if no further call may be made."""
+        if self._looks_again and time.monotonic() - self._looked_at > INTERVAL:
+            self._looked_at, self.spent = time.monotonic(), self._recorded()
         limits, spent = self._limits, self.spent
         tokens = spent.prompt + spent.completion
         if limits.cost is not None and spent.cost >= limits.cost:

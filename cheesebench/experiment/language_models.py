@@ -18,7 +18,6 @@ from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.jobs import Job, Report, write_stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CallTotals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +35,15 @@ CLOSE_PATIENCE = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """How calls are made. ``concurrency`` is the most in flight for an account; ``began`` is UNIX time."""
+    """How calls are made. ``concurrency`` is the most in flight for an account; ``began`` is UNIX time;
+    ``shared`` says that other processes make calls of the same run.
+    """
 
     concurrency: int = 256
     patience: Patience = field(default_factory=Patience)
     limits: Limits = field(default_factory=Limits)
     retry_errors: bool = False
+    shared: bool = False
     began: float = field(default_factory=time.time)
 
 
@@ -137,8 +139,7 @@ class LanguageModels:
         self.paradigms: dict[tuple[str, str], Paradigm] = {}
         self._limiters: dict[str, Limiter] = {}
         self._lines: dict[str, Line] = {}
-        spent = log.calls.totals() if models else CallTotals()
-        self.budget = Budget(self.options.limits, spent, self.options.began)
+        self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     def line(self, name: str) -> Line:
         """Return the way to a model, opening its connection at the first time."""

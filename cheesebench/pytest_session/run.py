@@ -127,7 +127,7 @@ class Run:
             if self.is_worker:
                 # Workers share the account; each has its part of what may be in flight.
                 share = max(1, options.concurrency // int(self._handed["workers"]))
-                options = replace(options, concurrency=share, began=float(self._handed["began"]))
+                options = replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
             models = connected(settings.language, self._base_urls)
             language = LanguageModels(self.log, models, options, self.source)
         self._runner = RunSession(

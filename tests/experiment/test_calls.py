@@ -15,15 +15,15 @@ import pytest
 
 from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling
 from cheesebench.errors import OptionError, RunLogError
-from cheesebench.experiment import calling
-from cheesebench.experiment.budget import Limits
+from cheesebench.experiment import budget, calling
+from cheesebench.experiment.budget import Budget, BudgetSpentError, Limits
 from cheesebench.experiment.call_log import digest
 from cheesebench.experiment.calling import Patience
 from cheesebench.experiment.contestants import LanguageModel, language_model, replayed_models
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels, UnreachableModelError, probe
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.fake_server import Answer, Call, FakeServer
@@ -311,6 +311,18 @@ def test_a_resumed_run_counts_what_was_spent_before(laboratory: Laboratory) -> N
             calls = server.count
             laboratory.run(log, model, cells)
             assert server.count == calls
+
+
+def test_processes_that_share_a_budget_see_what_the_others_spend(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "INTERVAL", 0.0)
+    spent = CallTotals(prompt=90)
+    both = Budget(Limits(tokens=100), lambda: spent, began=0.0, shared=True)
+    both.check()
+    spent += CallTotals(prompt=10)
+    with pytest.raises(BudgetSpentError, match="the run has used 100 tokens; --max-tokens 100 is reached"):
+        both.check()
 
 
 def test_keys_are_nowhere(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, undisturbed: list[str]) -> None:
