@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import Memory
@@ -312,6 +312,16 @@ class ModelAgent(Protocol):
 
     def tally(self) -> Mapping[str, int]:
         """Return counts of the trial that has just ended, such as ``calls`` and ``unparsed``, by name."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A model's agent that says what it carries from call to call. Optional: reports show it beside the reply."""
+
+    @property
+    def learnings(self) -> str:
+        """What the model has noted for itself so far."""
         ...
 
 

@@ -26,7 +26,7 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its lines as it is, and everything that cannot be seen spelt out: ``␛``, ``⟨U+202E⟩``.
+    """Return text with its lines as it is, and everything that cannot be seen spelt out, as ``⟨U+202E⟩``.
 
     Of a text of more than ``longest`` characters the beginning is returned, and how many are left out.
     """
@@ -37,10 +37,7 @@ def visible(text: str, longest: int) -> str:
 
 
 def _spelt_out(glyph: str) -> str:
-    number = ord(glyph)
-    if number < 32:
-        return chr(0x2400 + number)  # Unicode's pictures of the control characters
-    return f"⟨U+{number:04X}⟩" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
+    return f"⟨U+{ord(glyph):04X}⟩" if unicodedata.category(glyph) in _UNPRINTABLE else glyph
 
 
 def escape(text: object) -> str:

@@ -12,15 +12,14 @@ from cheesebench.commands.common import counted, one_line, table, write_output
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.replay import recorded_paradigm
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
 
 if TYPE_CHECKING:
     from cheesebench.experiment.call_log import CallRecord
     from cheesebench.experiment.recall import RecalledCall
     from cheesebench.experiment.records import CellPlan
-    from cheesebench.interfaces import Paradigm
 
 #: Characters of a reply in the list of calls.
 EXCERPT = 50
@@ -109,7 +108,7 @@ def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallReco
 
     record = records[number]
     plugins = installed_plugins()
-    call = recall(log, plugins, _paradigm(log, plan), plan, subject, record.trial, record.call)
+    call = recall(log, plugins, recorded_paradigm(log, plugins, plan), plan, subject, record.trial, record.call)
     head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 
@@ -117,20 +116,6 @@ def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallReco
 def _title(plan: CellPlan, subject: int) -> str:
     variant = f", {plan.variant}" if plan.variant else ""
     return one_line(f"{plan.model} on {plan.protocol} ({plan.view}{variant}), subject {subject}")
-
-
-def _paradigm(log: RunLog, plan: CellPlan) -> Paradigm:
-    """Return the compiled protocol as the run had it: its text is in the manifest."""
-    plugins = installed_plugins()
-    text = log.manifest["protocols"][plan.protocol]["text"]
-    specification, found = Catalogue(plugins.protocol_directories).examine_text(text, f"{plan.protocol}.protocol.yaml")
-    if specification is None or specification.sha256 != plan.sha256:
-        reason = found[0].sentence if found else "it means something else now"
-        raise RunLogError(
-            f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). Use the version of "
-            "CheeseBench that the run's manifest names."
-        )
-    return plugins.compile(specification)
 
 
 def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:

@@ -33,6 +33,12 @@ class Asker(Protocol):
         ...
 
 
+def create_agent(agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int) -> ModelAgent:
+    """Return the agent that is this subject, with the settings of its cell."""
+    settings = {name: plan.settings[name] for name in agent.settings}
+    return agent.create(ModelAgentContext(seed=agent_seed(plan, seed, subject), view=plan.view, settings=settings))
+
+
 async def converse(
     paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Asker
 ) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
@@ -41,10 +47,7 @@ async def converse(
     Raises SubjectStoppedError when there is no reply to be had, and whatever the agent raises.
     """
     life = paradigm.life(view, seed, subject)
-    origin = agent_seed(plan, seed, subject)
-    settings = {name: plan.settings[name] for name in agent.settings}
-    context = ModelAgentContext(seed=origin, view=plan.view, settings=settings)
-    talk = _Talk(agent.create(context), caller, origin)
+    talk = _Talk(create_agent(agent, plan, seed, subject), caller, agent_seed(plan, seed, subject))
     for trial in range(plan.trials):
         observation = life.begin_trial()
         if observation is None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.interfaces import Life, Paradigm, View
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import Specification
 
 
@@ -66,13 +67,20 @@ def recorded_protocol(log: RunLog, plan: CellPlan) -> Specification:
     from cheesebench.protocol import Catalogue
 
     recorded = log.manifest["protocols"].get(plan.protocol, {})
-    specification, _ = Catalogue().examine_text(recorded.get("text", ""), plan.protocol)
+    specification, found = Catalogue().examine_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
     if specification is None or specification.sha256 != plan.sha256:
-        raise RunLogError(
-            f"{plan.protocol} cannot be replayed: this version of CheeseBench does not read the run's protocol as "
-            f"the run did. {_REMEDY}"
-        )
+        reason = found[0].sentence if found else "it means something else now"
+        raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). {_REMEDY}")
     return specification
+
+
+def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Paradigm:
+    """Return what the subjects of a cell lived in: its protocol (or control) compiled once more.
+
+    Raises RunLogError as ``recorded_protocol`` does, and PluginError where no plugin compiles it.
+    """
+    paradigm = plugins.compile(recorded_protocol(log, plan))
+    return controlled(paradigm, plan, log.manifest["options"]["seed"], log.directory.parent)
 
 
 def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:

@@ -152,7 +152,13 @@ def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
 def _entry(shelf: Shelf, link: str) -> dict[str, Any]:
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
-    return {"link": link, "title": clean(f"{plan.title or plan.protocol} ({whose})"), "problem": clean(shelf.problem)}
+    silence = "No call was made for this step." if plan.agent else "This agent is a program: it has no words to show."
+    return {
+        "link": link,
+        "title": clean(f"{plan.title or plan.protocol} ({whose})"),
+        "problem": clean(shelf.problem),
+        "silence": clean(shelf.note) or silence,
+    }
 
 
 def _model(

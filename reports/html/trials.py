@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.replay import Frame, films, recorded_protocol
+from cheesebench.experiment.replay import Frame, films, recorded_paradigm
 from cheesebench.reports.escaping import clean, visible
+from cheesebench.reports.html.talk import Talk
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 #: Steps that are lived again for one page, at most: some ten seconds.
 LIVED = 5_000_000
-#: Characters of an observation, and of a text of a model, that the page shows.
-LONGEST_OBSERVATION, LONGEST_TEXT = 10_000, 20_000
+#: Characters of an observation that the page shows.
+LONGEST = 10_000
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class Shelf:
     """The trials of one cell that a page can show.
 
     ``trials`` holds one JSON object per trial, in the order of preference; ``played`` and ``failed`` count all
-    trials of the cell that were run. ``problem`` says why nothing can be shown.
+    trials of the cell that were run. ``problem`` says why nothing can be shown, ``note`` why replies are not.
     """
 
     plan: CellPlan
@@ -41,6 +42,7 @@ class Shelf:
     failed: int = 0
     trials: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
+    note: str = ""
     packed: str = ""
     """The trials that have found room, as ``pack`` wrote them; empty until ``make_room``."""
     shown: int = 0
@@ -131,9 +133,10 @@ def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Sh
     failed = sum(sketch.success is False for life in lives for sketch in life)
     shelf = Shelf(plan, sum(map(len, lives)), failed)
     try:
-        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, plan, chosen)}
-    except CheeseBenchError as error:
-        shelf.problem = str(error)
+        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
+    except Exception as error:
+        # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
+        shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
     else:
         shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
@@ -144,21 +147,25 @@ def _played(log: RunLog, plan: CellPlan, subject: int) -> list[TrialRecord]:
     return [record for record in log.trials(plan, subject) if not record.missing]
 
 
-def _lived(log: RunLog, plugins: PluginManager, plan: CellPlan, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
+def _lived(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
     """Yield the chosen trials as JSON values; equal observations are one object."""
+    plan = shelf.plan
     wanted: dict[int, set[int]] = {}
     for sketch in chosen:
         wanted.setdefault(sketch.subject, set()).add(sketch.trial)
     if not wanted:
         return
-    paradigm = plugins.compile(recorded_protocol(log, plan))
+    paradigm = recorded_paradigm(log, plugins, plan)
     view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
     known: dict[tuple[bytes, str], Any] = {}
     for subject, trials in wanted.items():
         life = _played(log, plan, subject)[: max(trials) + 1]
+        talk = Talk(log, plugins, plan, subject)
         for record, frames in zip(life, films(paradigm.life(view, seed, subject), life), strict=True):
+            calls = talk.calls(record.trial, frames)
+            shelf.note = shelf.note or talk.problem
             if record.trial in trials:
-                yield _trial(log, record, frames, known)
+                yield _trial(log, record, frames, known) | ({"calls": calls} if calls else {})
 
 
 def _trial(
@@ -176,7 +183,7 @@ def _trial(
         "observations": [_observation(frame.observation, known) for frame in frames],
         "rewards": {step: _value(frame.reward) for step, frame in enumerate(frames) if frame.reward},
         "events": [[event.step, clean(event.state), clean(event.event)] for event in log.events(record)],
-        "measures": {clean(name): _value(value) for name, value in record.measures.items()},
+        "measures": {clean(name): _value(value) for name, value in (*record.measures.items(), *record.tally.items())},
     }
 
 
@@ -185,7 +192,7 @@ def _observation(observation: str, known: dict[tuple[bytes, str], Any]) -> Any:
     png = observation.png if isinstance(observation, Picture) else b""
     key = (png, str(observation))
     if key not in known:
-        text = visible(str(observation), LONGEST_OBSERVATION)
+        text = visible(str(observation), LONGEST)
         known[key] = {"png": base64.b64encode(png).decode("ascii"), "text": text} if png else text
     return known[key]
 

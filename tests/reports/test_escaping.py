@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.reports.escaping import LONGEST, clean, escape, fenced
+from cheesebench.reports.escaping import LONGEST, clean, escape, fenced, visible
 
 HOSTILE = st.text(alphabet=st.sampled_from("|`<>&*_[]()\\~$#-!\n\r\t\x1b\x00\u202e\u2028ab 1"), max_size=40)
 TEXT = HOSTILE | st.text(max_size=60)
@@ -67,3 +67,26 @@ def test_examples(text: str, markdown: str) -> None:
 
 def test_endless_text_is_cut() -> None:
     assert clean("x" * 10_000) == "x" * (LONGEST - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\r\nb\tc\n", "a\nb    c\n"),
+        ("\x1b[31mred\x00", "⟨U+001B⟩[31mred⟨U+0000⟩"),
+        ("left \u202e thgir \ud800", "left ⟨U+202E⟩ thgir ⟨U+D800⟩"),
+        ("<b> & 'é' 漢 🧀", "<b> & 'é' 漢 🧀"),
+    ],
+)
+def test_visible_keeps_lines_and_spells_out_what_cannot_be_seen(text: str, shown: str) -> None:
+    assert visible(text, 100) == shown
+
+
+def test_visible_says_how_much_it_leaves_out() -> None:
+    assert visible("abc" * 1000, 5) == "abcab\n[... 2,995 more characters; the run log has all of them]"
+
+
+@given(TEXT)
+def test_visible_text_hides_nothing(text: str) -> None:
+    hidden = [glyph for glyph in visible(text, 100) if glyph != "\n" and unicodedata.category(glyph)[0] == "C"]
+    assert hidden == []

@@ -53,6 +53,11 @@ class LlmAgent:
         self._refused: list[str] = []
         self._counts: Counter[str] = Counter()
 
+    @property
+    def learnings(self) -> str:
+        """What the model has noted for itself so far, as the next prompt will say."""
+        return self._learnings
+
     def begin_trial(self, observation: str) -> None:
         """Note that a new trial begins; what was not executed in the last one is dropped."""
         self._pending.clear()

@@ -99,8 +99,10 @@
     fill($("pick-trial"), own.map((one) => [one.trial, mark(one) + " " + one.trial + ": " + one.outcome + ", " + one.actions.length + " steps"]), trial.trial);
     $("scrub").max = String(trial.actions.length);
     cost = usualReward();
+    const asked = new Set((trial.calls || []).map((call) => call.step));
     $("ribbon").replaceChildren(...[...trial.actions].map((letter, index) => {
-      const sign = element("span", SIGNS[letter], kind(trial.rewards[index + 1] || 0));
+      const sign = element("span", SIGNS[letter] || letter, kind(trial.rewards[index + 1] || 0));
+      if (asked.has(index)) sign.classList.add("asked");
       sign.dataset.step = String(index + 1);
       sign.title = index + 1 + " " + WORDS[letter];
       return sign;
@@ -159,12 +161,12 @@
     const last = trial.actions.length;
     const letter = step ? trial.actions[step - 1] : "";
     const reward = trial.rewards[step] || 0;
-    const action = step ? WORDS[letter] : "none yet";
+    const action = step ? WORDS[letter] || letter : "none yet";
     $("scrub").value = String(step);
     $("scrub").setAttribute("aria-valuetext", "step " + step + " of " + last);
     $("clock").textContent = step + " / " + last;
     observe(shelf.observations[trial.observations[step]]);
-    $("now-action").textContent = step ? SIGNS[letter] + " " + action : action;
+    $("now-action").textContent = step ? (SIGNS[letter] || "") + " " + action : action;
     $("now-reward").textContent = number(reward);
     $("now-reward").className = kind(reward);
     let total = 0;
@@ -205,7 +207,7 @@
     const call = decided[decided.length - 1];
     $("call").hidden = !call;
     $("no-call").hidden = Boolean(call);
-    $("no-call").textContent = shelf.calls ? "No call was made for this step." : "This agent is a program: it has no words to show.";
+    $("no-call").textContent = cells[cell].silence;
     if (!call) return;
     $("call-title").textContent = "Reply " + decided.length + " of " + calls.length;
     for (const part of ["reply", "learnings", "reasoning", "asked"]) {
@@ -297,11 +299,10 @@
 
   player.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !trial || !shelf) return;
-    const control = event.target.closest("select, summary, a, input[type=checkbox]");
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    // What has a meaning of its own for keys keeps it: lists, links, buttons (space), what scrolls (arrows).
-    if (control || !KEYS[key]) return;
-    if (key === " " && event.target.closest("button")) return;
+    // What has a meaning of its own for a key keeps it: lists, what space presses, what arrows scroll.
+    if (!KEYS[key] || event.target.closest("select")) return;
+    if (key === " " && event.target.closest("button, summary, a, input[type=checkbox]")) return;
     if (/^Arrow|Home|End/.test(key) && event.target.matches("pre.text, .screen") && event.target.scrollWidth > event.target.clientWidth) return;
     event.preventDefault();
     placed = true;

@@ -10,7 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from cheesebench import AgentSpec
+from cheesebench.chat import BackendContext, BackendSpec, ChatReply, ChatRequest, ModelEntry, Usage
+from cheesebench.experiment.contestants import language_model
 from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
@@ -123,3 +126,52 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, 
 @pytest.fixture
 def report() -> Report:
     return page
+
+
+#: A reply that says what to do and, beside it, everything that must stay text; as long as a server lets through.
+RANT = f"{HOSTILE}\ud800\r\nLEARNINGS: {HOSTILE} the goal lies east\nACTIONS: F, F, F, F\n"
+LONG = "x" * 1_000_000
+
+
+class Parrot:
+    """A model server in this process: it says the same in every call, and something very long in some."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self._calls = 0
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self._calls += 1
+        text = RANT + (LONG if self._calls == 2 else "")
+        usage = Usage(prompt=1200, completion=34, cached=1000)
+        return ChatReply(text=text, reasoning=f"I think {HOSTILE}", usage=usage, model="parrot-1")
+
+    async def close(self) -> None:
+        pass
+
+
+def make_talk(directory: Path) -> tuple[RunLog, PluginManager]:
+    """Let a model that only rants live through the maze."""
+    plugins = PluginManager()
+    entry = ModelEntry(name="ranter", backend="parrot", id="p")
+    backend = BackendSpec(name="parrot", connect=Parrot)
+    plugins.register(SimpleNamespace(cheesebench_backends=lambda: [backend]), name="parrots")
+    model = language_model(plugins, entry, settings={"actions": 4, "history": 1})
+    specification = maze(directory)
+    design = find_design("cohort", 1)
+    plan = plan_cell(specification, "ranter", "ascii_2d", design, agent=model.agent.name, settings=model.settings)
+    cells = [(plan, specification)]
+    log = RunLog.create(directory, "talk", cells, options={"seed": 3, "design": "cohort"})
+    language = LanguageModels(log, {"ranter": model})
+    with RunSession(log, plugins, cells, seed=3, processes=0, language=language) as session:
+        session.start()
+        while not session.wait(plan, 60):
+            pass
+    return log, plugins
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+    """A run of a language model whose every reply is hostile."""
+    log, plugins = make_talk(tmp_path_factory.mktemp("talk"))
+    yield log, plugins
+    log.close()

@@ -207,3 +207,26 @@ def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, ope
     controls = ("pick-cell", "pick-subject", "pick-trial", "only-failed", "to-play", "scrub", "speed", "screen")
     assert {"skip", *controls} <= seen.keys()
     assert {name for name, outline in seen.items() if outline != "solid"} <= {"BODY"}
+
+
+def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Open) -> None:
+    page = open_page(talk, "#little/0/0/2")
+    said(page, "Step 2 of 6")
+    assert page.locator("#no-call").inner_text() == "No call was made for this step."
+    page.keyboard.press("ArrowRight")
+    said(page, "Step 3 of 6: FORWARD")
+    assert page.locator("#call-title").inner_text() == "Reply 1 of 1"
+    reply = page.locator("#call-reply").inner_text()
+    rant = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>⟨U+001B⟩[31m⟨U+202E⟩⟨U+0000⟩"
+    assert reply.startswith(rant)
+    assert page.locator("#call-learnings").inner_text().endswith("the goal lies east")
+    page.get_by_text("Reasoning", exact=True).click()
+    assert page.locator("#call-reasoning").inner_text().startswith("I think </script>")
+    page.get_by_text("What it was asked").click()
+    assert "#→....#" in page.locator("#call-asked").inner_text()
+    page.keyboard.press("n")
+    page.keyboard.press("End")
+    said(page, "Step 6 of 6")
+    assert "more characters; the run log has all of them" in page.locator("#call-reply").inner_text()
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cheesebench.chat import Picture
+from cheesebench.chat import ChatReply, ModelAgentContext, Picture
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.plugin_manager import PluginManager
@@ -120,3 +122,54 @@ def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
     for shelf in shelves(log, with_nothing):
         assert shelf.shown == 0
         assert "no plugin compiles protocols" in shelf.problem
+
+
+def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:
+    (shelf,) = packed(talk, 10**7)
+    assert (shelf.problem, shelf.note, shelf.shown) == ("", "", 8)
+    for trial in unpacked(shelf.packed)["trials"]:
+        (call,) = trial["calls"]
+        assert trial["actions"] == "..FFFF"
+        assert call["step"] == 2  # the first two steps are waited through
+        assert "NEW TRIAL" in call["asked"]
+        assert "ACTIONS: F, F, F, F" in call["reply"]
+        assert call["learnings"].endswith("the goal lies east")
+        assert call["usage"].startswith("1,200 tokens asked (1,000 cached), 34 replied, ")
+        assert trial["measures"]["calls"] == 1
+
+
+def test_texts_show_what_cannot_be_seen_and_stop_somewhere(talk: Run) -> None:
+    (shelf,) = packed(talk, 10**7)
+    calls = [call for trial in unpacked(shelf.packed)["trials"] for call in trial["calls"]]
+    for call in calls:
+        text = call["reply"] + call["reasoning"] + call["learnings"]
+        assert "⟨U+001B⟩[31m⟨U+202E⟩⟨U+0000⟩" in text
+        assert text.replace("\n", "").isprintable()
+    (long,) = [call["reply"] for call in calls if len(call["reply"]) > 1000]
+    assert len(long) < 20_100
+    assert long.endswith("more characters; the run log has all of them]")
+
+
+def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None:
+    log, _ = talk
+    changed = PluginManager()
+    original = changed.model_agent("llm")
+
+    class Contrary:
+        """Reads the opposite out of every reply."""
+
+        def __init__(self, context: ModelAgentContext) -> None:
+            self._agent = original.create(context)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._agent, name)
+
+        def read(self, reply: ChatReply) -> list[int]:
+            return [3 - action for action in self._agent.read(reply)]
+
+    agent = dataclasses.replace(original, create=Contrary)
+    changed.register(SimpleNamespace(cheesebench_agents=lambda: [agent]), name="contrary")
+    (shelf,) = shelves(log, changed)
+    assert (shelf.shown, shelf.problem) == (8, "")
+    assert "acts otherwise after call 0 of trial 0 than the run did" in shelf.note
+    assert not any("calls" in trial for trial in shelf.trials)
