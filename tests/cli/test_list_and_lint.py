@@ -92,7 +92,7 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     assert list(found["broken_plugins"]) == ["broken"]
     assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
     assert found["views"] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d"]
-    assert found["report_formats"] == ["markdown", "json", "text"]
+    assert found["report_formats"] == ["markdown", "json", "text", "html"]
 
 
 def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:

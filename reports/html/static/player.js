@@ -205,6 +205,8 @@
     const calls = trial.calls || [];
     const decided = calls.filter((call) => call.step < Math.max(step, 1));
     const call = decided[decided.length - 1];
+    // Keys must go on working when what has the focus vanishes.
+    if (!call && $("call").contains(document.activeElement)) player.focus({ preventScroll: true });
     $("call").hidden = !call;
     $("no-call").hidden = Boolean(call);
     $("no-call").textContent = cells[cell].silence;
