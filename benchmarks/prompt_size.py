@@ -1,9 +1,9 @@
 """How much is sent to a model for each step of its life: characters of prompt per executed step.
 
 A subject of random actions that writes 200 characters of learnings with every reply lives through a protocol, for
-every length of the history and every number of actions per call. ``new`` is the part of the prompts that no prefix
-cache of a server can know: what comes behind the longest beginning shared with the prompt before. ``observed`` is
-what the views drew, which nobody could do without. ``CPU/call, us`` is what the agent costs.
+every length of the history, every number of actions per call, and both ways of telling observations. ``new`` is the
+part of the prompts that no prefix cache of a server can know: what comes behind the longest beginning shared with the
+prompt before. ``observed`` is what the view drew, once for each step. ``CPU/call, us`` is what the agent costs.
 
     python benchmarks/prompt_size.py t_maze
 """
@@ -33,11 +33,11 @@ def shared(one: str, other: str) -> int:
     return sum(1 for _ in same)
 
 
-def measure(paradigm: Paradigm, history: int, number: int) -> dict[str, float]:
+def measure(paradigm: Paradigm, history: int, number: int, observations: str) -> dict[str, float]:
     """Return the figures of one subject."""
     plugins = installed_plugins()
     spec = plugins.model_agent("llm")
-    settings = {**spec.settings, "history": history, "actions": number}
+    settings = {**spec.settings, "history": history, "actions": number, "observations": observations}
     agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings=settings))
     draw = random.Random(0)
     steps = calls = sent = new = observed = 0
@@ -87,6 +87,7 @@ if __name__ == "__main__":
     table = {}
     for specification in common.specifications(options.protocols or ["t_maze"]):
         paradigm = installed_plugins().compile(specification)
-        for history, number in itertools.product(HISTORIES, NUMBERS):
-            table[f"{specification.name} h={history} k={number}"] = measure(paradigm, history, number)
+        for told, history, number in itertools.product(("full", "changes"), HISTORIES, NUMBERS):
+            row = f"{specification.name} {told} h={history} k={number}"
+            table[row] = measure(paradigm, history, number, told)
     common.report("prompt_size", table, options.json)

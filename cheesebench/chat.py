@@ -279,12 +279,13 @@ class ModelAgentContext:
     """What a new agent that asks a model may know: nothing about the paradigm.
 
     ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values; ``seed`` is a 63-bit number of
-    its own for this subject.
+    its own for this subject; ``reading`` is what the view says of how it is read (empty where it says nothing).
     """
 
     seed: int
     view: str
     settings: Mapping[str, Any]
+    reading: str = ""
 
 
 class ModelAgent(Protocol):

@@ -12,7 +12,6 @@ from cheesebench.commands.common import counted, one_line, table, write_output
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.replay import recorded_paradigm
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 
@@ -107,8 +106,7 @@ def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallReco
     from cheesebench.experiment.recall import recall
 
     record = records[number]
-    plugins = installed_plugins()
-    call = recall(log, plugins, recorded_paradigm(log, plugins, plan), plan, subject, record.trial, record.call)
+    call = recall(log, installed_plugins(), plan, subject, record.trial, record.call)
     head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 

@@ -10,7 +10,7 @@ from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentConte
 from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, letter_of, read_result
-from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, TaskEvent
+from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, ReadableView, TaskEvent
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import Paradigm, View
@@ -33,10 +33,14 @@ class Asker(Protocol):
         ...
 
 
-def create_agent(agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int) -> ModelAgent:
-    """Return the agent that is this subject, with the settings of its cell."""
+def create_agent(agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int) -> ModelAgent:
+    """Return the agent that is this subject, with the settings of its cell; ``view`` is the plan's."""
     settings = {name: plan.settings[name] for name in agent.settings}
-    return agent.create(ModelAgentContext(seed=agent_seed(plan, seed, subject), view=plan.view, settings=settings))
+    reading = view.reading if isinstance(view, ReadableView) else ""
+    context = ModelAgentContext(
+        seed=agent_seed(plan, seed, subject), view=plan.view, settings=settings, reading=reading
+    )
+    return agent.create(context)
 
 
 async def converse(
@@ -47,7 +51,7 @@ async def converse(
     Raises SubjectStoppedError when there is no reply to be had, and whatever the agent raises.
     """
     life = paradigm.life(view, seed, subject)
-    talk = _Talk(create_agent(agent, plan, seed, subject), caller, agent_seed(plan, seed, subject))
+    talk = _Talk(create_agent(agent, view, plan, seed, subject), caller, agent_seed(plan, seed, subject))
     for trial in range(plan.trials):
         observation = life.begin_trial()
         if observation is None:

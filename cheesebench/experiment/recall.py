@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.conversations import converse
+from cheesebench.experiment.replay import recorded_paradigm
 
 if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
-    from cheesebench.interfaces import Paradigm
     from cheesebench.plugin_manager import PluginManager
 
 
@@ -34,15 +34,15 @@ class RecalledCall:
         return self.request.messages
 
 
-def recall(
-    log: RunLog, plugins: PluginManager, paradigm: Paradigm, plan: CellPlan, subject: int, trial: int, call: int
-) -> RecalledCall:
-    """Return call number ``call`` (from 0) of a subject's ``trial``; ``paradigm`` is compiled from the run's protocol.
+def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int) -> RecalledCall:
+    """Return call number ``call`` (from 0) of a subject's ``trial``.
 
     Every prompt on the way must be the one that was recorded: RunLogError names the first that is not, and says so
-    when there is no such call.
+    when there is no such call, or when the protocol cannot be read as the run had it.
     """
     spec = plugins.model_agent(plan.agent)
+    view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
+    paradigm = recorded_paradigm(log, plugins, plan)
     created: list[ModelAgent] = []
 
     def create(context: ModelAgentContext) -> ModelAgent:
@@ -50,7 +50,6 @@ def recall(
         return created[-1]
 
     async def live() -> None:
-        view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
         life = converse(paradigm, view, dataclasses.replace(spec, create=create), plan, seed, subject, memory)
         async with contextlib.aclosing(life):
             async for _ in life:

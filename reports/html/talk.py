@@ -33,7 +33,9 @@ class Talk:
         if not plan.agent:
             return
         try:
-            self._agent = create_agent(plugins.model_agent(plan.agent), plan, log.manifest["options"]["seed"], subject)
+            self._agent = create_agent(
+                plugins.model_agent(plan.agent), plugins.view(plan.view), plan, log.manifest["options"]["seed"], subject
+            )
         except (CheeseBenchError, KeyError) as error:
             self.problem = f"What the model replied is not shown: {error}"
             return

@@ -111,7 +111,7 @@ waited: reward 0
 #######
 
 Your LEARNINGS: I face east
-Your answer, with no more than 4 of your actions:
+Your answer (at most 4 actions):
 --- reply ---
 I do not know.
 --- read as ---

@@ -17,7 +17,7 @@ from cheesebench.plugins.agents.llm.conversation import (
 )
 from cheesebench.plugins.agents.llm.parsing import Spoken, parse, separate_reasoning
 from cheesebench.plugins.agents.llm.prompts import system_prompt
-from cheesebench.plugins.agents.llm.settings import END_TRIAL, RETRY, SETTINGS
+from cheesebench.plugins.agents.llm.settings import CHANGES, END_TRIAL, RETRY, SETTINGS
 
 #: How often a reply without an action is answered before a step is wasted (``retry-with-feedback``).
 RETRIES = 2
@@ -42,7 +42,9 @@ class LlmAgent:
         self._policy: str = settings["unparsed"]
         self._reasoning: bool = settings["reasoning_in_history"]
         self._pictures: bool = settings["images_in_history"]
-        self._system = Message("system", (system_prompt(settings["prompt"], context.view, self._most, self._room),))
+        self._changes: bool = settings["observations"] == CHANGES
+        text = system_prompt(settings["prompt"], context.reading, self._most, self._room, self._changes)
+        self._system = Message("system", (text,))
         self._past: deque[tuple[Message, Message]] = deque(maxlen=settings["history"])
         self._learnings = ""
         #: Since the last call.
@@ -67,7 +69,9 @@ class LlmAgent:
     def prompt(self) -> tuple[Message, ...]:
         """Return the system prompt, the past pairs, and what has happened since the last call."""
         learnings = self._learnings if self._room else None
-        return conversation(self._system, self._past, tell(self._events), learnings, self._most, [*self._refused])
+        return conversation(
+            self._system, self._past, tell(self._events, self._changes), learnings, self._most, [*self._refused]
+        )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
         """Return at most k actions; STAY for a reply without one, or none where it is to be asked again."""
@@ -110,7 +114,7 @@ class LlmAgent:
 
     def _commit(self, reply: str) -> None:
         """The present prompt becomes past."""
-        parts: tuple[Part, ...] = tell(self._events)
+        parts: tuple[Part, ...] = tell(self._events, self._changes)
         self._past.append(past_pair(parts if self._pictures else without_pictures(parts), reply))
         self._events.clear()
         self._refused.clear()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cheesebench import ACTIONS, Message, Part, Picture
 from cheesebench.plugins.agents.llm.prompts import messages
@@ -32,41 +33,66 @@ class Step:
 Event = Begun | Step
 
 
-def tell(events: Iterable[Event]) -> tuple[Part, ...]:
+def tell(events: Iterable[Event], changes: bool = False) -> tuple[Part, ...]:
     """Return the observation part of a message: every step, its reward, and what was perceived after it.
 
     An observation that is just as the one before it is not repeated, and equal steps without any change are told
-    as one. Outcomes are not named: a trial ends as any other.
+    as one. With ``changes``, observations between the first and the last one are told as the lines that differ from
+    the one before. Outcomes are not named: a trial ends as any other.
     """
     text = messages()
+    runs = list(_runs(events))
+    last_seen = max((number for number, run in enumerate(runs) if not run.unchanged), default=0)
     parts: list[Part] = []
-    for event, unchanged, times in _runs(events):
-        ended = isinstance(event, Step) and event.ended
-        lines = "\n" if parts else ""
-        lines += text["new_trial"].template if isinstance(event, Begun) else _step(event, times)
-        parts.append(lines + (text["unchanged"].template if unchanged else "\n"))
-        if not unchanged:
-            parts += _perceived(event.observation)
-        if ended:
+    before: str | None = None
+    for number, (event, unchanged, times) in enumerate(runs):
+        in_full = not changes or isinstance(event, Begun) or number == last_seen
+        patch = "" if in_full else _patch(before, event.observation)
+        parts.append(("\n" if parts else "") + _head(event, times))
+        if unchanged:
+            parts.append(text["unchanged"].template)
+        elif patch:
+            parts.append(f"{text['changed'].template}\n{patch}")
+        else:
+            parts += ["\n", *_perceived(event.observation)]
+        if isinstance(event, Step) and event.ended:
             parts.append("\n" + text["trial_ended"].template)
+        before = event.observation
     return joined(parts)
 
 
-def _runs(events: Iterable[Event]) -> Iterator[tuple[Event, bool, int]]:
-    """Yield the events, whether each observation is as the one before, and how many such steps there are in a row."""
-    last: Event | None = None
-    run: tuple[Event, bool, int] | None = None
+class _Run(NamedTuple):
+    """An event, whether its observation is as the one before, and how many such steps there are in a row."""
+
+    event: Event
+    unchanged: bool
+    times: int = 1
+
+
+def _runs(events: Iterable[Event]) -> Iterator[_Run]:
+    run: _Run | None = None
     for event in events:
-        unchanged = last is not None and same(last.observation, event.observation)
-        if run is not None and run[1] and unchanged and event == run[0]:
-            run = (event, True, run[2] + 1)
-        else:
-            if run is not None:
-                yield run
-            run = (event, unchanged, 1)
-        last = event
+        unchanged = run is not None and same(run.event.observation, event.observation)
+        if run is not None and run.unchanged and unchanged and event == run.event:
+            run = run._replace(times=run.times + 1)
+            continue
+        if run is not None:
+            yield run
+        run = _Run(event, unchanged)
     if run is not None:
         yield run
+
+
+def _patch(before: str | None, now: str) -> str:
+    """Return the lines that have changed, with their numbers; nothing where the whole is as short."""
+    if before is None or isinstance(before, Picture) or isinstance(now, Picture):
+        return ""
+    old, new = before.split("\n"), now.split("\n")
+    if len(old) != len(new):
+        return ""
+    pairs = enumerate(zip(old, new, strict=True), 1)
+    patch = "\n".join(f"{number}: {line}" for number, (was, line) in pairs if was != line)
+    return patch if len(patch) < len(now) else ""
 
 
 def same(one: str, other: str) -> bool:
@@ -74,11 +100,13 @@ def same(one: str, other: str) -> bool:
     return one == other and getattr(one, "png", None) == getattr(other, "png", None)
 
 
-def _step(step: Step, times: int) -> str:
+def _head(event: Event, times: int) -> str:
     text = messages()
-    action = text["waited"].template if step.action is None else ACTIONS[step.action]
-    # Adding 0.0 makes -0.0 plain; a sign tells reward from punishment at a glance.
-    reward = f"{step.reward + 0.0:+.6g}" if step.reward else "0"
+    if isinstance(event, Begun):
+        return text["new_trial"].template
+    action = text["waited"].template if event.action is None else ACTIONS[event.action]
+    # A sign tells reward from punishment at a glance.
+    reward = f"{event.reward:+.6g}" if event.reward else "0"
     template = text["step"] if times == 1 else text["steps"]
     return template.substitute(action=action, reward=reward, times=times)
 

@@ -25,15 +25,17 @@ def variants() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def system_prompt(variant: str, view: str, actions: int, learnings: int) -> str:
+def system_prompt(variant: str, reading: str, actions: int, learnings: int, changes: bool = False) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
-    ``actions`` is the most actions of one reply, ``learnings`` the most characters of learnings (0: none asked for).
+    ``reading`` is how the view is read ("" for a view that does not say so), ``actions`` the most actions of one
+    reply, ``learnings`` the most characters of learnings (0: none asked for); ``changes``: only changes are told.
     """
     data = _data()
     pieces = data["pieces"]
     values: dict[str, Any] = {"actions": actions, "learnings": learnings}
-    values["view"] = data["views"].get(view) or data["views"]["other"]
+    values["reading"] = reading or data["reading"]
+    values["changes"] = pieces["changes"] + " " if changes else ""
     values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
     text = "\n\n".join(Template(pieces[name]).substitute(values) for name in data["variants"][variant])
     return "\n".join(line for line in text.split("\n") if learnings or not line.startswith("LEARNINGS:"))

@@ -10,6 +10,8 @@ from cheesebench.plugins.agents.llm.prompts import variants
 
 #: What is done about a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
+#: How observations are told.
+FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
     # Past pairs of observation and reply in every prompt.
@@ -19,6 +21,8 @@ SETTINGS: Mapping[str, Any] = {
     # Which system prompt.
     "prompt": "default",
     "unparsed": NOOP,
+    # Whether later observations of a message are told in full, or as the lines that have changed.
+    "observations": FULL,
     # Most characters of learnings; 0: they are not asked for.
     "learnings": 500,
     "reasoning_in_history": False,
@@ -54,6 +58,7 @@ def _rules() -> dict[str, _Rule]:
         "actions": _whole(1),
         "prompt": _one_of(*variants()),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
+        "observations": _one_of(FULL, CHANGES),
         "learnings": _whole(0),
         "reasoning_in_history": switch,
         "images_in_history": switch,

@@ -130,6 +130,7 @@ def test_it_is_registered_with_its_settings() -> None:
         "actions": 8,
         "prompt": "default",
         "unparsed": "noop",
+        "observations": "full",
         "learnings": 500,
         "reasoning_in_history": False,
         "images_in_history": True,
@@ -150,6 +151,7 @@ def test_it_is_registered_with_its_settings() -> None:
             "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot. "
             "Did you mean 'few_shot'?",
         ),
+        ({"observations": "none"}, "The setting observations is 'none'; it must be one of full, changes."),
         (
             {"unparsed": "forward"},
             "The setting unparsed is 'forward'; it must be one of noop, retry-with-feedback, end-trial.",
@@ -167,7 +169,7 @@ def test_it_is_registered_with_its_settings() -> None:
         (
             {"histroy": 5},
             "The agent has no setting 'histroy'. Did you mean 'history'? Known: history, actions, prompt, unparsed, "
-            "learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
+            "observations, learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
         ),
     ],
 )

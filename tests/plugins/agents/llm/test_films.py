@@ -53,7 +53,7 @@ def test_a_life_of_two_trials() -> None:
         #→..#
 
         Your LEARNINGS: none
-        Your answer, with no more than 2 of your actions:
+        Your answer (at most 2 actions):
         """)
     assert subject.read(reply("LEARNINGS: FORWARD may move me\nACTIONS: FORWARD, STAY, STAY")) == (FORWARD, STAY)
     subject.observe(FORWARD, 0.0, EAST, False)
@@ -72,7 +72,7 @@ def test_a_life_of_two_trials() -> None:
         STAY: reward -0.5, unchanged
 
         Your LEARNINGS: FORWARD may move me
-        Your answer, with no more than 2 of your actions:
+        Your answer (at most 2 actions):
         """)
     assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (FORWARD, ROTATE_LEFT)
     subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
@@ -98,7 +98,7 @@ def test_a_life_of_two_trials() -> None:
         #→..#
 
         Your LEARNINGS: FORWARD may move me
-        Your answer, with no more than 2 of your actions:
+        Your answer (at most 2 actions):
         """)
     # The first step of the new trial is not taken for the turn that was dropped.
     subject.read(reply("ACTIONS: STAY"))
@@ -130,7 +130,67 @@ def test_time_that_goes_by() -> None:
         LIGHT
 
         Your LEARNINGS: none
-        Your answer, with no more than 8 of your actions:
+        Your answer (at most 8 actions):
+        """)
+
+
+ROOM = "#######\n#→....#\n#.....#\n#######"
+
+
+def test_only_the_changes() -> None:
+    subject = agent(observations="changes", learnings=0)
+    subject.begin_trial(ROOM)
+    subject.observe(FORWARD, 0.0, ROOM.replace("→.", ".→"), False)
+    subject.observe(ROTATE_LEFT, 0.0, ROOM.replace("→.", ".↗"), False)
+    subject.observe(STAY, 0.0, ROOM.replace("→.", ".↗"), False)
+    subject.observe(FORWARD, 0.0, ROOM + "\nLIGHT", False)  # another number of lines
+    subject.observe(FORWARD, 0.0, "#\n\n#\n#\n!", False)  # another picture altogether
+    subject.observe(STAY, 1.0, "#\n\n#\n#\n?", True)
+    subject.begin_trial(ROOM)
+    subject.observe(FORWARD, 0.0, ROOM.replace("→.", ".→"), False)
+    subject.observe(STAY, 0.0, ROOM.replace("→.", ".→"), False)
+    assert '"changed lines" means' in subject.prompt()[0].text
+    # The beginning of a trial and the present are always told in full.
+    assert film(subject.prompt()[1:]) == shown("""
+        USER
+        NEW TRIAL
+        #######
+        #→....#
+        #.....#
+        #######
+        waited: reward 0, changed lines:
+        2: #.→...#
+        waited: reward 0, changed lines:
+        2: #.↗...#
+        waited: reward 0, unchanged
+        waited: reward 0
+        #######
+        #→....#
+        #.....#
+        #######
+        LIGHT
+        waited: reward 0
+        #
+
+        #
+        #
+        !
+        waited: reward +1, changed lines:
+        5: ?
+        TRIAL ENDED
+        NEW TRIAL
+        #######
+        #→....#
+        #.....#
+        #######
+        waited: reward 0
+        #######
+        #.→...#
+        #.....#
+        #######
+        waited: reward 0, unchanged
+
+        Your answer (at most 8 actions):
         """)
 
 
@@ -152,7 +212,7 @@ def test_trials_without_a_call_between_them() -> None:
         TRIAL ENDED
         NEW TRIAL, unchanged
 
-        Your answer, with no more than 8 of your actions:
+        Your answer (at most 8 actions):
         """)
 
 
@@ -198,7 +258,7 @@ def test_asking_again_with_feedback() -> None:
         #→..#
 
         Your LEARNINGS: none
-        Your answer, with no more than 1 of your actions:
+        Your answer (at most 1 actions):
         ASSISTANT
         LEARNINGS: draft
         Hm.
@@ -225,7 +285,7 @@ def test_asking_again_with_feedback() -> None:
         #→..#
 
         Your LEARNINGS: none
-        Your answer, with no more than 1 of your actions:
+        Your answer (at most 1 actions):
         """)
     # The next prompt has its own tries.
     assert subject.read(reply("?")) == ()
@@ -249,7 +309,7 @@ def test_giving_a_trial_up() -> None:
         #.→.#
 
         Your LEARNINGS: none
-        Your answer, with no more than 8 of your actions:
+        Your answer (at most 8 actions):
         """)
 
 
@@ -278,10 +338,18 @@ def test_pictures() -> None:
         STAY: reward 0, unchanged
 
         Your LEARNINGS: none
-        Your answer, with no more than 8 of your actions:
+        Your answer (at most 8 actions):
         """)
     subject.observe(STAY, 0.0, Picture(b"three", "LIGHT"), False)  # the same words below another picture
     assert "waited: reward 0\n[png three]\nLIGHT" in film(subject.prompt())
+
+
+def test_pictures_are_always_told_in_full() -> None:
+    subject = agent(observations="changes")
+    subject.begin_trial(Picture(b"one", "LIGHT"))
+    for png in (b"two", b"three"):
+        subject.observe(STAY, 0.0, Picture(png, "LIGHT"), False)
+    assert film(subject.prompt()).count("[png") == 3
 
 
 def test_pictures_can_be_left_out_of_the_past() -> None:
@@ -308,7 +376,7 @@ def test_pictures_can_be_left_out_of_the_past() -> None:
         [png three]
 
         Your LEARNINGS: none
-        Your answer, with no more than 8 of your actions:
+        Your answer (at most 8 actions):
         """)
 
 

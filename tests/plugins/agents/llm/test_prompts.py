@@ -14,8 +14,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents.llm.prompts import messages, system_prompt, variants
 from cheesebench.protocol import Catalogue, Specification
 
-VIEWS = ("ascii_2d", "some other view")
-PROMPTS = [(variant, view) for variant in variants() for view in VIEWS]
+PROMPTS = [(variant, changes) for variant in variants() for changes in (False, True)]
 
 #: Words that protocols use too: those of the interface itself, and those without a meaning of their own.
 INTERFACE = {"left", "right", "turn", "reward", "trial"}
@@ -71,9 +70,9 @@ def test_the_vocabulary_is_not_empty() -> None:
     assert {"platform", "water", "maze", "lever", "shock", "tone", "baited", "spatial", "avoidance"} <= found
 
 
-@pytest.mark.parametrize(("variant", "view"), PROMPTS)
-def test_no_prompt_names_what_a_paradigm_is_about(variant: str, view: str) -> None:
-    prompt = words(system_prompt(variant, view, 8, 500)) | words(
+@pytest.mark.parametrize(("variant", "changes"), PROMPTS)
+def test_no_prompt_names_what_a_paradigm_is_about(variant: str, changes: bool) -> None:
+    prompt = words(system_prompt(variant, "", 8, 500, changes)) | words(
         " ".join(text.template for text in messages().values())
     )
     named = {word: spec.path for spec in specifications() for word in prompt & vocabulary(spec)}
@@ -81,22 +80,22 @@ def test_no_prompt_names_what_a_paradigm_is_about(variant: str, view: str) -> No
 
 
 def test_no_exception_is_idle() -> None:
-    prompts = set().union(*(words(system_prompt(variant, view, 8, 500)) for variant, view in PROMPTS))
+    prompts = set().union(*(words(system_prompt(variant, "", 8, 500, changes)) for variant, changes in PROMPTS))
     assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
 
 
-@pytest.mark.parametrize(("variant", "view"), PROMPTS)
-def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, view: str) -> None:
+@pytest.mark.parametrize(("variant", "changes"), PROMPTS)
+def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, changes: bool) -> None:
     forbidden = (
         "goal target find food water cue signal tone light shock door lever arm arms maze pool platform hole box "
         "chamber corridor room centre corner edge border start home escape avoid danger safe memory spatial novel "
         "match bait press rat rodent mouse animal"
     )
-    assert not words(system_prompt(variant, view, 8, 500)) & set(forbidden.split())
+    assert not words(system_prompt(variant, "", 8, 500, changes)) & set(forbidden.split())
 
 
 def test_the_example_is_of_no_shipped_arena() -> None:
-    example = system_prompt("few_shot", "ascii_2d", 8, 500).split("An example")[1]
+    example = system_prompt("few_shot", "", 8, 500).split("An example")[1]
     # Its picture is in no protocol, nor is the symbol in it.
     picture = re.findall(r"^[#.→& ]+$", example, re.MULTILINE)
     assert len(picture) == 10
@@ -111,22 +110,22 @@ def test_the_example_is_of_no_shipped_arena() -> None:
         assert shape != [len(line) for line in picture[:5]]
 
 
-@pytest.mark.parametrize(("variant", "view"), PROMPTS)
-def test_numbers_are_where_they_belong(variant: str, view: str) -> None:
-    prompt = system_prompt(variant, view, 13, 321)
+@pytest.mark.parametrize(("variant", "changes"), PROMPTS)
+def test_numbers_are_where_they_belong(variant: str, changes: bool) -> None:
+    prompt = system_prompt(variant, "", 13, 321, changes)
     assert "no more than 13;" in prompt
     assert "at most 321 characters" in prompt
     assert "$" not in prompt
-    assert "LEARNINGS" not in system_prompt(variant, view, 1, 0)
+    assert "LEARNINGS" not in system_prompt(variant, "", 1, 0, changes)
     assert all(line == line.rstrip() for line in prompt.split("\n"))
     assert prompt == prompt.strip()
     assert not re.search(r"\n\n\n", prompt)
 
 
 def test_variants_are_what_their_names_say() -> None:
-    default = system_prompt("default", "ascii_2d", 8, 500)
-    assert len(system_prompt("minimal", "ascii_2d", 8, 500)) < len(default) / 2
-    assert "REASONING:" in system_prompt("cot", "ascii_2d", 8, 500)
-    assert system_prompt("few_shot", "ascii_2d", 8, 500).startswith(default)
+    default = system_prompt("default", "", 8, 500)
+    assert len(system_prompt("minimal", "", 8, 500)) < len(default) / 2
+    assert "REASONING:" in system_prompt("cot", "", 8, 500)
+    assert system_prompt("few_shot", "", 8, 500).startswith(default)
     for action in ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"):
-        assert all(action in system_prompt(variant, "ascii_2d", 8, 500) for variant in variants())
+        assert all(action in system_prompt(variant, "", 8, 500) for variant in variants())
