@@ -1,0 +1,79 @@
+"""The page on prompts shows what is really sent, lists every setting, every count, and every name of an action."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cheesebench.chat import ChatReply, ModelAgentContext
+from cheesebench.interfaces import ACTIONS
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.agents.llm.agent import COUNTS
+from cheesebench.plugins.agents.llm.parsing import SHORT, UNMISTAKABLE
+from cheesebench.plugins.agents.llm.prompts import system_prompt
+from cheesebench.protocol import Catalogue
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "prompts.md").read_text(encoding="utf-8")
+
+
+def block(name: str) -> str:
+    """Return what stands behind a mark: a code block, or a table."""
+    text = PAGE.split(f"<!-- {name} -->\n")[1]
+    fenced = re.match(r"```text\n(.*?)```\n", text, re.DOTALL)
+    return fenced[1] if fenced else text.split("\n\n")[0] + "\n"
+
+
+def rows(header: str) -> dict[str, list[str]]:
+    """Return the rows of the table with this header, by the name in their first cell."""
+    table = PAGE.split(header)[1].split("\n\n")[0]
+    found = (re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()[2:])
+    return {cells[0].strip("`"): cells[1:] for cells in found}
+
+
+def test_the_conversation_is_what_is_sent() -> None:
+    plugins = PluginManager()
+    paradigm = plugins.compile(Catalogue(plugins.protocol_directories).find("shuttle_box"))
+    life = paradigm.life(plugins.view("ascii_2d"), 3, 1)
+    spec = plugins.model_agent("llm")
+    settings = {**spec.settings, "history": 1, "actions": 4}
+    agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings=settings))
+    first = life.begin_trial()
+    assert first is not None
+    agent.begin_trial(first)
+    for reply in (
+        "ACTIONS: ROTATE_RIGHT, ROTATE_RIGHT, FORWARD, ROTATE_RIGHT",
+        "LEARNINGS: FORWARD takes me along the arrow.\nACTIONS: STAY, STAY, FORWARD, FORWARD",
+    ):
+        for action in agent.read(ChatReply(text=reply)):
+            observation, reward, status = life.step(action)
+            agent.observe(action, reward, observation, bool(status))
+    sent = "".join(f"{message.role.upper()}\n{message.text}\n" for message in agent.prompt()[1:])
+    assert block("conversation") == sent
+
+
+def test_the_system_prompt_is_what_is_sent() -> None:
+    assert block("system") == system_prompt("default", "[...]", 8, 500) + "\n"
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    settings = PluginManager().model_agent("llm").settings
+    listed = {name: cells[0].strip("`") for name, cells in rows("| setting | default | what it is |").items()}
+    assert listed == {name: str(value) for name, value in settings.items()}
+
+
+def test_every_count_is_listed() -> None:
+    assert tuple(rows("| count | what it is |")) == COUNTS
+
+
+def test_every_name_of_an_action_is_listed() -> None:
+    assert block("names") == names_table()
+
+
+def names_table() -> str:
+    lines = ["| action | always | where nothing else stands beside it |", "| --- | --- | --- |"]
+    for number, action in enumerate(ACTIONS):
+        always = [name for name in UNMISTAKABLE if UNMISTAKABLE[name] == number]
+        alone = [name for name in SHORT if SHORT[name] == number and name not in UNMISTAKABLE]
+        lines.append(f"| `{action}` | {', '.join(always)} | {', '.join(alone)} |")
+    return "\n".join(lines) + "\n"
