@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.fake_server import FakeServer
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugins.views import Ascii2D
 from cheesebench.protocol import Catalogue
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -31,28 +33,30 @@ REPLIES = (
 )
 
 
-@pytest.fixture
-def talked(here: Path) -> Path:
-    """The directory of a run of a language model: one subject through ``little``."""
+def talk(here: Path, view: str, replies: Sequence[str]) -> Path:
+    """Let a language model live as one subject through ``little``; return the directory of the run's results."""
     plugins = installed_plugins()
     specification = Catalogue().load(here / "little.protocol.yaml")
-    with FakeServer(lambda call: REPLIES[call.number % len(REPLIES)]) as server:
+    with FakeServer(lambda call: replies[call.number % len(replies)]) as server:
         model = language_model(
             plugins,
-            ModelEntry(name="tiny", backend="openai", id="tiny-1"),
+            ModelEntry(name="tiny", backend="openai", id="tiny-1", images=True),
             settings={"actions": 4, "history": 1},
             base_url=server.base_url,
         )
-        plan = plan_cell(
-            specification, "tiny", "ascii_2d", find_design("cohort", 1), agent="llm", settings=model.settings
-        )
+        plan = plan_cell(specification, "tiny", view, find_design("cohort", 1), agent="llm", settings=model.settings)
         with RunLog.create(here / "results", RUN, [(plan, specification)], options={"seed": 0}) as log:
             models = LanguageModels(log, {"tiny": model})
             with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
                 while not session.wait(plan, 60):
                     pass
-            assert log.calls.totals().calls == 10
     return here / "results"
+
+
+@pytest.fixture
+def talked(here: Path) -> Path:
+    """The results of a run with ten calls."""
+    return talk(here, "ascii_2d", REPLIES)
 
 
 def test_the_list(run: Run, talked: Path) -> None:
@@ -78,6 +82,7 @@ def test_the_whole_prompt_of_a_call(run: Run, talked: Path) -> None:
     assert "asked by llm: history=1, actions=4, prompt=default," in head
     assert "the prompt is the one that was recorded" in head
     assert "\n--- system ---\nYou are an embodied agent" in head
+    assert Ascii2D.reading in head
     assert (
         rest
         == """\
@@ -175,3 +180,14 @@ def test_a_run_without_a_language_model(run: Run, results: Path) -> None:
     result = run("show", name)
     assert result.code == 2
     assert result.err == f"cheesebench: Run '{name}' asked no language model, so there are no calls to show.\n"
+
+
+def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
+    talk(here, "topdown_2d", ["ACTIONS: FORWARD, FORWARD"])
+    result = run("show", RUN, "--call", 1)
+    assert result.code == 0, result.err
+    assert re.search(
+        r"--- user ---\nFORWARD: reward 0\n\[picture, [\d,]+ bytes of PNG\]\nFORWARD: reward 0\n"
+        r"\[picture, [\d,]+ bytes of PNG\]\n\nYour LEARNINGS: none\n",
+        result.out,
+    )

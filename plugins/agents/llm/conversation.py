@@ -72,7 +72,7 @@ class _Run(NamedTuple):
 def _runs(events: Iterable[Event]) -> Iterator[_Run]:
     run: _Run | None = None
     for event in events:
-        unchanged = run is not None and same(run.event.observation, event.observation)
+        unchanged = run is not None and run.event.observation == event.observation
         if run is not None and run.unchanged and unchanged and event == run.event:
             run = run._replace(times=run.times + 1)
             continue
@@ -93,11 +93,6 @@ def _patch(before: str | None, now: str) -> str:
     pairs = enumerate(zip(old, new, strict=True), 1)
     patch = "\n".join(f"{number}: {line}" for number, (was, line) in pairs if was != line)
     return patch if len(patch) < len(now) else ""
-
-
-def same(one: str, other: str) -> bool:
-    """Return whether two observations are equal, to the eye too."""
-    return one == other and getattr(one, "png", None) == getattr(other, "png", None)
 
 
 def _head(event: Event, times: int) -> str:

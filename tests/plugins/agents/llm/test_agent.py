@@ -86,6 +86,7 @@ def test_prompts(calls: Calls, history: int, policy: str) -> None:
     assert prompts == live(agent(history=history, unparsed=policy), calls)
 
 
+@settings(deadline=None)
 @given(calls=CALLS, seed=st.integers(0, 2**63 - 1))
 def test_nothing_is_random(calls: Calls, seed: int) -> None:
     random.seed(seed)
@@ -93,6 +94,7 @@ def test_nothing_is_random(calls: Calls, seed: int) -> None:
     assert live(other, calls) == live(agent(), calls)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=300), st.integers(1, 16))
 def test_never_more_than_k_actions_and_never_none(text: str, most: int) -> None:
     subject = agent(actions=most)
@@ -181,3 +183,10 @@ def test_settings_that_make_no_sense(chosen: dict[str, Any], message: str) -> No
 
 def test_none_leaves_sampling_to_the_server() -> None:
     SPEC.check({"temperature": None, "max_tokens": None, "history": 0, "learnings": 0, "actions": 100})
+
+
+def test_the_view_says_how_it_is_read() -> None:
+    context = ModelAgentContext(seed=1, view="mine", settings=SPEC.settings, reading="Read it like a poem.")
+    subject = LlmAgent(context)
+    subject.begin_trial("#→.#")
+    assert "\nRead it like a poem. Any sign can" in subject.prompt()[0].text

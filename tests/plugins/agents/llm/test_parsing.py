@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench import ACTION_LETTERS
@@ -157,6 +157,7 @@ FRAGMENTS = st.sampled_from(
 REPLIES = st.one_of(st.text(max_size=200), st.lists(st.one_of(FRAGMENTS, st.text(max_size=5))).map(" ".join))
 
 
+@settings(deadline=None)
 @given(reply=REPLIES, most=st.integers(1, 16), learnings=st.integers(0, 500))
 def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: int) -> None:
     parsed = parse(separate_reasoning(reply).text, most, learnings)
@@ -170,6 +171,7 @@ def test_any_reply_gives_some_actions_or_none(reply: str, most: int, learnings: 
         assert parse(again, most, learnings).actions == parsed.actions
 
 
+@settings(deadline=None)
 @given(
     actions=st.lists(st.sampled_from(sorted(SHORT)), min_size=1, max_size=8),
     separator=st.sampled_from([", ", ",", "; ", "\n", " , ", "\n- ", "\n\n"]),
@@ -192,6 +194,7 @@ def test_case_and_blanks_do_not_matter(actions: list[str], separator: str, blank
         assert read(variant) == wanted
 
 
+@settings(deadline=None)
 @given(REPLIES)
 def test_reasoning_never_acts(text: str) -> None:
     hidden = text.replace("</think>", "").replace("</THINK>", "")

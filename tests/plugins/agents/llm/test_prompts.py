@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
+from cheesebench.interfaces import ReadableView, View
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents.llm.prompts import messages, system_prompt, variants
 from cheesebench.protocol import Catalogue, Specification
+
+
+def words(text: str) -> set[str]:
+    """Return the words of a text in lower case; parts of compound names are words too."""
+    return set(re.findall(r"[a-z]+", text.lower()))
+
 
 PROMPTS = [(variant, changes) for variant in variants() for changes in (False, True)]
 
@@ -20,17 +27,19 @@ PROMPTS = [(variant, changes) for variant in variants() for changes in (False, T
 INTERFACE = {"left", "right", "turn", "reward", "trial"}
 GRAMMAR = {"and", "any", "before", "between", "from", "one", "own", "the", "there", "way", "with"}
 
+GOALS_AND_CUES = words(
+    "goal target find food water cue signal tone shock lever arm arms maze pool platform hole box chamber corridor "
+    "start home escape avoid danger safe memory spatial novel match bait press rat rodent mouse animal"
+)
+#: Where things are seen: words of the views, which say how they are read.
+SIGHT = {"floor", "place", "first", "last", "side", "two", "steps", "hidden", "dark"}
+
 
 @lru_cache(maxsize=1)
 def specifications() -> tuple[Specification, ...]:
     """Return every shipped protocol, in every edition."""
     catalogue = Catalogue(PluginManager().protocol_directories)
     return tuple(catalogue.load(path) for path in catalogue.files.values())
-
-
-def words(text: str) -> set[str]:
-    """Return the words of a text in lower case; parts of compound names are words too."""
-    return set(re.findall(r"[a-z]+", text.lower()))
 
 
 def told(node: Any) -> Iterator[str]:
@@ -79,6 +88,15 @@ def test_no_prompt_names_what_a_paradigm_is_about(variant: str, changes: bool) -
     assert {word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR} == {}
 
 
+@pytest.mark.parametrize("view", PluginManager().views.values(), ids=lambda view: view.name)
+def test_no_view_names_what_a_paradigm_is_about(view: View) -> None:
+    assert isinstance(view, ReadableView)
+    assert view.reading in system_prompt("default", view.reading, 8, 500)
+    found = {word for specification in specifications() for word in words(view.reading) & vocabulary(specification)}
+    assert found <= INTERFACE | GRAMMAR | SIGHT
+    assert not words(view.reading) & GOALS_AND_CUES
+
+
 def test_no_exception_is_idle() -> None:
     prompts = set().union(*(words(system_prompt(variant, "", 8, 500, changes)) for variant, changes in PROMPTS))
     assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
@@ -86,12 +104,8 @@ def test_no_exception_is_idle() -> None:
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, changes: bool) -> None:
-    forbidden = (
-        "goal target find food water cue signal tone light shock door lever arm arms maze pool platform hole box "
-        "chamber corridor room centre corner edge border start home escape avoid danger safe memory spatial novel "
-        "match bait press rat rodent mouse animal"
-    )
-    assert not words(system_prompt(variant, "", 8, 500, changes)) & set(forbidden.split())
+    forbidden = GOALS_AND_CUES | {"door", "light", "centre", "corner", "edge", "border", "room"}
+    assert not words(system_prompt(variant, "", 8, 500, changes)) & forbidden
 
 
 def test_the_example_is_of_no_shipped_arena() -> None:
