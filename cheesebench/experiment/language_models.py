@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -140,6 +140,11 @@ class LanguageModels:
         self._limiters: dict[str, Limiter] = {}
         self._lines: dict[str, Line] = {}
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
+
+    async def connect(self, names: Iterable[str]) -> None:
+        """Open the connections of models before anybody needs them: what is wrong with them is then known."""
+        for name in names:
+            self.line(name)
 
     def line(self, name: str) -> Line:
         """Return the way to a model, opening its connection at the first time."""

@@ -113,6 +113,17 @@ class RunSession:
         for key in keys:
             loop.call_soon_threadsafe(self._begin, self._cells[key])
 
+    def connect(self) -> None:
+        """Open the way to every model that has anything to do; raises whatever a backend raises."""
+        if self._language is None:
+            return
+        models = dict.fromkeys(
+            cell.plan.model
+            for cell in self._cells.values()
+            if cell.plan.agent and len(self._log.lives(cell.plan)) < cell.plan.subjects
+        )
+        asyncio.run_coroutine_threadsafe(self._language.connect(models), self._running_loop()).result()
+
     def wait(self, plan: CellPlan, timeout: float) -> bool:
         """Wait ``timeout`` seconds at most for a cell (starting it if need be); return whether it is finished.
 

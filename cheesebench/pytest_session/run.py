@@ -133,6 +133,7 @@ class Run:
         self._runner = RunSession(
             self.log, self.plugins, cells, seed=settings.seed, processes=self._processes(), language=language
         )
+        self._runner.connect()
         if not self.is_worker:
             self._runner.start()
 
