@@ -46,6 +46,9 @@ class Picture(str):
     def __hash__(self) -> int:
         return hash((str(self), self.png))
 
+    def __bool__(self) -> bool:  # there is something to see also where there are no words
+        return True
+
     def __sizeof__(self) -> int:
         return str.__sizeof__(self) + len(self.png)
 

@@ -101,8 +101,8 @@ class Game:
         print(one_line(" · ".join([self._name, *where])))
         if isinstance(observation, Picture) and self._output is not None:
             write_picture(observation, self._output)
-        if not isinstance(observation, Picture) or observation:
-            print(printable(str(observation)))
+        if text := str(observation):
+            print(printable(text))
         frozen = " · nothing moves: any action waits" if life.waiting else ""
         print(f"reward {reward:+g} · total {self._total:g}{frozen}", flush=True)
 

@@ -53,7 +53,7 @@ def _shown(observation: str, output: str | None) -> str:
     """Return an observation as a terminal can show it; a picture is written to a file."""
     if not isinstance(observation, Picture):
         return printable(observation)
-    text = f"\n{printable(str(observation))}" if observation else ""
+    text = f"\n{printable(str(observation))}" if str(observation) else ""
     if output is None:
         return f"(a picture; --output FILE.png writes it){text}"
     write_picture(observation, output)
