@@ -60,7 +60,7 @@ class Ascii3D:
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
         """Return what an agent sees at ``(column, row)`` with this heading."""
         stage = self._stages.get(id(scene)) or self._stage(scene)
-        picture = stage.draw(self._lens(heading, stage.stride, stage.margin), column, row, heading)
+        picture = stage.draw(self._lens(heading, stage.stride, stage.reach), column, row, heading)
         return f"facing {HEADINGS[heading]}\n{picture}{stage.board.tail}"
 
     def max_length(self, scene: Scene) -> int:
@@ -83,14 +83,15 @@ class Ascii3D:
 
 
 class _Stage:
-    """A board with a margin of its own size, so that no ray leaves it, and what is drawn in any case."""
+    """A board with a margin as wide as rays reach, so that none leaves it, and what is drawn in any case."""
 
     def __init__(self, board: Board) -> None:
         import numpy as np
 
         self.board = board
         tiles = [tile for row in board.scene.tiles for tile in row]
-        self.margin = max(board.width, board.height)
+        self.reach = max(board.width, board.height)
+        self.margin = self.reach + 1
         self.stride = board.width + 2 * self.margin
         shape = (board.height, board.width)
         opaque = np.array([tile.kind in OPAQUE for tile in tiles]).reshape(shape)
