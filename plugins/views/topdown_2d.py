@@ -40,10 +40,11 @@ _COLOURS = (*_BASIC, *(tuple(255 - (255 - part) * 3 // 10 for part in hue) for h
 #: Share of the floor from which on a glyph's squares are pale: they are ground, not things.
 _GROUND = 0.2
 
-#: The marker of the agent: (angle from the heading in degrees, distance from its middle), in units of its size.
-_MARKER = ((0, 1.0), (140, 1.0), (180, 0.4), (220, 1.0))
-#: Size of the marker in squares, of which its outline is a part; it may stand out of small squares.
-_MARKER_SIZE, _LEAST_MARKER = 0.46, 12.0
+#: The marker of the agent, a drop: (angle from the heading in degrees, distance from its middle), in units of its
+#: size. With one point only it cannot be misread where a few pixels are left of it, as an arrowhead can.
+_MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
+#: Size of the marker in squares, and at least in pixels: it may stand out of small squares.
+_MARKER_SIZE, _LEAST_MARKER = 0.4, 11.0
 
 
 class _Plate(NamedTuple):
@@ -62,14 +63,14 @@ class Topdown2D:
 
     Walls are dark, floor is light with a line between squares. Solids and floor with a glyph have a colour by the
     glyph, which is pale where it covers a fifth of the floor or more; closed doors are brown, landmarks yellow. The
-    glyph stands on each, so nothing depends on colour alone. The agent is a red arrowhead.
+    glyph stands on each, so nothing depends on colour alone. The agent is a red drop.
     """
 
     name = "topdown_2d"
     reading = (
-        "The picture shows the whole place from above, north at the top. The red arrowhead is you, and points to where "
-        "you face. Dark squares are walls, light squares are floor; squares with a sign on them are special places, "
-        "things, doors (brown) or landmarks (yellow)."
+        "The picture shows the whole place from above, north at the top. The red drop is you, and its point shows "
+        "where you face. Dark squares are walls, light squares are floor; squares with a sign on them are special "
+        "places, things, doors (brown) or landmarks (yellow)."
     )
     characters = "\n"
 
@@ -131,7 +132,12 @@ def _draw_tile(draw: ImageDraw, tile: Tile, rare: bool, x: int, y: int, side: in
     draw.rectangle((x, y, x + side - 1, y + side - 1), fill=ground, outline=_LINE if apart else None)
     if ink is not None:
         glyph = drawn_glyph(tile.glyph, side)
-        draw.bitmap((x + (side - glyph.width) // 2, y + (side - glyph.height) // 2), glyph, fill=ink)
+        draw.bitmap((x + _even(side - glyph.width), y + _even(side - glyph.height)), glyph, fill=ink)
+
+
+def _even(space: int) -> int:
+    """Return half of the space, as an even number: what is sharp stays so at half the size."""
+    return space // 4 * 2
 
 
 def _look(tile: Tile, rare: bool) -> tuple[int, int | None]:

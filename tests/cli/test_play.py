@@ -25,6 +25,30 @@ Run = Callable[..., Any]
 FOUND = "SS FFFF"
 
 
+def test_pictures_are_written_to_a_file_at_every_step(run: Run, here: Path) -> None:
+    played = run("play", "little", "--view", "topdown_2d", "--output", "now.png", "--actions", "SSFF")
+    assert played.code == 0
+    assert "\n...\nreward +0" in played.out
+    after_two = (here / "now.png").read_bytes()
+    assert after_two.startswith(b"\x89PNG")
+    run("play", "little", "--view", "topdown_2d", "--output", "now.png", "--actions", "SSF")
+    assert (here / "now.png").read_bytes() != after_two
+    assert "total reward" in played.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--view", "topdown_2d"], "a terminal cannot show. Give --output FILE.png"),
+        (["--output", "now.png"], "'ascii_2d' is text, and there is no picture to write."),
+    ],
+)
+def test_pictures_and_files_belong_together(run: Run, options: list[str], message: str) -> None:
+    refused = run("play", "little", *options, "--actions", "F")
+    assert refused.code != 0
+    assert message in refused.err
+
+
 def test_actions_are_played_and_rules_named(run: Run) -> None:
     result = run("play", "little", "--actions", "SSFFFF")
     assert result.code == 0

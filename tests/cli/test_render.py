@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cheesebench.protocol import Catalogue
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -89,6 +91,25 @@ def test_every_view_can_be_shown(run: Run) -> None:
     alone = run("render", "little", "--view", "ascii_2d").out
     assert alone == run("render", "little", "--view", "ascii_2d", "--view", "ascii_2d").out
     assert "#→....#" in run("render", "little", "--view", "all").out
+
+
+def test_pictures_go_to_a_file(run: Run, here: Path) -> None:
+    shown = run("render", "little", "--view", "topdown_2d")
+    assert shown.code == 0
+    assert "\n(a picture; --output FILE.png writes it)\n...\n" in shown.out
+    written = run("render", "little", "--view", "topdown_2d", "--output", "little.png")
+    assert "\n(a picture, written to little.png)\n...\n" in written.out
+    assert (here / "little.png").read_bytes().startswith(b"\x89PNG")
+    nowhere = run("render", "little", "--view", "topdown_2d", "--output", "nowhere/little.png")
+    assert nowhere.code != 0
+    assert "nowhere/little.png cannot be written" in nowhere.err
+
+
+@pytest.mark.parametrize("views", [[], ["--view", "ascii_3d"], ["--expand"]])
+def test_where_there_is_no_picture_there_is_none_to_write(run: Run, views: list[str]) -> None:
+    result = run("render", "little", *views, "--output", "little.png")
+    assert result.code != 0
+    assert "--output" in result.err
 
 
 def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:

@@ -236,6 +236,18 @@ def test_it_is_a_gymnasium_vector_environment_equal_to_the_synchronous_one() -> 
             assert getattr(one, "dtype", None) == getattr(other, "dtype", None)
 
 
+def test_pictures_have_numbers_and_no_arrays() -> None:
+    _, batched = classes("patience")
+    with pytest.raises(OptionError, match="Ask for observations='ids'"):
+        batched(3, view="topdown_2d")
+    vector = batched(3, view="topdown_2d", observations="ids")
+    numbers, _ = vector.reset(seed=4)
+    for _ in range(20):
+        numbers, *_ = vector.step(vector.action_space.sample())
+    assert len({picture.png for picture in vector.texts}) == len(vector.texts) > 1
+    assert vector.texts[numbers[0]].png.startswith(b"\x89PNG")
+
+
 def test_a_protocol_file_and_numbers_of_observations(protocol_file: Callable[[str, str], Any]) -> None:
     path = protocol_file("patience", INVENTED["patience"])
     vector = gymnasium.make_vec("cheesebench/Protocol-v1", num_envs=4, protocol=path, observations="ids")

@@ -116,13 +116,7 @@ def test_a_room_turned_so_that_the_agent_looks_up(heading: str, expected: list[s
 
 
 def test_what_is_hidden_is_fog_and_lines_end_with_the_last_square_seen(scene_of: MakeScene) -> None:
-    picture = """
-#######
-#.....#
-###.###
-  #@#  
-  ###  
-"""
+    picture = "#######\n#.....#\n###.###\n  #@#  \n  ###  "
     assert render(picture, "N", scene_of) == "facing N\n\n###\n?.\n#.#\n#↑#"
     assert render(picture, "NE", scene_of) == "facing NE\n\n? #\n #\n# . #\n ? . #\n? # ↑ #"
 
