@@ -51,13 +51,19 @@ class UnreachableModelError(CheeseBenchError):
     """A model did not answer the question that is asked before anything runs."""
 
 
-def start_servers(models: Mapping[str, LanguageModel], directory: Path) -> dict[str, Server]:
-    """Start the servers that models need and nobody runs yet; on any error those already started are stopped."""
+def start_servers(
+    models: Mapping[str, LanguageModel], directory: Path, progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Server]:
+    """Start the servers that models need and nobody runs yet; on any error those already started are stopped.
+
+    ``progress`` takes lines for whoever waits: loading a large model takes minutes.
+    """
     servers: dict[str, Server] = {}
     try:
         for name, model in models.items():
             if model.backend.serve is not None and model.base_url is None:
-                servers[name] = model.backend.serve(_context(model, directory, CallOptions().concurrency))
+                context = _context(model, directory, CallOptions().concurrency)
+                servers[name] = model.backend.serve(replace(context, progress=progress))
     except BaseException:
         stop_servers(servers)
         raise

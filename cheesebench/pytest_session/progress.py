@@ -19,6 +19,18 @@ _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
 _RESERVE = 12
 
 
+def teller(config: pytest.Config) -> Callable[[str], None]:
+    """Return what writes a line of its own, on a terminal or into a log: for what takes minutes before any test."""
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(line)
+
+    return tell
+
+
 @contextmanager
 def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Progress], None]]:
     """Yield what draws a cell's progress behind the node id that pytest has written; wiped at the end."""

@@ -25,6 +25,7 @@ from cheesebench.experiment.session import Progress, RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.pytest_session.comparing import read_comparing
+from cheesebench.pytest_session.progress import teller
 from cheesebench.pytest_session.settings import read_settings, results_directory
 
 #: Seconds between two looks at the keyboard (and two redraws) while a cell is waited for.
@@ -107,7 +108,7 @@ class Run:
         if not models:
             return
         try:
-            self._servers = start_servers(models, self.log.directory)
+            self._servers = start_servers(models, self.log.directory, teller(self.config))
             self._base_urls |= {name: server.base_url for name, server in self._servers.items()}
             probe(connected(models, self._base_urls), self.log.directory)
         except BaseException:

@@ -54,12 +54,12 @@ class Supervised:
         return self._process.poll()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last lines of the log."""
+        """Return the last lines of the log that are not empty."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return ""
-        return "\n".join(text.splitlines()[-lines:])
+        return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
     def stop(self) -> None:
         """End the program and all that it has started; return when they are gone. Telling it twice does no harm."""

@@ -40,13 +40,18 @@ _ALWAYS = (
 class VllmServer:
     """A running ``vllm serve`` on the loopback interface (a ``Server``)."""
 
-    def __init__(self, base_url: str, process: Supervised) -> None:
+    def __init__(self, context: BackendContext, base_url: str, process: Supervised) -> None:
         self.base_url = base_url
-        self._process = process
+        self._context = context
+        self.process = process
 
     def stop(self) -> None:
-        """Stop the server and all of its processes; return when they are gone."""
-        self._process.stop()
+        """Stop the server and all of its processes; return when they are gone. One that had ended before is told of."""
+        code = self.process.ended
+        self.process.stop()
+        if code is not None:
+            said = f"The vLLM server for '{self._context.entry.id}' had ended with code {code} during the run."
+            self._context.progress(_with_log(said, self.process))
 
 
 def serve(context: BackendContext) -> VllmServer:
@@ -66,7 +71,7 @@ def serve(context: BackendContext) -> VllmServer:
     except BaseException:
         process.stop()
         raise
-    return VllmServer(f"http://127.0.0.1:{port}/v1", process)
+    return VllmServer(context, f"http://127.0.0.1:{port}/v1", process)
 
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
@@ -146,8 +151,12 @@ def _healthy(port: int) -> bool:
 
 def _failed(said: str, process: Supervised) -> PluginError:
     process.stop()  # so that its last words are in the log
+    return PluginError(_with_log(said, process))
+
+
+def _with_log(said: str, process: Supervised) -> str:
     lines = "\n".join(f"    {quoted(line, 200)}" for line in process.tail().splitlines())
-    return PluginError(f"{said} Its log, {process.log}, ends with\n{lines or '    (nothing)'}")
+    return f"{said} Its log, {process.log}, ends with\n{lines or '    (nothing)'}"
 
 
 VLLM = BackendSpec(

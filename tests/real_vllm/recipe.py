@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Seconds: half a minute on an idle machine, minutes on a busy one.
+STARTUP_TIMEOUT = 400.0
 HERE = Path(__file__).parent
 #: Environment variable: where the environment and the model are kept.
 HOME = "CHEESEBENCH_VLLM_HOME"
@@ -33,13 +35,12 @@ CPU: Mapping[str, str] = {
     # Lets the model run in the process of the engine ("uni"): less memory, sooner up and sooner gone.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
-#: Options of the engine on the CPU. The token budget is that large because the CPU engine dies of a seeded request
-#: whose prompt is read in pieces.
+#: Options of the engine on the CPU. Prompts are read whole: it dies of a seeded request that it reads in pieces.
 ENGINE: Mapping[str, str] = {
-    "max_model_len": "4096",
-    "max_num_batched_tokens": "32768",
+    "max_model_len": "8192",
     "enforce_eager": "true",
-    "extra_args": "--block-size 32 --distributed-executor-backend uni",
+    "max_num_batched_tokens": "32768",
+    "extra_args": "--block-size 32 --no-enable-chunked-prefill --distributed-executor-backend uni",
 }
 
 
@@ -70,9 +71,9 @@ def prepare() -> RealVllm:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without secrets, and with what vLLM needs on a CPU."""
+    """Return this process's environment without secrets, with this checkout and with what vLLM needs on a CPU."""
     kept = {name: value for name, value in os.environ.items() if not any(s in name.upper() for s in SECRETS)}
-    return {**kept, **CPU}
+    return {**kept, **CPU, "PYTHONPATH": str(HERE.parents[1])}
 
 
 def run(*command: str | Path, **more: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,13 @@ import pytest
 from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
 from cheesebench.fake_server import Call, FakeServer
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.backends.vllm import VLLM, server_command
+from cheesebench.plugins.backends.vllm import VLLM, serve, server_command
 from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
 from cheesebench.plugins.backends.vllm_options import flags, rank
 
 #: Serves /health on the port that it is given; prints its arguments.
 HEALTHY = """
-import http.server, json, sys
+import http.server, json, sys, time
 print(json.dumps(sys.argv[1:]), flush=True)
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -128,8 +129,7 @@ def test_calls_name_the_copy_of_their_subject() -> None:
 def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> None:
     said: list[str] = []
     given = replace(context(tmp_path, command=command(HEALTHY), max_model_len=4096), progress=said.append)
-    assert VLLM.serve is not None
-    server = VLLM.serve(given)
+    server = serve(given)
     log = tmp_path / "vllm-org-tiny.log"
     try:
         arguments = json.loads(log.read_text(encoding="utf-8").splitlines()[0])
@@ -144,6 +144,17 @@ def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> N
         asyncio.run(_open(int(port)))
 
 
+def test_a_server_that_died_meanwhile_is_told_of_in_the_end(tmp_path: Path) -> None:
+    said: list[str] = []
+    code = HEALTHY.replace(".serve_forever()", ".handle_request(); time.sleep(2); print('CUDA error'); sys.exit(9)")
+    server = serve(replace(context(tmp_path, command=command(code)), progress=said.append))
+    while server.process.ended is None:
+        time.sleep(0.05)
+    server.stop()
+    assert "'org/tiny' had ended with code 9 during the run" in said[-1]
+    assert said[-1].endswith("CUDA error")
+
+
 async def _open(port: int) -> None:
     await asyncio.open_connection("127.0.0.1", port)
 
@@ -151,9 +162,8 @@ async def _open(port: int) -> None:
 def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_TOKEN", "hush-0123456789-hush")
     code = "import os, sys; print('torch.OutOfMemoryError: CUDA', os.environ['SOME_TOKEN'], '\\x1b[2J'); sys.exit(3)"
-    assert VLLM.serve is not None
     with pytest.raises(PluginError) as raised:
-        VLLM.serve(context(tmp_path, command=command(code)))
+        serve(context(tmp_path, command=command(code)))
     text = str(raised.value)
     assert "'org/tiny' has ended with code 3 before it was ready" in text
     assert "    torch.OutOfMemoryError: CUDA [redacted] \\x1b[2J" in text
@@ -162,9 +172,8 @@ def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_server_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     code = "import time; print('Loading safetensors: 3 of 40', flush=True); time.sleep(1000)"
-    assert VLLM.serve is not None
     with pytest.raises(PluginError) as raised:
-        VLLM.serve(context(tmp_path, command=command(code), startup_timeout="1.5"))
+        serve(context(tmp_path, command=command(code), startup_timeout="1.5"))
     text = str(raised.value)
     assert "was not ready after 1.5 s" in text
     assert "startup_timeout=SECONDS" in text

@@ -1,0 +1,86 @@
+"""One real server and one real engine for all tests here; both start at once, because starting is what takes long."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+# Beside this file; the scripts here, which are no tests, import them in the same way.
+import living  # type: ignore[import-not-found]  # noqa: E402
+import recipe  # type: ignore[import-not-found]  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A server that a process of its own has started and keeps."""
+
+    base_url: str
+    keeper: subprocess.Popen[str]
+
+
+@pytest.fixture(scope="session")
+def vllm() -> recipe.RealVllm:
+    """The environment with vLLM, and the tiny model."""
+    return recipe.prepare()
+
+
+@pytest.fixture(scope="session")
+def engine(vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """The script in_process.py, running."""
+    errors = tmp_path_factory.mktemp("engine") / "stderr"
+    with errors.open("w") as sink:
+        script = subprocess.Popen(
+            [vllm.python, HERE / "in_process.py", vllm.model, errors.parent],
+            env=recipe.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            text=True,
+        )
+    yield script
+    for process in living.family(script.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    script.communicate()
+
+
+@pytest.fixture(scope="session")
+def found(engine: subprocess.Popen[str]) -> dict[str, list[dict[str, Any]]]:
+    """What in_process.py has found."""
+    output, _ = engine.communicate(timeout=recipe.STARTUP_TIMEOUT)
+    assert engine.returncode == 0, output
+    answers: dict[str, list[dict[str, Any]]] = json.loads(output.splitlines()[-1])
+    return answers
+
+
+@pytest.fixture(scope="session")
+def kept(
+    vllm: recipe.RealVllm, engine: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kept]:
+    """A server that was started through our plugin."""
+    keeper = subprocess.Popen(
+        [sys.executable, HERE / "keeper.py", vllm.python, vllm.model, tmp_path_factory.mktemp("server")],
+        env=recipe.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert keeper.stdout is not None
+    base_url = keeper.stdout.readline().strip()
+    assert base_url, "the server did not start; pytest -s shows why"
+    yield Kept(base_url, keeper)
+    keeper.kill()  # that this ends the server is tested
+    keeper.communicate()

@@ -1,0 +1,39 @@
+"""Which processes live, and who descends from whom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+#: Seconds that anything may take before a test gives up.
+PATIENCE = 120.0
+
+
+def parents() -> dict[int, int]:
+    """Return all living processes, each with its parent; dead ones that nobody has waited for do not count."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+        except OSError:  # it has just ended
+            continue
+        if state != "Z":
+            found[int(path.parent.name)] = int(parent)
+    return found
+
+
+def family(process: int) -> set[int]:
+    """Return a process and all that descend from it."""
+    known = parents()
+    found = {process} & known.keys()
+    while more := {child for child, parent in known.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "this never happened"
+        time.sleep(0.1)
