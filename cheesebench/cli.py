@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": "compare",
     "bless": "bless",
     "measures": "measures",
+    "export": "export",
     "show": "show",
     "reference": "reference",
 }
@@ -133,6 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(command)
     _add_bless(command)
     _add_measures(command)
+    _add_export(command)
     _add_show(command)
     _add_reference(command)
     return parser
@@ -383,6 +385,26 @@ def _add_show(command: _Command) -> None:
     parser.add_argument("--subject", metavar="N", type=_whole_number, default=0, help="the subject (default: 0)")
     parser.add_argument("--trial", metavar="N", type=_whole_number, help="a trial of that subject")
     _add_output(parser)
+
+
+def _add_export(command: _Command) -> None:
+    parser = command(
+        "export",
+        "write a run for other programs",
+        "Tables of trials, values, steps, events and calls\n(docs/run-log.md says what is in them), "
+        "or logs that 'inspect view' of Inspect AI opens.",
+        "20250131-093000-ab12 --csv",
+        "20250131-093000-ab12 --parquet --table trials,steps --observations",
+        "20250131-093000-ab12 --inspect --output logs",
+    )
+    _add_run(parser)
+    form = parser.add_mutually_exclusive_group(required=True)
+    form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
+    form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
+    form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
+    parser.add_argument("--table", metavar="NAME", action="append", help="this table only; repeatable, or with commas")
+    parser.add_argument("--observations", action="store_true", help="steps with what was perceived after them")
+    parser.add_argument("--output", metavar="DIR", help="write into this directory (default: export/ in the run's own)")
 
 
 def _add_reference(command: _Command) -> None:

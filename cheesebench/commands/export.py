@@ -1,0 +1,68 @@
+"""``cheesebench export``: a run as tables for other programs, or as logs that Inspect AI opens."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from cheesebench.commands.common import counted, one_line, shown_path
+from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.records import CellPlan
+from cheesebench.plugin_manager import installed_plugins
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files, and say on stderr which."""
+    with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        directory = Path(options.output) if options.output else log.directory / "export"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OptionError(f"{directory} cannot be made: {error.strerror}. Give another --output.") from None
+        if options.form == "inspect":
+            return _inspect(log, directory)
+        return _tables(log, directory, options)
+
+
+def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
+    from cheesebench.exporting.files import write_csv, write_parquet
+    from cheesebench.exporting.tables import TABLES, Source
+
+    write, suffix = (write_csv, "csv") if options.form == "csv" else (write_parquet, "parquet")
+    source = Source(log, installed_plugins(), options.observations)
+    for name in _chosen(options.table, TABLES):
+        path = directory / f"{name}.{suffix}"
+        rows = write(path, TABLES[name].header, source.rows(TABLES[name]))
+        print(f"{shown_path(path)}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
+    return 0
+
+
+def _chosen(given: list[str] | None, known: Iterable[str]) -> list[str]:
+    known = list(known)
+    wanted = [name.strip() for part in given or known for name in part.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("table", name, known)
+    return list(dict.fromkeys(wanted))
+
+
+def _inspect(log: RunLog, directory: Path) -> int:
+    from cheesebench.exporting.inspect_log import write_inspect
+
+    for number, plan in enumerate(log.plans()):
+        path = directory / f"{_file_name(plan, number)}.eval"
+        samples = write_inspect(path, log, plan)
+        print(f"{shown_path(path)}: {counted(samples, 'sample')}", file=sys.stderr)
+    print(f"Look at them with: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
+    return 0
+
+
+def _file_name(plan: CellPlan, number: int) -> str:
+    """Return a name that any file system takes; the number keeps cells apart whose names do not."""
+    words = "_".join(filter(None, (plan.protocol, plan.view, plan.variant, plan.model)))
+    return f"{number:03}_{re.sub(r'[^A-Za-z0-9._-]+', '-', words)[:120]}"

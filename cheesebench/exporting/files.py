@@ -1,0 +1,62 @@
+"""Tables as files: CSV with the standard library, Parquet with pyarrow."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cheesebench.commands.csv_text import cell
+from cheesebench.errors import OptionError
+from cheesebench.exporting.tables import Kind, Row
+
+#: Rows of a group in a Parquet file: enough to compress well, little enough for any memory.
+GROUP = 50_000
+
+
+def write_csv(path: Path, header: Mapping[str, Kind], lives: Iterable[list[Row]]) -> int:
+    """Write a table as CSV; return the number of rows. Text that a spreadsheet would compute is made harmless."""
+    written = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for rows in lives:
+            writer.writerows([cell(value) for value in row] for row in rows)
+            written += len(rows)
+    return written
+
+
+def write_parquet(path: Path, header: Mapping[str, Kind], lives: Iterable[list[Row]]) -> int:
+    """Write a table as Parquet; return the number of rows. Raises OptionError where pyarrow is not installed."""
+    arrow, parquet = _pyarrow()
+    types = {"text": arrow.string(), "integer": arrow.int64(), "number": arrow.float64(), "truth": arrow.bool_()}
+    schema = arrow.schema([(name, types[kind]) for name, kind in header.items()])
+    written, waiting = 0, list[Row]()
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+
+        def flush() -> None:
+            columns = zip(*waiting, strict=True) if waiting else ([] for _ in header)
+            arrays = [arrow.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+            waiting.clear()
+
+        for rows in lives:
+            waiting += rows
+            written += len(rows)
+            if len(waiting) >= GROUP:
+                flush()
+        flush()
+    return written
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise OptionError(
+            "--parquet needs pyarrow, which is not installed. "
+            "Install it with: pip install 'pytest-cheesebench[parquet]', or use --csv."
+        ) from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,209 @@
+"""A cell as an eval log of Inspect AI, so that ``inspect view`` opens it; written without Inspect AI.
+
+The format is that of version 2 (a zip of JSON files: a header, one file for each sample, and their summaries); the
+tests read it with the real package. A sample is one trial of one subject; what a model was asked and replied are its
+messages. Nothing but the summaries of samples is kept in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.statistics import CellResult, draw_sample, judge_sample
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.call_log import CallRecord
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+
+#: Version of Inspect AI's log.
+VERSION = 2
+_SCORE = "success"
+Json = dict[str, Any]
+
+
+def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
+    """Write one cell; return the number of samples."""
+    result = judge_sample(plan, draw_sample(plan, log.lives_and_gaps(plan)))
+    summaries: list[Json] = []
+    spec = _spec(log, plan)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+
+        def write(name: str, content: object) -> None:
+            file.writestr(name, json.dumps(content, ensure_ascii=True, allow_nan=False))
+
+        write("_journal/start.json", {"version": VERSION, "eval": spec, "plan": _steps(plan)})
+        for sample in _samples(log, plan):
+            write(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+            summaries.append(_summary(sample))
+        write("summaries.json", summaries)
+        spec["dataset"] |= {"samples": len(summaries), "sample_ids": [summary["id"] for summary in summaries]}
+        write("header.json", _header(log, plan, result, spec, summaries))
+    return len(summaries)
+
+
+def _spec(log: RunLog, plan: CellPlan) -> Json:
+    manifest = log.manifest
+    # Without slashes and signs: they are names of files to Inspect.
+    identity = hashlib.sha256(json.dumps([manifest["run_id"], *plan.key]).encode()).hexdigest()[:22]
+    git = manifest.get("git")
+    task = plan.protocol if not plan.variant else f"{plan.protocol} ({plan.variant})"
+    spec: Json = {
+        "eval_id": identity,
+        "run_id": manifest["run_id"],
+        "created": manifest["created"],
+        "task": task,
+        "task_id": identity,
+        "task_version": plan.sha256[:12],
+        "task_args": {"view": plan.view, "design": plan.design, "estimand": plan.estimand, "variant": plan.variant},
+        "dataset": {"name": plan.protocol},
+        "model": plan.model,
+        "model_args": dict(plan.settings),
+        "config": {},
+        "packages": {name: str(version) for name, version in manifest["versions"].items()},
+        "metadata": {"title": plan.title, "dimension": plan.dimension, "species": plan.species, "seed": _seed(log)},
+    }
+    if git:
+        spec["revision"] = {"type": "git", "origin": "", "commit": git["revision"], "dirty": git["dirty"]}
+    return spec
+
+
+def _seed(log: RunLog) -> object:
+    return log.manifest["options"].get("seed")
+
+
+def _steps(plan: CellPlan) -> Json:
+    solver = plan.agent or plan.model
+    return {"name": "plan", "steps": [{"solver": solver, "params": dict(plan.settings)}], "config": {}}
+
+
+def _header(log: RunLog, plan: CellPlan, result: CellResult, spec: Json, summaries: Sequence[Json]) -> Json:
+    completed = sum(summary["completed"] for summary in summaries)
+    metrics: Json = {}
+    for name, value in (("accuracy", result.rate), ("stderr", result.standard_error)):
+        if value is not None:
+            metrics[name] = {"name": name, "value": value}
+    times = [entry.time for entry in log.journal()] or [spec["created"]]
+    usage: Json = {}
+    for summary in summaries:
+        for model, numbers in summary["model_usage"].items():
+            total = usage.setdefault(model, dict.fromkeys(numbers, 0))
+            for name, number in numbers.items():
+                total[name] += number
+    return {
+        "version": VERSION,
+        "status": "success" if completed == len(summaries) else "cancelled",
+        "eval": spec,
+        "plan": _steps(plan),
+        "results": {
+            "total_samples": len(summaries),
+            "completed_samples": completed,
+            "scores": [
+                {
+                    "name": _SCORE,
+                    "scorer": _SCORE,
+                    "metrics": metrics,
+                    "metadata": {"verdict": result.verdict.value, "reason": result.reason, "n": result.n_text},
+                }
+            ],
+        },
+        "stats": {"started_at": spec["created"], "completed_at": times[-1], "model_usage": usage},
+    }
+
+
+def _samples(log: RunLog, plan: CellPlan) -> Iterator[Json]:
+    for life in log.lives_and_gaps(plan):
+        calls: dict[int, list[CallRecord]] = {}
+        for call in log.calls.of_life(plan, life[0].subject):
+            calls.setdefault(call.trial, []).append(call)
+        for record in life:
+            yield _sample(plan, record, calls.get(record.trial, []))
+
+
+def _sample(plan: CellPlan, record: TrialRecord, calls: Sequence[CallRecord]) -> Json:
+    name = f"subject-{record.subject:04}-trial-{record.trial:04}"
+    sample: Json = {
+        "id": name,
+        "epoch": 1,
+        "input": f"{plan.title}: subject {record.subject}, trial {record.trial} ({record.block or plan.protocol})",
+        "target": _SCORE,
+        "messages": list(_messages(name, calls)),
+        "output": {"model": plan.model, "choices": _choices(name, plan, calls), "completion": _said(calls)},
+        "scores": {},
+        "metadata": _metadata(record),
+        "model_usage": _usage(plan, calls),
+    }
+    if record.missing:
+        text = f"The trial was not run: {record.missing}."
+        sample["error"] = {"message": text, "traceback": text, "traceback_ansi": text}
+    elif record.success is not None:
+        value = "C" if record.success else "I"
+        sample["scores"] = {_SCORE: {"value": value, "answer": record.outcome, "explanation": record.actions}}
+    return sample
+
+
+def _messages(name: str, calls: Iterable[CallRecord]) -> Iterator[Json]:
+    for number, call in enumerate(calls):
+        if number == 0 and call.system:
+            yield {"id": f"{name}-system", "role": "system", "content": call.system}
+        yield {"id": f"{name}-{number}-user", "role": "user", "content": call.asked}
+        yield _reply(name, number, call)
+
+
+def _reply(name: str, number: int, call: CallRecord) -> Json:
+    text, reasoning = call.reply.text, call.reply.reasoning
+    content: object = text
+    if reasoning:
+        content = [{"type": "reasoning", "reasoning": reasoning}, {"type": "text", "text": text}]
+    return {"id": f"{name}-{number}-assistant", "role": "assistant", "content": content, "source": "generate"}
+
+
+def _choices(name: str, plan: CellPlan, calls: Sequence[CallRecord]) -> list[Json]:
+    if not calls:
+        return []
+    reason = {"stop": "stop", "length": "max_tokens"}.get(calls[-1].reply.finish, "unknown")
+    return [{"message": _reply(name, len(calls) - 1, calls[-1]), "stop_reason": reason}]
+
+
+def _said(calls: Sequence[CallRecord]) -> str:
+    return calls[-1].reply.text if calls else ""
+
+
+def _usage(plan: CellPlan, calls: Iterable[CallRecord]) -> Json:
+    usages = [call.reply.usage for call in calls]
+    if not usages:
+        return {}
+    prompt, completion = sum(one.prompt for one in usages), sum(one.completion for one in usages)
+    return {
+        plan.model: {
+            "input_tokens": prompt,
+            "output_tokens": completion,
+            "total_tokens": prompt + completion,
+            "input_tokens_cache_read": sum(one.cached for one in usages),
+            "reasoning_tokens": sum(one.reasoning for one in usages),
+        }
+    }
+
+
+def _metadata(record: TrialRecord) -> Json:
+    names = ("subject", "trial", "block", "session", "outcome", "compared", "reward", "steps", "missing", "actions")
+    values: Json = {name: getattr(record, name) for name in names}
+    for name in ("counters", "measures", "variables", "tally"):
+        values[name] = dict(getattr(record, name))
+    return values
+
+
+def _summary(sample: Json) -> Json:
+    kept = ("id", "epoch", "input", "target", "scores", "model_usage")
+    summary = {name: sample[name] for name in kept}
+    summary["metadata"] = {name: sample["metadata"][name] for name in ("subject", "trial", "block", "outcome")}
+    summary["completed"] = "error" not in sample
+    summary["message_count"] = len(sample["messages"])
+    if "error" in sample:
+        summary["error"] = sample["error"]["message"]
+    return summary
