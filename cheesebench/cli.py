@@ -7,12 +7,14 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 from cheesebench import __version__
+from cheesebench.arguments import Command, add_output, add_run, positive_number, whole_number
 from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
+from cheesebench.run_arguments import add_bless, add_compare, add_export, add_plan
 
 #: Exit codes: findings (errors of ``lint``), a user's mistake, a reader that closed the pipe, Ctrl-C.
 FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
@@ -128,27 +130,24 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(command)
     _add_render(command)
     _add_play(command)
-    _add_plan(command)
+    add_plan(command)
     _add_schema(command)
     _add_report(command)
-    _add_compare(command)
-    _add_bless(command)
+    add_compare(command)
+    add_bless(command)
     _add_measures(command)
-    _add_export(command)
+    add_export(command)
     _add_show(command)
     _add_reference(command)
     return parser
 
 
-_Command = Callable[..., argparse.ArgumentParser]
-
-
-def _add_list(command: _Command) -> None:
+def _add_list(command: Command) -> None:
     parser = command("list", "show what is installed", "Protocols, agents, views and report formats.", "", "--json")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
-def _add_models(command: _Command) -> None:
+def _add_models(command: Command) -> None:
     parser = command(
         "models",
         "show the models that --model can name",
@@ -164,7 +163,7 @@ def _add_models(command: _Command) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
 
 
-def _add_lint(command: _Command) -> None:
+def _add_lint(command: Command) -> None:
     parser = command(
         "lint",
         "check protocol files",
@@ -177,7 +176,7 @@ def _add_lint(command: _Command) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
 
 
-def _add_test(command: _Command) -> None:
+def _add_test(command: Command) -> None:
     parser = command(
         "test",
         "play the tests that protocols carry",
@@ -189,7 +188,7 @@ def _add_test(command: _Command) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="show only what fails")
 
 
-def _add_audit(command: _Command) -> None:
+def _add_audit(command: Command) -> None:
     parser = command(
         "audit",
         "check that a protocol measures what it names",
@@ -200,17 +199,17 @@ def _add_audit(command: _Command) -> None:
     )
     parser.add_argument("protocols", nargs="+", metavar="PROTOCOL", help=_PROTOCOL)
     parser.add_argument(
-        "--trials", metavar="N", type=_positive_number, default=2000, help="trials of a chance level (default: 2000)"
+        "--trials", metavar="N", type=positive_number, default=2000, help="trials of a chance level (default: 2000)"
     )
-    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="seed of the audit (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the audit (default: 0)")
     parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
     parts = f"a part, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
     parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
-    parser.add_argument("--processes", metavar="N", type=_positive_number, help="default: one for each processor")
+    parser.add_argument("--processes", metavar="N", type=positive_number, help="default: one for each processor")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
-def _add_render(command: _Command) -> None:
+def _add_render(command: Command) -> None:
     parser = command(
         "render",
         "show the picture of a state",
@@ -232,7 +231,7 @@ def _add_render(command: _Command) -> None:
     _add_life(parser)
 
 
-def _add_play(command: _Command) -> None:
+def _add_play(command: Command) -> None:
     parser = command(
         "play",
         "be the rodent",
@@ -248,50 +247,17 @@ def _add_play(command: _Command) -> None:
     _add_life(parser)
 
 
-def _add_plan(command: _Command) -> None:
-    parser = command(
-        "plan",
-        "say what a run would take, and what it could say",
-        "Before any call: calls, tokens, minutes and dollars (at most,\nand about, from earlier runs), power, "
-        "and how often the verdict would be another one\nif the same model were run again.",
-        "--model gpt-4o-mini",
-        "--model random --design paper --view ascii_2d",
-        "--model NAME --subjects 20 --protocols t_maze --history 1",
-    )
-    parser.add_argument(
-        "--model", metavar="NAME", action="append", required=True, help="as for pytest; repeatable, or with commas"
-    )
-    parser.add_argument("--design", metavar="NAME", default="cohort", help="smoke, paper or cohort (default)")
-    parser.add_argument("--subjects", metavar="N", type=_positive_number, help="instead of the design's")
-    parser.add_argument("--view", metavar="NAME", action="append", help="repeatable (default: ascii_2d)")
-    parser.add_argument("--protocols", metavar="WHAT", action="append", help="names, files, directories; repeatable")
-    parser.add_argument("--edition", metavar="NAME", help="edition of the protocols (default: paper)")
-    parser.add_argument("--results", metavar="DIR", default="results", help="where earlier runs are (default: results)")
-    parser.add_argument(
-        "--concurrency", metavar="N", type=_positive_number, default=16, help="calls in flight (default: 16)"
-    )
-    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="of the simulation (default: 0)")
-    parser.add_argument("--icc", metavar="X", type=_proportion, help="how alike a subject's trials are (default: 0.3)")
-    parser.add_argument("--agent", metavar="NAME", default="llm", help="the agent that asks (default: llm)")
-    for name in ("history", "actions", "prompt", "temperature", "reply-tokens"):
-        parser.add_argument(f"--{name}", metavar="VALUE", help="as for pytest")
-    for name in ("agent-option", "backend-option"):
-        parser.add_argument(f"--{name}", metavar="NAME=VALUE", action="append", help="as pytest's --cheese-" + name)
-    parser.add_argument("--models", metavar="FILE", help="also take models from this YAML file")
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
-
-
-def _add_schema(command: _Command) -> None:
+def _add_schema(command: Command) -> None:
     parser = command(
         "schema",
         "print the JSON Schema of protocol files",
         "For editors: begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
         "--output protocol.schema.json",
     )
-    _add_output(parser)
+    add_output(parser)
 
 
-def _add_report(command: _Command) -> None:
+def _add_report(command: Command) -> None:
     parser = command(
         "report",
         "report on a run",
@@ -300,7 +266,7 @@ def _add_report(command: _Command) -> None:
         "20250131-093000-ab12 --html",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument("--format", metavar="NAME", help="markdown (default), html, json, text, ...")
     parser.add_argument(
         "--html",
@@ -309,49 +275,10 @@ def _add_report(command: _Command) -> None:
         const="",
         help="write the page with everything, and every trial to be watched (default: report.html beside the log)",
     )
-    _add_output(parser)
+    add_output(parser)
 
 
-def _add_compare(command: _Command) -> None:
-    parser = command(
-        "compare",
-        "say whether a run is better or worse than another",
-        "Subject by subject (the same seeds),\nby protocol and over all of them; the answer is about the first. "
-        "Runs whose protocols, seeds\nor trials differ are refused. A baseline can stand for a run.",
-        "20250131-093000-ab12 main",
-        "new old --format markdown --fail worse",
-        "monday monday --first-model random --second-model tabular-ql",
-    )
-    parser.add_argument("first", metavar="RUN_A", help="a run's id, directory or run.sqlite, or a baseline")
-    parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
-    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
-    _add_baselines(parser)
-    parser.add_argument("--protocol", metavar="NAME", action="append", help="this protocol only; repeatable")
-    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, where it has several")
-    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, where it has several")
-    parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
-    parser.add_argument("--fail", choices=("never", "worse"), default="never", help="worse: exit 1 if RUN_A is worse")
-    _add_output(parser)
-
-
-def _add_bless(command: _Command) -> None:
-    parser = command(
-        "bless",
-        "keep what a run came to as a baseline",
-        "A small JSON file of counts, to be committed:\nlater runs are compared with it, when the run is long gone.",
-        "20250131-093000-ab12 main",
-    )
-    _add_run(parser)
-    parser.add_argument("name", metavar="NAME", help="name of the baseline")
-    _add_baselines(parser)
-    parser.add_argument("--incomplete", action="store_true", help="also a run with missing trials")
-
-
-def _add_baselines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--baselines", metavar="DIR", default="baselines", help="where they are (default: baselines)")
-
-
-def _add_measures(command: _Command) -> None:
+def _add_measures(command: Command) -> None:
     parser = command(
         "measures",
         "show what the trials of a run came to",
@@ -361,14 +288,14 @@ def _add_measures(command: _Command) -> None:
         "20250131-093000-ab12 --csv trials.csv",
         "20250131-093000-ab12 --protocol t_maze --csv t_maze.csv",
     )
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument(
         "--protocol", metavar="NAME", help="this protocol only; its CSV has one row per trial, else one per value"
     )
     parser.add_argument("--csv", metavar="PATH", help="write all trials to this file ('-': standard output)")
 
 
-def _add_show(command: _Command) -> None:
+def _add_show(command: Command) -> None:
     parser = command(
         "show",
         "show what a language model was asked, and what it replied",
@@ -378,36 +305,16 @@ def _add_show(command: _Command) -> None:
         "20250131-093000-ab12 --call 12",
         "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 0",
     )
-    _add_run(parser)
-    parser.add_argument("--call", metavar="N", type=_whole_number, help="number of the call, in the life or --trial")
+    add_run(parser)
+    parser.add_argument("--call", metavar="N", type=whole_number, help="number of the call, in the life or --trial")
     for name in ("protocol", "model", "view", "variant"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, where the run has several")
-    parser.add_argument("--subject", metavar="N", type=_whole_number, default=0, help="the subject (default: 0)")
-    parser.add_argument("--trial", metavar="N", type=_whole_number, help="a trial of that subject")
-    _add_output(parser)
+    parser.add_argument("--subject", metavar="N", type=whole_number, default=0, help="the subject (default: 0)")
+    parser.add_argument("--trial", metavar="N", type=whole_number, help="a trial of that subject")
+    add_output(parser)
 
 
-def _add_export(command: _Command) -> None:
-    parser = command(
-        "export",
-        "write a run for other programs",
-        "Tables of trials, values, steps, events and calls\n(docs/run-log.md says what is in them), "
-        "or logs that 'inspect view' of Inspect AI opens.",
-        "20250131-093000-ab12 --csv",
-        "20250131-093000-ab12 --parquet --table trials,steps --observations",
-        "20250131-093000-ab12 --inspect --output logs",
-    )
-    _add_run(parser)
-    form = parser.add_mutually_exclusive_group(required=True)
-    form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
-    form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
-    form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
-    parser.add_argument("--table", metavar="NAME", action="append", help="this table only; repeatable, or with commas")
-    parser.add_argument("--observations", action="store_true", help="steps with what was perceived after them")
-    parser.add_argument("--output", metavar="DIR", help="write into this directory (default: export/ in the run's own)")
-
-
-def _add_reference(command: _Command) -> None:
+def _add_reference(command: Command) -> None:
     parser = command(
         "reference",
         "show what the animals did, and where that number comes from",
@@ -419,43 +326,11 @@ def _add_reference(command: _Command) -> None:
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=_PROTOCOL)
     parser.add_argument("--format", choices=("text", "markdown"), default="text", help="text (default) or markdown")
-    _add_output(parser)
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
-    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", metavar="PATH", help="write it to this file (default: standard output)")
+    add_output(parser)
 
 
 def _add_life(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", metavar="N", type=_whole_number, default=0, help="seed of the life (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the life (default: 0)")
     parser.add_argument(
-        "--subject", metavar="N", type=_whole_number, default=0, help="number of the subject (default: 0)"
+        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
     )
-
-
-def _positive_number(text: str) -> int:
-    if (number := _whole_number(text)) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
-    return number
-
-
-def _proportion(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
-    return number
-
-
-def _whole_number(text: str) -> int:
-    # 63 bits: more than any seed needs, and nothing overflows.
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0")
-    return int(text)

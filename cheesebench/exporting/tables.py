@@ -138,11 +138,13 @@ _TRIAL: Mapping[str, Kind] = {
 }  # fmt: skip
 _MOVES = {name: measure for name, measure in STRATEGY.items() if name not in TRIAL_FIELDS}
 
+_MOVE_COLUMNS: Mapping[str, Kind] = dict.fromkeys(_MOVES, "number")
+
 #: The tables by name.
 TABLES = {
     table.name: table
     for table in (
-        Table("trials", "one row for each trial, missing ones too", _TRIAL | dict.fromkeys(_MOVES, "number"), _trials),
+        Table("trials", "one row for each trial, missing ones too", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
         Table(
             "values",
             "one row for each counter, measure and variable of the protocol, and for what the agent counted",

@@ -1,0 +1,183 @@
+"""``cheesebench export``: tables that hold what the log holds, and logs that Inspect AI opens."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.chat import ModelEntry
+from cheesebench.experiment.contestants import language_model
+from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.experiment.language_models import LanguageModels
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.replay import film, recorded_protocol
+from cheesebench.experiment.session import RunSession
+from cheesebench.exporting.tables import TABLES
+from cheesebench.fake_server import FakeServer
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+
+Run = Callable[..., Any]
+RUN = "20250131-093000-ab12"
+REPLY = "LEARNINGS: =1+1 <script>\x1b[31m\u202e\nACTIONS: FORWARD, FORWARD"
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def asked(here: Path) -> Path:
+    """The directory of a run in which a model was asked."""
+    plugins = installed_plugins()
+    specification = Catalogue().load(here / "little.protocol.yaml")
+    with FakeServer(REPLY) as server:
+        entry = ModelEntry(name="a/model", backend="openai", id="m")
+        model = language_model(plugins, entry, base_url=server.base_url)
+        design = find_design("cohort", 2)
+        plan = plan_cell(specification, "a/model", "ascii_2d", design, agent="llm", settings=model.settings)
+        with RunLog.create(here / "results", "asked", [(plan, specification)], options={"seed": 0}) as log:
+            models = LanguageModels(log, {"a/model": model})
+            with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
+                while not session.wait(plan, 60):
+                    pass
+            assert log.calls.totals().calls >= 8
+    return here / "results" / "asked"
+
+
+def test_csv_holds_the_trials(run: Run, results: Path, here: Path) -> None:
+    found = run("export", RUN, "--csv")
+    assert (found.code, found.out) == (0, "")
+    directory = results / RUN / "export"
+    assert {path.name for path in directory.iterdir()} == {f"{name}.csv" for name in TABLES}
+    trials = read(directory / "trials.csv")
+    with RunLog.open_read_only(results / RUN) as log:
+        records = log.trials()
+        events = [event for record in records for event in log.events(record)]
+    assert [(row["subject"], row["trial"], row["actions"], float(row["reward"])) for row in trials] == [
+        (str(r.subject), str(r.trial), r.actions, r.reward) for r in records
+    ]
+    assert len(read(directory / "events.csv")) == len(events)
+    assert [row["success"] for row in trials] == [str(bool(r.success)).lower() for r in records]
+    values = {(row["kind"], row["name"]) for row in read(directory / "values.csv")}
+    assert values == {("counter", "visits"), ("measure", "latency")}
+
+
+def test_steps_are_lived_again(run: Run, results: Path, here: Path) -> None:
+    assert run("export", RUN, "--csv", "--table", "steps", "--observations", "--output", "out").code == 0
+    assert [path.name for path in (here / "out").iterdir()] == ["steps.csv"]
+    rows = read(here / "out" / "steps.csv")
+    plugins = installed_plugins()
+    with RunLog.open_read_only(results / RUN) as log:
+        frames = [
+            frame
+            for record in log.trials()
+            for frame in film(
+                log,
+                plugins.compile(recorded_protocol(log, log.plans()[0])),
+                plugins.view("ascii_2d"),
+                record,
+            )
+        ]
+    assert [(row["letter"], float(row["reward"]), row["observation"]) for row in rows] == [
+        (frame.action, frame.reward, frame.observation) for frame in frames
+    ]
+    assert {row["action"] for row in rows} <= {"", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"}
+
+
+def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
+    assert run("export", "asked", "--csv", "--table", "calls,trials").code == 0
+    calls = read(asked / "export" / "calls.csv")
+    with RunLog.open_read_only(asked) as log:
+        assert len(calls) == log.calls.totals().calls
+        assert sum(int(row["prompt_tokens"]) for row in calls) == log.calls.totals().prompt
+    assert "\x1b" not in (asked / "export" / "calls.csv").read_text(encoding="utf-8")
+    assert calls[0]["reply"].startswith("LEARNINGS: =1+1 <script>")
+
+
+def test_parquet_has_types_and_the_same_rows(run: Run, asked: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("export", "asked", "--parquet", "--observations").code == 0
+    assert run("export", "asked", "--csv", "--observations").code == 0
+    for name, table in TABLES.items():
+        content = parquet.read_table(asked / "export" / f"{name}.parquet")
+        assert content.column_names == list(table.header)
+        assert content.num_rows == len(read(asked / "export" / f"{name}.csv"))
+    trials = parquet.read_table(asked / "export" / "trials.parquet").to_pydict()
+    assert all(value is None or isinstance(value, bool) for value in trials["success"])
+
+
+def test_without_pyarrow_there_is_one_remedy(run: Run, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = run("export", RUN, "--parquet")
+    assert found.code == 2
+    assert "pip install 'pytest-cheesebench[parquet]'" in found.err
+
+
+def test_a_trial_that_was_not_run_is_a_row_without_values(run: Run, results: Path) -> None:
+    with sqlite3.connect(results / RUN / "run.sqlite") as connection:
+        connection.execute("DELETE FROM lives WHERE subject = 1")
+        connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
+    connection.close()
+    assert run("export", RUN, "--csv").code == 0
+    rows = read(results / RUN / "export" / "trials.csv")
+    assert [(row["missing"], row["success"], row["steps"]) for row in rows if row["missing"]] == [
+        ("not run", "", "")
+    ] * 2
+    assert run("export", RUN, "--inspect").code == 0
+    (path,) = (results / RUN / "export").glob("*.eval")
+    with zipfile.ZipFile(path) as file:
+        header = json.loads(file.read("header.json"))
+    assert (header["status"], header["results"]["completed_samples"]) == ("cancelled", 6)
+
+
+def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
+    assert run("export", "asked", "--inspect").code == 0
+    (path,) = (asked / "export").iterdir()
+    assert path.name == "000_little_ascii_2d_a-model.eval"
+    with zipfile.ZipFile(path) as file:
+        names = file.namelist()
+        sample = json.loads(file.read("samples/subject-0001-trial-0002_epoch_1.json"))
+    assert len([name for name in names if name.startswith("samples/")]) == 8
+    assert [message["role"] for message in sample["messages"][:3]] == ["system", "user", "assistant"]
+    assert sample["metadata"]["subject"] == 1
+
+
+def test_the_real_inspect_ai_reads_them(run: Run, asked: Path, results: Path) -> None:
+    inspect_log = pytest.importorskip("inspect_ai.log")
+    for name, called in (("asked", True), (RUN, False)):
+        assert run("export", name, "--inspect", "--output", f"logs-{name}").code == 0
+        (path,) = Path(f"logs-{name}").iterdir()
+        log = inspect_log.read_eval_log(str(path))
+        assert (log.status, len(log.samples)) == ("success", 8)
+        with RunLog.open_read_only(results / name) as recorded:
+            records, totals = recorded.trials(), recorded.calls.totals()
+        accuracy = sum(bool(record.success) for record in records) / len(records)
+        assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(accuracy)
+        assert sum(usage.input_tokens for usage in log.stats.model_usage.values()) == totals.prompt
+        for sample, record in zip(log.samples, records, strict=True):
+            assert sample.scores["success"].value == ("C" if record.success else "I")
+            assert bool(sample.messages) is called
+        summaries = inspect_log.read_eval_log_sample_summaries(str(path))
+        assert [summary.id for summary in summaries] == [sample.id for sample in log.samples]
+
+
+def test_mistakes(run: Run, results: Path) -> None:
+    for arguments, said in (
+        ((RUN,), "one of the arguments --csv --parquet --inspect is required"),
+        ((RUN, "--csv", "--table", "step"), "Did you mean 'steps'?"),
+        (("nope", "--csv"), "There is no run 'nope'"),
+        ((RUN, "--csv", "--output", "little.protocol.yaml"), "cannot be made"),
+    ):
+        found = run("export", *arguments)
+        assert (found.code, found.out) == (2, "")
+        assert said in found.err
