@@ -1,16 +1,14 @@
 """Chat Completions over plain aiohttp: the client of every backend whose server speaks OpenAI's protocol.
 
 It is written for little CPU time per call and for servers that misbehave: bodies are bounded, never decompressed,
-and read under one time-out; redirects are not followed, because they would carry the key elsewhere.
+and read under one time-out; redirects are not followed, because they would carry the key elsewhere. What it needs is
+imported when it is used: most runs ask no model.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-import ssl
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -80,6 +78,9 @@ class ChatCompletions:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError."""
+        import asyncio
+        import ssl
+
         import aiohttp
 
         try:
@@ -219,6 +220,8 @@ def _header_value(key: str) -> str:
 
 def _proxy(url: URL) -> str | None:
     """Return the proxy that the environment names for this address."""
+    import urllib.request
+
     proxies = urllib.request.getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if not proxy or urllib.request.proxy_bypass(url.host or ""):

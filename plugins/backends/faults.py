@@ -10,7 +10,6 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from cheesebench import ChatFaultError, FaultKind, quoted
@@ -186,6 +185,8 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds_of_date(text: str | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         return parsedate_to_datetime(text or "").timestamp()
     except (ValueError, TypeError, IndexError, OverflowError):

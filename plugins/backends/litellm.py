@@ -6,10 +6,6 @@ limits and prices stay off, because the harness has its own, and a parameter tha
 
 from __future__ import annotations
 
-import asyncio
-import importlib
-import importlib.util
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -72,21 +68,24 @@ class LiteLLM:
         self._key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
         fixed = {"api_base": base_url, "api_key": self._key, "api_version": options.get("api_version")}
         self._fixed = OURS | {name: value for name, value in fixed.items() if value}
-        self._importing = asyncio.Lock()
         self._library: Any = None
         self._checked: set[frozenset[str]] = set()
         LiteLLM._open += 1
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError."""
-        litellm = self._library or await self._import()
+        import asyncio
+
+        if self._library is None:
+            # In a thread: other calls are under way meanwhile.
+            self._library = await asyncio.to_thread(import_litellm)
         parameters = {**sampling_parameters(request.sampling), **request.extra}
         self._refuse_silent_drops(request.model, request.sampling)
         messages = [body_message(message) for message in request.messages]
         try:
             # litellm's own time-out starts anew with every byte.
             async with asyncio.timeout(request.timeout):
-                answer = await litellm.acompletion(
+                answer = await self._library.acompletion(
                     model=request.model, messages=messages, timeout=request.timeout, **parameters, **self._fixed
                 )
         except TimeoutError:
@@ -103,19 +102,6 @@ class LiteLLM:
         LiteLLM._open -= 1
         if self._library is not None and not LiteLLM._open:
             await self._library.close_litellm_async_clients()
-
-    async def _import(self) -> Any:
-        async with self._importing:
-            if self._library is None:
-                for name, value in ENVIRONMENT.items():
-                    os.environ.setdefault(name, value)
-                # In a thread: other calls are under way meanwhile.
-                library: Any = await asyncio.to_thread(importlib.import_module, "litellm")
-                library.suppress_debug_info = True
-                library.telemetry = False
-                logging.getLogger("LiteLLM").setLevel(logging.ERROR)
-                self._library = library
-        return self._library
 
     def _refuse_silent_drops(self, model: str, sampling: Sampling) -> None:
         """Raise ChatFaultError if litellm would leave out a parameter without a word (it does for some models)."""
@@ -143,6 +129,20 @@ class LiteLLM:
             headers = getattr(getattr(error, "response", None), "headers", None)
         wish = retry_after({str(name).lower(): str(value) for name, value in (headers or {}).items()})
         return ChatFaultError(kind, quoted(text), wish)
+
+
+def import_litellm() -> Any:
+    """Import litellm, told to be quiet and to leave the network alone."""
+    import importlib
+    import logging
+
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    library: Any = importlib.import_module("litellm")
+    library.suppress_debug_info = True
+    library.telemetry = False
+    logging.getLogger("LiteLLM").setLevel(logging.ERROR)
+    return library
 
 
 def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
@@ -189,7 +189,9 @@ def _remedy(parameter: str) -> str:
 
 def connect(context: BackendContext) -> Connection:
     """Open a connection; raises OptionError where litellm is not installed."""
-    if importlib.util.find_spec("litellm") is None:
+    from importlib.util import find_spec
+
+    if find_spec("litellm") is None:
         raise OptionError(
             f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
             "Install it: pip install 'pytest-cheesebench[litellm]'"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,8 @@ class Scripted:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return what the first line that fits says, after its latency, or raise its fault."""
+        import asyncio
+
         asked = request.messages[-1].text if request.messages else ""
         number, line = self._choose(request, asked)
         turn = self._used[request.conversation, number]
@@ -74,6 +74,8 @@ class Scripted:
 
     def _draw(self, purpose: str, request: ChatRequest, *key: object) -> float:
         """Return a number in [0, 1) that depends on nothing but the seeds and the key."""
+        import hashlib
+
         words = (purpose, self._seed, request.sampling.seed, request.conversation, *key)
         digest = hashlib.blake2b("\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8).digest()
         return int.from_bytes(digest, "big") / 2**64

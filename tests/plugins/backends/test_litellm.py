@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from cheesebench import (
 from cheesebench.fake_server import Answer, FakeServer
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.backends.litellm import is_sent
+from cheesebench.plugins.backends.litellm import import_litellm, is_sent
 
 PLUGINS = PluginManager()
 SPEC = PLUGINS.backend("litellm")
@@ -176,7 +175,7 @@ def test_a_parameter_that_cannot_be_honoured_is_refused(model: str, sampling: Sa
 @needs_litellm
 @pytest.mark.parametrize("name", [name for name, entry in PLUGINS.models.items() if entry.backend == "litellm"])
 def test_a_shipped_model_takes_what_its_entry_does_not_drop(name: str) -> None:
-    entry, library = PLUGINS.models[name], importlib.import_module("litellm")
+    entry, library = PLUGINS.models[name], import_litellm()
     for parameter, value in {"temperature": 0.7, "seed": 5, "stop": ["x"], "max_tokens": 77}.items():
         assert parameter in entry.drops or is_sent(library, entry.id, parameter, value), parameter
 
