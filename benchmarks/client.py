@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from common import Table, arguments, report
+
 from cheesebench.chat import BackendContext, ChatRequest, Message, ModelEntry, Sampling
 from cheesebench.plugin_manager import installed_plugins
 

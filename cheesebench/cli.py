@@ -143,7 +143,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_list(command: Command) -> None:
-    parser = command("list", "show what is installed", "Protocols, agents, views and report formats.", "", "--json")
+    about = "Protocols, agents, backends, views and report formats."
+    parser = command("list", "show what is installed", about, "", "--json")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 

@@ -1,4 +1,4 @@
-"""``cheesebench list``: protocols, agents, views and report formats, and what of them is broken."""
+"""``cheesebench list``: protocols, agents, backends, views and report formats, and what of them is broken."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
         "shadowed_protocols": catalogue.shadowed,
         "agents": [
             {"name": agent.name, "memory": agent.memory, "summary": agent.summary} for agent in plugins.agents.values()
+        ],
+        "backends": [
+            {"name": backend.name, "options": dict(backend.options), "summary": backend.summary}
+            for backend in plugins.backends.values()
         ],
         "views": list(plugins.views),
         "report_formats": list(plugins.reporters),
@@ -73,9 +77,11 @@ def _as_text(found: dict[str, Any]) -> str:
     ]
     headers = ["protocol", "edition", "dimension", "trials x limit", "rodent", "random", "file"]
     agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
+    backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
         table(headers, rows),
         table(["agent", "memory", ""], agents),
+        table(["backend", ""], backends),
         f"views: {_joined(found['views'])}\nreport formats: {_joined(found['report_formats'])}",
     ]
     remarks = [

@@ -63,6 +63,7 @@ _WORDS: dict[FaultKind, tuple[frozenset[int], re.Pattern[str]]] = {
         _CLIENT - {429},
         re.compile(
             r"(invalid|incorrect|missing|no|expired).{0,20}api.?key|api.?key.{0,20}(not valid|invalid|expired|missing)"
+            r"|no connected db"  # litellm's proxy, of a key that it does not know
         ),
     ),
     "unknown_model": (

@@ -44,7 +44,15 @@ def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_list_names_all_that_is_installed(run: Run) -> None:
     result = run("list")
     assert result.code == 0
-    for name in ("t_maze", "random", "tabular-ql", "bfs-oracle", "views: ascii_2d", "report formats: markdown, json"):
+    for name in (
+        "t_maze",
+        "random",
+        "tabular-ql",
+        "bfs-oracle",
+        "litellm",
+        "views: ascii_2d",
+        "report formats: markdown, json",
+    ):
         assert name in result.out
     assert "cannot be loaded" not in result.out
 
@@ -91,6 +99,8 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     assert [broken["file"] for broken in found["broken_protocols"]] == ["site/strange_protocols/bad.protocol.yaml"]
     assert list(found["broken_plugins"]) == ["broken"]
     assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
+    (openai,) = [backend for backend in found["backends"] if backend["name"] == "openai"]
+    assert "api_key_env" in openai["options"]
     assert found["views"] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d"]
     assert found["report_formats"] == ["markdown", "json", "text", "html"]
 

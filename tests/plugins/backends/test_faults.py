@@ -88,6 +88,7 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     # Gateways
     (402, message("Insufficient credits. Add more"), "quota"),
     (403, message("Your chosen model requires moderation and your input was flagged"), "content_filter"),
+    (400, message("No connected db."), "authentication"),
     (400, message("Budget has been exceeded! Current cost: 1.0"), "quota"),
     (400, message("x/y is not a valid model ID"), "unknown_model"),
     (408, "timed out", "timeout"),

@@ -191,3 +191,19 @@ def test_calls_to_one_provider_share_an_account() -> None:
     assert SPEC.account is not None
     entry = resolve_model(PLUGINS, "claude-opus-4.7")
     assert SPEC.account(BackendContext(entry=entry, directory=Path())) == "litellm anthropic"
+
+
+@needs_litellm
+def test_a_whole_run(pytester: pytest.Pytester) -> None:
+    with FakeServer("ACTIONS: FORWARD, FORWARD, ROTATE_LEFT", key=KEY) as server:
+        result = pytester.runpytest_subprocess(
+            *("--model", "litellm/hosted_vllm/tiny", "--base-url", server.base_url),
+            *("--cheese-backend-option", "api_key_env=GATE"),
+            *("--protocols", "t_maze", "--design", "smoke"),
+        )
+        assert server.count > 4
+    assert result.ret in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), result.stderr.str()
+    result.assert_outcomes(errors=0)
+    result.stdout.fnmatch_lines(["Calls: * calls*"])
+    written = b"".join(path.read_bytes() for path in pytester.path.rglob("*") if path.is_file())
+    assert KEY.encode() not in written

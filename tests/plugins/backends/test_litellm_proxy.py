@@ -1,0 +1,106 @@
+"""litellm's proxy between the backend ``openai`` and the local server: what of a fault is left behind a gateway.
+
+The proxy needs ``litellm[proxy]``: in this environment, or elsewhere if CHEESEBENCH_LITELLM_PROXY names its command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cheesebench import ChatFaultError, ChatReply, ChatRequest, Message
+from cheesebench.fake_server import Answer, Call, FakeServer
+from cheesebench.plugins.backends.chat_completions import ChatCompletions
+
+KEY = "sk-of-the-proxy-0123456789"
+CONFIG = """
+model_list:
+  - model_name: tiny
+    litellm_params: {{model: openai/tiny, api_base: "{url}", api_key: none-at-all, max_retries: 0}}
+litellm_settings: {{num_retries: 0, request_timeout: 60}}
+router_settings: {{disable_cooldowns: true, num_retries: 0}}
+general_settings: {{master_key: {key}}}
+"""
+#: What the server behind the proxy is asked to do, and what must arrive.
+ANSWERS = {
+    "rate_limit": Answer(status=429, error={"message": "Rate limit reached", "code": "rate_limit_exceeded"}),
+    "quota": Answer(status=429, error={"message": "You exceeded your current quota", "code": "insufficient_quota"}),
+    "authentication": Answer(status=401, error={"message": "bad key"}),
+    "context_too_long": Answer(status=400, error={"message": "maximum context length is 9 tokens"}),
+    "overload": Answer(status=503, error={"message": "busy"}),
+    "server": Answer(fault="reset"),
+}
+
+
+def command() -> list[str] | None:
+    if given := os.environ.get("CHEESEBENCH_LITELLM_PROXY"):
+        return [given]
+    here = all(importlib.util.find_spec(name) for name in ("litellm", "fastapi", "litellm_proxy_extras"))
+    return [str(Path(sys.executable).with_name("litellm"))] if here else None
+
+
+@contextmanager
+def proxy(url: str, folder: Path) -> Iterator[str]:
+    """Run the proxy before a server; yield its own base URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "config.yaml").write_text(CONFIG.format(url=url, key=KEY), encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    arguments = [*(command() or ()), "--config", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+    with (folder / "proxy.log").open("wb") as log:
+        process = subprocess.Popen(arguments, cwd=folder, env=environment, stdout=log, stderr=log)
+        try:
+            until = time.monotonic() + 180
+            while True:
+                assert process.poll() is None, (folder / "proxy.log").read_text(encoding="utf-8")[-2000:]
+                assert time.monotonic() < until, "the proxy does not get ready"
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/health/liveliness", timeout=5).close()
+                    break
+                except OSError:
+                    time.sleep(0.3)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+async def ask(url: str, key: str, model: str, *texts: str) -> Sequence[ChatReply | BaseException]:
+    client = ChatCompletions(url, key=key)
+    requests = [ChatRequest(model=model, messages=(Message("user", (text,)),)) for text in texts]
+    try:
+        return await asyncio.gather(*map(client.complete, requests), return_exceptions=True)
+    finally:
+        await client.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(command() is None, reason="litellm[proxy] is not installed")
+def test_through_the_proxy(tmp_path: Path) -> None:
+    def script(call: Call) -> Answer:
+        return ANSWERS.get(call.prompt, Answer(text="<think>left?</think>ACTIONS: STAY", reasoning="hm"))
+
+    with FakeServer(script) as server, proxy(server.base_url, tmp_path) as url:
+        fine, *faults = asyncio.run(ask(url, KEY, "tiny", "which way?", *ANSWERS))
+        [unknown] = asyncio.run(ask(url, KEY, "nothing-like-it", "?"))
+        [refused] = asyncio.run(ask(url, "sk-of-somebody-else-123456", "tiny", "?"))
+        asked = server.count
+    assert isinstance(fine, ChatReply)
+    assert (fine.text, fine.reasoning) == ("ACTIONS: STAY", "hm\nleft?")
+    assert fine.usage.prompt > 0
+    kinds = [fault.kind for fault in (*faults, unknown, refused) if isinstance(fault, ChatFaultError)]
+    assert kinds == [*ANSWERS, "unknown_model", "authentication"]
+    assert asked == 1 + len(ANSWERS), "the proxy has retried"
