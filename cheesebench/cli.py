@@ -33,6 +33,7 @@ COMMANDS = {
     "report": "report",
     "compare": "compare",
     "bless": "bless",
+    "study": "study",
     "measures": "measures",
     "export": "export",
     "show": "show",
@@ -135,6 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(command)
     add_compare(command)
     add_bless(command)
+    _add_study(command)
     _add_measures(command)
     add_export(command)
     _add_show(command)
@@ -277,6 +279,20 @@ def _add_report(command: Command) -> None:
         help="write the page with everything, and every trial to be watched (default: report.html beside the log)",
     )
     add_output(parser)
+
+
+def _add_study(command: Command) -> None:
+    parser = command(
+        "study",
+        "run a study, or list them",
+        "The same protocols under several settings: how much history a model is shown, how it is asked, what it sees.\n"
+        "Everything after the name goes to pytest, which runs it: cheesebench study NAME is pytest --study NAME.",
+        "",
+        "ablation-history --model qwen2.5-vl-7b",
+        "my.study.yaml --model openai/tiny --base-url http://127.0.0.1:8000/v1 --subjects 10",
+    )
+    parser.add_argument("study", metavar="NAME", nargs="?", help="a study's name or file; without it they are listed")
+    parser.add_argument("arguments", metavar="OPTION", nargs=argparse.REMAINDER, help="options for pytest")
 
 
 def _add_measures(command: Command) -> None:

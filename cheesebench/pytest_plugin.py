@@ -58,6 +58,11 @@ OPTIONS = (
         keywords={"metavar": "NAME"},
     ),
     _Option(
+        "study",
+        "Run the protocols under the settings of a study: a name (cheesebench study) or a *.study.yaml file.",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
         "design",
         "How many subjects and trials: smoke (wiring only, no verdict), paper or cohort. Default: cohort",
         keywords={"metavar": "NAME"},
@@ -261,7 +266,7 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
-    if config.getoption(f"{PREFIX}model", None):
+    if config.getoption(f"{PREFIX}model", None) or config.getoption(f"{PREFIX}study", None):
         from cheesebench.pytest_session import start
 
         start(config)

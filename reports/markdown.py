@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls
+from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
@@ -27,11 +27,20 @@ def render(summary: RunSummary) -> str:
     blocks.append("> " + "  \n> ".join(escape(line) for line in words.HOW_TO_READ))
     for model in summary.models:
         blocks.extend(_model(model, words.cells_of(summary, model)))
+    blocks.extend(_study(summary))
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
     blocks.extend(_controls(summary.controls))
     blocks.extend(provenance(summary, table))
     return "\n\n".join(blocks) + "\n"
+
+
+def _study(summary: RunSummary) -> list[str]:
+    name = studies.study_name(summary)
+    if not name:
+        return []
+    headers, rows = studies.settings_table(summary)
+    return [f"## Study: {escape(name)}", studies.HOW, table(list(map(escape, headers)), rows, map(escape, headers[2:]))]
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cheesebench.reports import cells, controls
+from cheesebench.reports import cells, controls, studies
 from cheesebench.reports.escaping import clean
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ def render(summary: RunSummary) -> str:
         return "No cell was run.\n"
     parts = [_model(summary, model) for model in summary.models]
     parts += [_control(result) for result in summary.controls]
+    if studies.study_name(summary):
+        parts.append(_study(summary))
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,6 +56,16 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
         calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
     parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), calls, gate]
     return "\n\n".join(part for part in parts if part)
+
+
+def _study(summary: RunSummary) -> str:
+    from tabulate import tabulate
+
+    headers, rows = studies.settings_table(summary)
+    # A terminal has no room for a column for each protocol; the Markdown report has.
+    short = [[clean(value) for value in row[:3]] for row in rows]
+    table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
+    return f"Study {clean(studies.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
 
 
 def _control(result: ControlResult) -> str:

@@ -81,6 +81,17 @@ def language_model(
     )
 
 
+def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings of a model with some of its agent's changed; OptionError where that makes no sense."""
+    agent = model.agent
+    values = {name: model.settings[name] for name in agent.settings}
+    values |= {name: _typed(agent, name, value) for name, value in changes.items()}
+    if values.get("temperature") != model.settings.get("temperature") and "temperature" in model.settings["dropped"]:
+        raise OptionError(f"The model '{model.entry.name}' takes no temperature, so it cannot be varied.")
+    agent.check(values)
+    return {**model.settings, **values}
+
+
 def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
     if name not in agent.settings:
         hint = did_you_mean(name, agent.settings) or f" It has {', '.join(agent.settings) or 'none'}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,14 +47,20 @@ def find_design(name: str, subjects: int | None = None) -> Design:
 
     Raises UnknownNameError for another name and OptionError for fewer subjects than one.
     """
-    if name not in DESIGNS:
-        raise UnknownNameError("design", name, DESIGNS)
-    design = DESIGNS[name]
+    flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)
+    if flat is None and name not in DESIGNS:
+        raise UnknownNameError("design", name, [*DESIGNS, "flat-15"])
+    design = DESIGNS[name] if flat is None else _flat(int(flat[1]))
     if subjects is None:
         return design
     if subjects < 1:
         raise OptionError(f"--subjects {subjects}: a run needs at least one subject. Give a number from 1.")
     return dataclasses.replace(design, subjects=subjects)
+
+
+def _flat(trials: int) -> Design:
+    """Return the design of the paper's studies: so many trials of one subject, whatever the schedule has."""
+    return Design(name=f"flat-{trials}", subjects=1, trials=trials, claims=False, summary="for comparing settings")
 
 
 def plan_cell(
@@ -65,6 +72,7 @@ def plan_cell(
     *,
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
+    variant: str = "",
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
@@ -92,6 +100,7 @@ def plan_cell(
         claims=design.claims,
         agent=agent,
         settings=settings or {},
+        variant=variant,
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
 from cheesebench.junit import case_properties
@@ -116,8 +115,7 @@ def cell_items(
     settings = run.settings
     for model in settings.models:
         for view in settings.views:
-            plain = run.plan(specification, model, view)
-            for plan in (plain, *(control_cell(plain, control) for control in settings.controls)):
+            for plan in run.plans(specification, model, view):
                 within = [view, plan.variant, model if len(settings.models) > 1 else ""]
                 name = f"{specification.name}[{'-'.join(filter(None, within))}]"
                 # The id is given, because pytest 9.2 would not find one with brackets again (--lf).

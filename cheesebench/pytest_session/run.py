@@ -13,7 +13,8 @@ import pytest
 
 from cheesebench.chat import Server
 from cheesebench.errors import CheeseBenchError, OptionError
-from cheesebench.experiment.contestants import replayed_models
+from cheesebench.experiment.contestants import replayed_models, varied
+from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.designs import plan_cell
 from cheesebench.experiment.language_models import LanguageModels, connected, probe, start_servers, stop_servers
 from cheesebench.experiment.log import RunLog
@@ -22,6 +23,7 @@ from cheesebench.experiment.manifest import new_run_id
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import Progress, RunSession
+from cheesebench.experiment.studies import variant_name
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.pytest_session.comparing import read_comparing
@@ -153,19 +155,25 @@ class Run:
             "began": self.settings.calls.began,
         }
 
-    def plan(self, specification: Specification, model: str, view: str) -> CellPlan:
-        """Return the plan of a cell of this run."""
-        language = self.settings.language.get(model)
+    def plans(self, specification: Specification, model: str, view: str) -> Iterator[CellPlan]:
+        """Yield the plans of a model's cells on a protocol: the plain one or a study's, each with its controls."""
+        settings = self.settings
+        language = settings.language.get(model)
         memory = language.agent.memory if language else self.plugins.agent(model).memory
-        return plan_cell(
-            specification,
-            model,
-            view,
-            self.settings.design,
-            memory,
-            agent=language.agent.name if language else "",
-            settings=language.settings if language else None,
-        )
+        for changes in settings.study.variants() if settings.study else ({},):
+            plain = plan_cell(
+                specification,
+                model,
+                view,
+                settings.design,
+                memory,
+                agent=language.agent.name if language else "",
+                settings=varied(language, changes) if language else None,
+                variant=variant_name(changes),
+            )
+            yield plain
+            for control in settings.controls:
+                yield control_cell(plain, control)
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
         """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""
@@ -206,7 +214,9 @@ class Run:
 
 def _replayed(config: pytest.Config) -> str | None:
     """Return the run that ``--model replay:RUN`` names, None without it."""
-    given: list[str] = [name.strip() for part in config.getoption("cheesebench_model") for name in part.split(",")]
+    given: list[str] = [
+        name.strip() for part in config.getoption("cheesebench_model") or () for name in part.split(",")
+    ]
     runs = [name.partition(":")[2] for name in given if name.startswith("replay:")]
     if not runs:
         return None

@@ -17,6 +17,7 @@ from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.designs import Design, find_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.manifest import check_run_id
+from cheesebench.experiment.studies import Study, find_study
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import DEFAULT_EDITION
 from cheesebench.pytest_plugin import PREFIX
@@ -46,6 +47,7 @@ class Settings:
     design: Design
     seed: int
     controls: tuple[str, ...]
+    study: Study | None
     resume: str | None
     run_id: str | None
     results: Path
@@ -72,6 +74,7 @@ class Settings:
             "seed": self.seed,
             **self.interface,
             "control": list(self.controls),
+            "study": self.study.name if self.study else None,
         }
 
 
@@ -109,8 +112,13 @@ def read_settings(
             )
         return recorded[name]
 
+    given = of_the_run("study", option("study"))
+    study = find_study(given, config.invocation_params.dir) if given else None
     models = of_the_run("model", None if replayed is not None else _names(option("model")))
-    views = of_the_run("view", _names(option("view")))
+    models = models or (list(study.models) if study else None)
+    if study and not models:
+        raise OptionError(f"--study {given} names no models of its own: add --model NAME.")
+    views = of_the_run("view", _names(option("view")) or (list(study.views) if study else None) or None)
     if not models:
         raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
     interface = {name: of_the_run(name, option(name)) for name in RECORDED}
@@ -118,12 +126,17 @@ def read_settings(
     language = replayed
     if language is None:
         language = language_models(plugins, models, interface, _user_models(config))
+    if study:
+        study.check(language, tuple(models))
     for model in models:
         check_views(model, language.get(model), map(plugins.view, views))
     controls = of_the_run("control", _names(option("control")))
     for control in controls:
         check_control(control, results_directory(config))
-    design = find_design(of_the_run("design", option("design")), of_the_run("subjects", option("subjects")))
+    subjects = of_the_run("subjects", option("subjects"))
+    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
+    own = study.design if study and subjects is None else None
+    design = find_design(of_the_run("design", option("design") or own), subjects)
     _at_least("seed", option("seed"), 0)
     _at_least("cheese-processes", option("processes"), 1)
     if option("resume") is not None and option("run_id") is not None:
@@ -141,6 +154,7 @@ def read_settings(
         design=design,
         seed=of_the_run("seed", option("seed")),
         controls=tuple(controls),
+        study=study,
         resume=option("resume"),
         run_id=option("run_id"),
         results=results_directory(config),

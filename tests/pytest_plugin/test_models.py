@@ -128,9 +128,9 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
         assert number == signal.SIGKILL or b"--resume one" in output
         assert calls(project, "one") == 15
         held = False
-        command = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab")
+        again = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab")
         before = server.count
-        project.runpytest(*command).assert_outcomes(passed=2)
+        project.runpytest(*again).assert_outcomes(passed=2)
         assert server.count - before == 1 + 42 - 15
     assert dump(project, "one") == dump(project, "undisturbed")
 

@@ -1,0 +1,1 @@
+"""The shipped studies: ``*.study.yaml``, data only."""

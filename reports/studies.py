@@ -1,0 +1,32 @@
+"""What a study came to: every setting beside the others, protocol by protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.reports import cells
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import RunSummary
+
+HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
+
+
+def study_name(summary: RunSummary) -> str:
+    """Return the name of the study that a run is; empty for any other run."""
+    return str(cells.mapping(summary.manifest.get("options")).get("study") or "")
+
+
+def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]:
+    """Return headers and rows of a table with one row for each model, view and variant (not yet escaped)."""
+    protocols = list(dict.fromkeys(cell.plan.protocol for cell in summary.cells))
+    rows = []
+    for model in summary.models:
+        rates = {cell.plan.protocol: cells.rate(cell) for cell in cells.cells_of(summary, model)}
+        overall = cells.NOTHING
+        if model.overall is not None:
+            overall = f"{percent(model.overall.mean)} ± {percent(model.overall.standard_error)}"
+        rows.append([*cells.whose(model), overall, *(rates.get(name, cells.NOTHING) for name in protocols)])
+    return ("model", "setting", "mean", *protocols), rows
