@@ -119,8 +119,8 @@ class ChatCompletions:
             proxy=self._proxy,
         ) as response:
             if 200 <= response.status < 300:
-                return read_reply(await self._body(response))
-            body = await _read(response, MAX_ERROR_BODY)
+                return read_reply(self._without_key_in(await self._body(response)))
+            body = self._without_key_in(await _read(response, MAX_ERROR_BODY))
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
                 raise self._fault("bad_request", f"redirects to {place}; give the final address with --base-url")
@@ -137,6 +137,11 @@ class ChatCompletions:
 
     def _fault(self, kind: FaultKind, said: str) -> ChatFaultError:
         return ChatFaultError(kind, f"{self.where} {said}.")
+
+    def _without_key_in(self, body: bytearray) -> bytearray:
+        # Before anything is shortened: half a key would not be found.
+        key = self._key.encode()
+        return body.replace(key, b"[redacted]") if len(key) >= SHORTEST_KEY and key in body else body
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "[redacted]") if len(self._key) >= SHORTEST_KEY else text

@@ -23,7 +23,7 @@ from cheesebench import (
     Sampling,
     quoted,
 )
-from cheesebench.plugins.backends.chat_completions import body_message, without_key
+from cheesebench.plugins.backends.chat_completions import RESERVED, body_message, without_key
 from cheesebench.plugins.backends.faults import fault_of_error, retry_after
 from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.plugins.backends.replies import reply_in
@@ -196,7 +196,7 @@ def connect(context: BackendContext) -> Connection:
             f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
             "Install it: pip install 'pytest-cheesebench[litellm]'"
         )
-    check_served(context.entry.served)
+    check_served(context.entry.served, (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"))
     return LiteLLM(context.options, context.base_url or context.options.get("base_url"))
 
 

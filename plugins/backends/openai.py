@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cheesebench import BackendContext, BackendSpec, Connection, OptionError, quoted
@@ -38,9 +38,9 @@ def key_from_environment(options: Mapping[str, Any], default: str, required: boo
     return key or None
 
 
-def check_served(served: Mapping[str, Any]) -> None:
+def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
     """Raise OptionError if a model's served settings set what is the harness's."""
-    for name in RESERVED:
+    for name in reserved:
         if name in served:
             raise OptionError(f"A model's 'served' cannot set '{name}': the harness does. Remove it from the registry.")
 

@@ -212,6 +212,8 @@ def test_cancelling_hangs_up() -> None:
     [
         Answer(status=401, error={"message": f"bad key {KEY}"}),
         Answer(status=400, body=f"oh {KEY}".encode()),
+        Answer(status=500, error={"message": "x" * 285 + KEY}),
+        Answer(body=("[" * 105 + KEY).encode()),
         Answer(status=302, headers={"Location": f"http://x/?{KEY}"}, body=b""),
         Answer(body=f"<html>{KEY}".encode()),
     ],
@@ -219,8 +221,8 @@ def test_cancelling_hangs_up() -> None:
 def test_no_key_in_a_fault(answer: Answer) -> None:
     with FakeServer(answer) as server:
         fault = fault_at(server.base_url, key=KEY)
-    assert KEY not in str(fault)
-    assert "[redacted]" in str(fault)
+    assert KEY[:9] not in str(fault)
+    assert "[redact" in str(fault)
 
 
 def test_no_key_in_a_reply() -> None:

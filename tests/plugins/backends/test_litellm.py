@@ -187,6 +187,14 @@ def test_without_litellm_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch
         SPEC.connect(BackendContext(entry=entry, directory=Path()))
 
 
+@needs_litellm
+@pytest.mark.parametrize("name", ["api_key", "num_retries", "messages"])
+def test_served_settings_cannot_set_what_is_the_harness_s(name: str) -> None:
+    entry = dataclasses.replace(ENTRY, served={name: "x"})
+    with pytest.raises(OptionError, match=f"cannot set '{name}'"):
+        SPEC.connect(BackendContext(entry=entry, directory=Path()))
+
+
 def test_calls_to_one_provider_share_an_account() -> None:
     assert SPEC.account is not None
     entry = resolve_model(PLUGINS, "claude-opus-4.7")
