@@ -31,8 +31,30 @@ def render(summary: RunSummary) -> str:
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
     blocks.extend(_controls(summary.controls))
+    blocks.extend(_published(summary))
     blocks.extend(provenance(summary, table))
     return "\n\n".join(blocks) + "\n"
+
+
+def _published(summary: RunSummary) -> list[str]:
+    rows = summary.published
+    if not rows:
+        return []
+    protocols = list(dict.fromkeys(name for row in rows for name in row.rates))
+    cells = [
+        (
+            row.model,
+            words.NOTHING if row.overall is None else percent(row.overall),
+            *(percent(row.rates[name]) if name in row.rates else words.NOTHING for name in protocols),
+        )
+        for row in rows
+    ]
+    headers = ("model", "mean", *map(escape, protocols))
+    return [
+        "## Published",
+        f"Not from this run, and not to be compared with it: {escape(rows[0].how)}. {escape(rows[0].source)}.",
+        table(headers, cells, headers[1:]),
+    ]
 
 
 def _study(summary: RunSummary) -> list[str]:

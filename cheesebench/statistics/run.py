@@ -9,6 +9,7 @@ from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRe
 from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.judgement import judge_sample
+from cheesebench.statistics.published import published_rows
 from cheesebench.statistics.sample import Life, Sample, draw_sample, lives
 from cheesebench.statistics.summary import Average, CellResult, ControlResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.views import Halves, best_of_views, halve
@@ -52,6 +53,7 @@ def summarise_lives(
         models=tuple(summarise_model(group) for group in _by_model_view_and_variant(plain)),
         best_of_views=best_of_views(plain, halves),
         controls=tuple(_controls(cells, samples)),
+        published=published_rows(plans),
     )
 
 

@@ -1,0 +1,1 @@
+"""Numbers that others have published, as data with their source; see ``cheesebench.statistics.published``."""
