@@ -1,0 +1,68 @@
+"""The page on the run log has every table and column, and its recipes work on a real run."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cheesebench.experiment.log_file import SCHEMA
+from cheesebench.experiment.records import FORMAT
+from cheesebench.exporting.tables import TABLES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "run-log.md").read_text(encoding="utf-8")
+RUN = "20250131-093000-ab12"
+RECIPES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def database() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        yield connection
+
+
+def test_every_table_and_column_is_described(database: sqlite3.Connection) -> None:
+    tables = [
+        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
+    ]
+    sections = dict(re.findall(r"^### `(\w+)`: .*?\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
+    assert list(sections) == tables
+    for name, text in sections.items():
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
+        assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == columns
+
+
+def test_the_format_is_the_one_that_is_described() -> None:
+    assert f"`user_version` the format, now {FORMAT})" in PAGE
+
+
+def test_there_are_recipes() -> None:
+    assert len(RECIPES) >= 10
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_work_on_a_real_run(results: Path, recipe: str) -> None:
+    with closing(sqlite3.connect(f"{(results / RUN / 'run.sqlite').as_uri()}?mode=ro", uri=True)) as connection:
+        cursor = connection.execute(recipe)
+        rows = cursor.fetchall()
+    names = [column[0] for column in cursor.description]
+    assert len(set(names)) == len(names)
+    finished_agent_without_calls = ("FROM calls", "HAVING unfinished", "FROM journal")
+    assert bool(rows) is not any(words in recipe for words in finished_agent_without_calls)
+
+
+def test_the_first_recipe_gives_the_rate_of_the_report(results: Path) -> None:
+    with closing(sqlite3.connect(results / RUN / "run.sqlite")) as connection:
+        [(_, protocol, _, rate, subjects, trials)] = connection.execute(RECIPES[0]).fetchall()
+        passed = connection.execute("SELECT sum(success) FROM trials").fetchone()[0]
+    assert (protocol, rate, subjects, trials) == ("little", passed / 8, 2, 8)
+
+
+def test_exported_tables_are_described() -> None:
+    described = dict(re.findall(r"^\| `(\w+)` \| (one row .*?) \|$", PAGE, re.MULTILINE))
+    assert described == {table.name: table.about for table in TABLES.values()}

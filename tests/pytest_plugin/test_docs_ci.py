@@ -1,0 +1,97 @@
+"""The page on continuous integration: its workflows have options that exist, its exit codes are the real ones."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cheesebench.cli import build_parser
+from cheesebench.fake_server import Answer, Call, FakeServer
+from cheesebench.pytest_plugin import OPTIONS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
+WORKFLOWS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+CODES = re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.MULTILINE)
+FORWARD = "ACTIONS: FORWARD, FORWARD"
+
+
+def texts(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        node = list(node.values())
+    if isinstance(node, list):
+        for item in node:
+            yield from texts(item)
+    elif isinstance(node, str):
+        yield node
+
+
+def commands() -> list[list[str]]:
+    """All commands of the page that are ours, in words."""
+    scripts = [text for workflow in WORKFLOWS for text in texts(yaml.safe_load(workflow))]
+    scripts += re.findall(r"`((?:pytest|cheesebench) [^`]*)`", PAGE) + re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)
+    lines = [line for script in scripts for line in script.replace("\\\n", " ").splitlines()]
+    found = [shlex.split(line, comments=True) for line in lines if re.match(r"\s*(pytest|cheesebench) ", line)]
+    return [words for words in found if len(words) > 2]  # a bare name is only spoken of
+
+
+def test_the_workflows_are_complete() -> None:
+    assert len(WORKFLOWS) == 2
+    assert len(commands()) >= 9
+    for workflow in WORKFLOWS:
+        for word in ("--junitxml=", "--cheese-html=", "--resume=", "--compare-fail=worse", "--max-cost=", "results"):
+            assert word in workflow
+
+
+def test_every_option_of_a_command_exists() -> None:
+    ours = {f"--{option.name}" for option in OPTIONS} | {"--junitxml"}
+    for program, *words in commands():
+        if program == "pytest":
+            assert {word.split("=")[0] for word in words if word.startswith("--")} <= ours
+        else:
+            build_parser().parse_args(words)
+
+
+def test_pytest_exit_codes(project: pytest.Pytester) -> None:
+    lab, found = "--protocols=lab", []
+
+    def code(*arguments: str) -> int:
+        return int(project.runpytest_inprocess(*arguments, lab).ret)
+
+    found += [code("--model=walker"), code("--model=statue"), code("--model=breaker", "--cheese-exit-zero")]
+    assert found == [0, 1, 1], "PASS and INCONCLUSIVE, FAIL, infrastructure"
+    assert code("--model=statue", "--cheese-exit-zero", "-k", "east") == 0
+    assert code("--model=walker", "-k", "few", "--inconclusive=fail") == 1
+    assert code("--model=nobody") == 4
+    assert code("--model=walker", "-k", "nothing") == 5
+    assert [int(number) for number, _ in CODES[:8]] == [0, 1, 1, 1, 1, 2, 4, 5], "all of them are tried here or below"
+
+
+def test_an_interrupted_run_is_2(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        project.path.joinpath("conftest.py").read_text()
+        + "\n\ndef pytest_runtest_teardown():\n    raise KeyboardInterrupt\n"
+    )
+    assert project.runpytest_subprocess("--model=walker", "--protocols=lab").ret == 2
+
+
+def test_a_spent_budget_is_0_and_1_on_demand(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "-k", "east")
+        assert project.runpytest(*given, "--max-tokens=2000").ret == 0
+        assert project.runpytest(*given, "--max-tokens=2000", "--inconclusive=fail").ret == 1
+
+
+def test_without_a_key_it_is_4(project: pytest.Pytester) -> None:
+    def refused(call: Call) -> Answer:
+        return Answer(status=401)
+
+    with FakeServer(refused) as server:
+        result = project.runpytest("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*does not answer*"])
