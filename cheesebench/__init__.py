@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         Agent,
         AgentContext,
         AgentSpec,
+        Puzzle,
+        RespondentSpec,
         Scene,
         Tile,
         View,
@@ -61,7 +63,10 @@ _HOME = {
         ("ACTIONS", "ACTION_LETTERS", "HEADINGS", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"),
         "cheesebench.interfaces",
     ),
-    **dict.fromkeys(("Agent", "AgentContext", "AgentSpec", "Scene", "Tile", "View"), "cheesebench.interfaces"),
+    **dict.fromkeys(
+        ("Agent", "AgentContext", "AgentSpec", "Puzzle", "RespondentSpec", "Scene", "Tile", "View"),
+        "cheesebench.interfaces",
+    ),
     **dict.fromkeys(
         (
             "BackendContext",
@@ -128,6 +133,8 @@ __all__ = [
     "Picture",
     "PluginError",
     "Price",
+    "Puzzle",
+    "RespondentSpec",
     "Sampling",
     "Scene",
     "Server",

@@ -15,7 +15,7 @@ import pluggy
 if TYPE_CHECKING:
     from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import AgentSpec, Family, Reporter, View
+    from cheesebench.interfaces import AgentSpec, Family, Reporter, RespondentSpec, View
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
@@ -24,7 +24,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec]:
+def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec | RespondentSpec]:
     """Called when a model is looked up; return the agents that ``--model`` (or ``--agent``) can name."""
     raise NotImplementedError
 

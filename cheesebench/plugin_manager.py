@@ -14,15 +14,15 @@ import pluggy
 from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import RunReporter
+from cheesebench.interfaces import RespondentSpec, RunReporter
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
     from cheesebench.chat import BackendSpec, ModelEntry
     from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
-    from cheesebench.protocol import Specification
+    from cheesebench.interfaces import AgentSpec, Conversational, Family, Paradigm, Reporter, View
+    from cheesebench.protocol import AnySpecification, DialogueSpecification, Specification
     from cheesebench.statistics import RunSummary
 
 #: Modules of this distribution, registered exactly as a vendor's are. Entry points are for strangers.
@@ -91,7 +91,13 @@ class PluginManager(pluggy.PluginManager):
     def agents(self) -> dict[str, AgentSpec]:
         """Agents that act by themselves, by name."""
         supplied = self._supplied(self.hook.cheesebench_agents)
-        return {spec.name: spec for spec in supplied if not isinstance(spec, ModelAgentSpec)}
+        return {spec.name: spec for spec in supplied if not isinstance(spec, ModelAgentSpec | RespondentSpec)}
+
+    @property
+    def respondents(self) -> dict[str, RespondentSpec]:
+        """Baselines for dialogues, by name."""
+        supplied = self._supplied(self.hook.cheesebench_agents)
+        return {spec.name: spec for spec in supplied if isinstance(spec, RespondentSpec)}
 
     @property
     def model_agents(self) -> dict[str, ModelAgentSpec]:
@@ -133,6 +139,10 @@ class PluginManager(pluggy.PluginManager):
         """Return the agent of that name; UnknownNameError lists what there is."""
         return _look_up("model", name, self.agents)
 
+    def respondent(self, name: str) -> RespondentSpec:
+        """Return the baseline for dialogues of that name; UnknownNameError lists what there is."""
+        return _look_up("model for dialogues", name, self.respondents)
+
     def model_agent(self, name: str) -> ModelAgentSpec:
         """Return the agent of that name which asks a model; UnknownNameError lists what there is."""
         return _look_up("agent", name, self.model_agents)
@@ -158,6 +168,15 @@ class PluginManager(pluggy.PluginManager):
 
     def compile(self, specification: Specification) -> Paradigm:
         """Compile a checked specification with the family that it names."""
+        compiled: Paradigm = self._compile(specification)
+        return compiled
+
+    def compile_dialogue(self, specification: DialogueSpecification) -> Conversational:
+        """Compile a checked dialogue with the family that it names."""
+        compiled: Conversational = self._compile(specification)
+        return compiled
+
+    def _compile(self, specification: AnySpecification) -> Any:
         families = self.families
         if specification.family not in families:
             raise PluginError(

@@ -73,6 +73,11 @@ OPTIONS = (
         keywords={"metavar": "N", "type": int},
     ),
     _Option(
+        "generations",
+        "Dialogues: how often each question is asked. Default: 30 (smoke: 2)",
+        keywords={"metavar": "N", "type": int},
+    ),
+    _Option(
         "seed",
         "Seed of the run; the same seed gives the same records. Default: 0",
         keywords={"metavar": "N", "type": int},
@@ -104,8 +109,8 @@ OPTIONS = (
     ),
     _Option(
         "temperature",
-        "Sampling temperature. Default: the agent's own",
-        keywords={"metavar": "T", "type": float},
+        "Sampling temperature; repeatable for dialogues. Default: the agent's own",
+        keywords=_repeats("T") | {"type": float},
     ),
     _Option(
         "max-cost",

@@ -1,4 +1,4 @@
-"""What protocols compile into: the arena family (movement tables, step kernel, Gymnasium classes)."""
+"""What protocols compile into: the arena family (movement tables, step kernel, Gymnasium classes), and dialogues."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cheesebench.interfaces import AuditFinding, AuditSettings, CueControl, Life, Still, TestOutcome, View
-    from cheesebench.protocol import Specification
+    from cheesebench.paradigms.dialogue.life import GraphParadigm
+    from cheesebench.protocol import DialogueSpecification, Specification
 
 
 class ArenaParadigm:
@@ -91,10 +92,22 @@ class ArenaFamily:
         return ArenaParadigm(specification)
 
 
+class DialogueFamily:
+    """Compiles protocols whose arena is a graph that is told."""
+
+    name = "dialogue"
+
+    def compile(self, specification: DialogueSpecification) -> GraphParadigm:
+        """Return the compiled paradigm."""
+        from cheesebench.paradigms.dialogue.life import GraphParadigm
+
+        return GraphParadigm(specification)
+
+
 @hookimpl
-def cheesebench_families() -> list[ArenaFamily]:
+def cheesebench_families() -> list[ArenaFamily | DialogueFamily]:
     """Return the families of this distribution."""
-    return [ArenaFamily()]
+    return [ArenaFamily(), DialogueFamily()]
 
 
 def __getattr__(name: str) -> Any:

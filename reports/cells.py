@@ -95,7 +95,7 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
-    return (what.model, what.view, what.variant)
+    return (what.model, what.view, what.line if isinstance(what, CellPlan) else what.variant)
 
 
 def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:

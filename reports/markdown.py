@@ -135,7 +135,7 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
 def _verdicts(cells: Sequence[CellResult]) -> str:
     rows = [
         (
-            cell.plan.protocol,
+            cell.plan.label,
             words.marked(cell.verdict),
             words.rate(cell),
             words.interval(cell),
@@ -170,7 +170,7 @@ def _meanings(cells: Sequence[CellResult]) -> str:
 
 
 def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    failed = [cell.plan.protocol for cell in cells if cell.verdict is Verdict.FAIL]
+    failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
     if not failed:
         return ""
     items = []
@@ -188,7 +188,7 @@ def _open_questions(cells: Sequence[CellResult]) -> list[str]:
     undecided = [cell for cell in cells if cell.verdict in (Verdict.INCONCLUSIVE, Verdict.ERROR)]
     if not undecided:
         return []
-    lines = [f"- **{escape(cell.plan.protocol)}**: {escape(cell.reason)}" for cell in undecided]
+    lines = [f"- **{escape(cell.plan.label)}**: {escape(cell.reason)}" for cell in undecided]
     return ["### Undecided, and why", "\n".join(lines)]
 
 
@@ -197,7 +197,7 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
     names = [name for name in (*TAXONOMY, *others) if any(cell.outcomes.get(name) for cell in cells)]
     rows = [
         (
-            cell.plan.protocol,
+            cell.plan.label,
             *(str(cell.outcomes.get(name) or "·") for name in names),
             ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
         )
@@ -210,9 +210,7 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
 def _measures(cells: Sequence[CellResult]) -> list[str]:
     blocks = []
     own = [
-        (cell.plan.protocol, measure.name, _mean(measure), str(measure.n))
-        for cell in cells
-        for measure in cell.measures
+        (cell.plan.label, measure.name, _mean(measure), str(measure.n)) for cell in cells for measure in cell.measures
     ]
     if own:
         blocks += [
@@ -225,13 +223,13 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         rows = []
         for cell in cells:
             means = {measure.name: _number(measure.mean) for measure in cell.strategy}
-            rows.append((cell.plan.protocol, *(means.get(name, words.NOTHING) for name in names)))
+            rows.append((cell.plan.label, *(means.get(name, words.NOTHING) for name in names)))
         blocks += ["### How it moved (means per trial)", table(headers, rows, right=headers[1:])]
     return blocks
 
 
 def _calls(cells: Sequence[CellResult]) -> list[str]:
-    made = [(cell.plan.protocol, cell.calls.totals, cell) for cell in cells if cell.calls is not None]
+    made = [(cell.plan.label, cell.calls.totals, cell) for cell in cells if cell.calls is not None]
     if not made:
         return []
     counted = list({name: None for _, _, cell in made for name in cell.agent_counts if name != "calls"})

@@ -31,7 +31,7 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
     rows = [
         [
             cells.marked(cell.verdict),
-            clean(cell.plan.protocol),
+            clean(cell.plan.label),
             cells.rate(cell),
             cells.interval(cell),
             cells.reference(cell),
@@ -45,7 +45,7 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
     table = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
     gate = f"{cells.marked(model.gate)}: {clean(model.gate_reason)}"
     reasons = [
-        f"{cells.marked(cell.verdict)} {clean(cell.plan.protocol)}: {clean(cell.reason)}"
+        f"{cells.marked(cell.verdict)} {clean(cell.plan.label)}: {clean(cell.reason)}"
         for cell in own
         if cell.verdict in ("INCONCLUSIVE", "ERROR") and cell.plan.claims
     ]

@@ -83,7 +83,7 @@ class _Talk:
         self._caller = caller
         self._origin = origin
         self._asked = 0
-        self._empty = 0
+        self._silence = SilenceWatch()
 
     async def trial(self, life: Life, trial: int) -> tuple[str, float]:
         """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
@@ -108,7 +108,7 @@ class _Talk:
     async def _actions(self, trial: int) -> Sequence[int]:
         for _ in range(ASKS_IN_A_ROW):
             reply = await self._caller.ask(trial, self._request())
-            self._watch_for_silence(reply)
+            self._silence.see(reply)
             actions = self.agent.read(reply)
             if actions:
                 return actions
@@ -118,7 +118,7 @@ class _Talk:
         settings = self._caller.plan.settings
         self._asked += 1
         # A seed of its own for every call: a server that caches replies must not give one twice.
-        seed = None if "seed" in settings["dropped"] else _call_seed(self._origin, self._asked)
+        seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
         return ChatRequest(
             model=settings["id"],
             messages=self.agent.prompt(),
@@ -129,7 +129,15 @@ class _Talk:
             extra=settings["served"],
         )
 
-    def _watch_for_silence(self, reply: ChatReply) -> None:
+
+class SilenceWatch:
+    """Counts empty replies; raises SubjectStoppedError when there are very many in a row."""
+
+    def __init__(self) -> None:
+        self._empty = 0
+
+    def see(self, reply: ChatReply) -> None:
+        """Take notice of a reply."""
         # A reply that was cut off in the middle of reasoning is the model's own affair, and is counted as such.
         silent = not (reply.text.strip() or reply.reasoning.strip()) and reply.finish != "length"
         self._empty = self._empty + 1 if silent else 0
@@ -137,6 +145,7 @@ class _Talk:
             raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not really answer")
 
 
-def _call_seed(origin: int, number: int) -> int:
+def call_seed(origin: int, number: int) -> int:
+    """Return the seed of a subject's call number ``number``."""
     mark = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
     return int.from_bytes(mark, "big") >> (64 - _SEED_BITS)

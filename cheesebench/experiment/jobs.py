@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import BudgetSpentError
 from cheesebench.experiment.controls import controlled
+from cheesebench.experiment.dialogues import respond
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import live
+from cheesebench.protocol import DialogueSpecification
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Paradigm
+    from cheesebench.interfaces import Paradigm, TaskEvent
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification, Specification
 
 #: Length of a message in a pipe, before the message.
 HEADER = struct.Struct(">I")
@@ -31,7 +33,7 @@ class Job:
     """One subject of one cell. ``wants_records``: somebody observes, records are sent as well as written."""
 
     plan: CellPlan
-    specification: Specification
+    specification: AnySpecification
     seed: int
     subject: int
     log: Path
@@ -81,8 +83,7 @@ class Workplace:
         trials = 0
         with RunLog.open(job.log) as log:
             try:
-                agent, view = self._plugins.agent(plan.model), self._plugins.view(plan.view)
-                for record, events in live(self._paradigm(job), view, agent, plan, job.seed, subject):
+                for record, events in self._life(job):
                     log.write_trial(record, events)
                     trials += 1
                     finished(record)
@@ -95,10 +96,18 @@ class Workplace:
             log.write_life(plan, subject, trials)
             return True
 
-    def _paradigm(self, job: Job) -> Paradigm:
+    def _life(self, job: Job) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
+        plan, plugins = job.plan, self._plugins
+        if isinstance(job.specification, DialogueSpecification):
+            talked = plugins.compile_dialogue(job.specification)
+            return respond(talked, plugins.respondent(plan.model), plan, job.seed, job.subject)
+        agent, view = plugins.agent(plan.model), plugins.view(plan.view)
+        return live(self._paradigm(job, job.specification), view, agent, plan, job.seed, job.subject)
+
+    def _paradigm(self, job: Job, specification: Specification) -> Paradigm:
         key = (job.plan.protocol, job.plan.control)
         if key not in self._paradigms:
-            plain = self._plugins.compile(job.specification)
+            plain = self._plugins.compile(specification)
             self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
         return self._paradigms[key]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,18 @@ from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import THROTTLES, Caller, Line, Patience
 from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.conversations import converse
+from cheesebench.experiment.dialogues import talk
 from cheesebench.experiment.jobs import Job, Report, write_stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import TrialRecord
+from cheesebench.protocol import DialogueSpecification, Specification
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.experiment.contestants import LanguageModel
-    from cheesebench.interfaces import Paradigm
+    from cheesebench.interfaces import Paradigm, TaskEvent
     from cheesebench.plugin_manager import PluginManager
 
 #: The question that is asked once before anything runs, and the tokens that the answer may take.
@@ -217,11 +220,10 @@ class Conversation:
         trials, complete, problem = 0, False, ""
         try:
             # Whoever has most steps before it goes first among those who wait for a call.
-            limit = job.specification.limit
+            limit = job.specification.limit if isinstance(job.specification, Specification) else 1
             steps = limit if isinstance(limit, int) else 1
             caller = self._models.caller(job, work=plan.trials * steps)
-            view, agent = self._plugins.view(plan.view), self._plugins.model_agent(plan.agent)
-            life = converse(self._paradigm(job), view, agent, plan, job.seed, subject, caller)
+            life = self._life(job, caller)
             async with contextlib.aclosing(life):
                 async for record, events in life:
                     log.write_trial(record, events)
@@ -236,10 +238,17 @@ class Conversation:
             write_stopped(log, plan, subject, trials, error)
         report(Report(trials=trials, ended=True, complete=complete, error=problem))
 
-    def _paradigm(self, job: Job) -> Paradigm:
+    def _life(self, job: Job, caller: Caller) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
+        plan, plugins = job.plan, self._plugins
+        if isinstance(job.specification, DialogueSpecification):
+            return talk(plugins.compile_dialogue(job.specification), plan, job.seed, job.subject, caller)
+        view, agent = plugins.view(plan.view), plugins.model_agent(plan.agent)
+        return converse(self._paradigm(job, job.specification), view, agent, plan, job.seed, job.subject, caller)
+
+    def _paradigm(self, job: Job, specification: Specification) -> Paradigm:
         key, compiled = (job.plan.protocol, job.plan.control), self._models.paradigms
         if key not in compiled:
-            plain = self._plugins.compile(job.specification)
+            plain = self._plugins.compile(specification)
             compiled[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
         return compiled[key]
 

@@ -22,7 +22,7 @@ from cheesebench.interfaces import TaskEvent
 from cheesebench.redaction import redact
 
 if TYPE_CHECKING:
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class RunLog:
         cls,
         results: Path,
         run_id: str,
-        cells: Iterable[tuple[CellPlan, Specification]],
+        cells: Iterable[tuple[CellPlan, AnySpecification]],
         *,
         options: Mapping[str, Any],
     ) -> Self:
@@ -85,7 +85,7 @@ class RunLog:
         log.note("created", f"{len(cells)} cells")
         return log
 
-    def add_cells(self, cells: Iterable[tuple[CellPlan, Specification]]) -> None:
+    def add_cells(self, cells: Iterable[tuple[CellPlan, AnySpecification]]) -> None:
         """Add cells that the run was created without; those that it has already stay as they are."""
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
@@ -98,7 +98,7 @@ class RunLog:
                 )
             self._insert_cells(cells)
 
-    def _insert_cells(self, cells: Iterable[tuple[CellPlan, Specification]]) -> None:
+    def _insert_cells(self, cells: Iterable[tuple[CellPlan, AnySpecification]]) -> None:
         self._connection.executemany(
             "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
             [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],

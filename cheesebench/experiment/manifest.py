@@ -17,7 +17,7 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.records import FORMAT
 
 if TYPE_CHECKING:
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification
 
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
@@ -44,7 +44,7 @@ def check_name(name: str, what: str, option: str = "") -> str:
     return name
 
 
-def describe_run(run_id: str, specifications: Iterable[Specification], options: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(run_id: str, specifications: Iterable[AnySpecification], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that matter for the result (seed, design, ...). Environment
@@ -61,7 +61,7 @@ def describe_run(run_id: str, specifications: Iterable[Specification], options: 
     }
 
 
-def describe_protocols(specifications: Iterable[Specification]) -> dict[str, dict[str, Any]]:
+def describe_protocols(specifications: Iterable[AnySpecification]) -> dict[str, dict[str, Any]]:
     """Return what the manifest keeps of each protocol, by name."""
     return {
         specification.name: {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cheesebench.interfaces import Memory, Value
 
@@ -115,7 +115,7 @@ class CellPlan:
     protocol, ``claims`` False for designs that never make a PASS or FAIL claim (``smoke``). ``variant`` names what
     this cell changes on purpose (``history=1``, ``control=reward-shuffled``; empty for the plain cell). For a
     language model ``agent`` is the agent that asks it, and ``settings`` (JSON values) is every parameter that
-    can change a reply.
+    can change a reply. ``against`` says what a verdict is about: as good as the reference, or better than chance.
     """
 
     model: str
@@ -138,6 +138,25 @@ class CellPlan:
     variant: str = ""
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    against: Literal["reference", "chance"] = "reference"
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there is anything that a verdict could be about."""
+        return self.reference is not None if self.against == "reference" else self.chance is not None
+
+    @property
+    def label(self) -> str:
+        """Name of the cell among those of its model: the protocol, and for a dialogue what is asked."""
+        return self.protocol if self.against == "reference" else f"{self.protocol}[{self.variant}]"
+
+    @property
+    def line(self) -> str:
+        """What cells that are summed up together share beside model and view: the variant, or the temperature."""
+        if self.against == "reference":
+            return self.variant
+        temperature = self.settings.get("temperature")
+        return "" if temperature is None else f"temperature {temperature:g}"
 
     @property
     def control(self) -> str:

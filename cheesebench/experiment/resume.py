@@ -10,12 +10,12 @@ from cheesebench.errors import RunLogError
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellKey, CellPlan
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification
 
 
 def check_resumable(
     log: RunLog,
-    cells: Mapping[CellPlan, Specification] | Iterable[tuple[CellPlan, Specification]],
+    cells: Mapping[CellPlan, AnySpecification] | Iterable[tuple[CellPlan, AnySpecification]],
     seed: int,
     done: str = "continued",
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellKey, CellPlan
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
@@ -53,7 +53,7 @@ class _Line:
 @dataclass(slots=True)
 class _Cell:
     plan: CellPlan
-    specification: Specification
+    specification: AnySpecification
     started: bool = False
     #: Subjects whose life is not over yet.
     open: set[int] = field(default_factory=set)
@@ -83,7 +83,7 @@ class RunSession:
         self,
         log: RunLog,
         plugins: PluginManager,
-        cells: Mapping[CellPlan, Specification] | Iterable[tuple[CellPlan, Specification]],
+        cells: Mapping[CellPlan, AnySpecification] | Iterable[tuple[CellPlan, AnySpecification]],
         *,
         seed: int,
         processes: int | None = None,

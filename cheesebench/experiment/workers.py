@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.jobs import HEADER, Job, Report, Stopped, Workplace, pack
+from cheesebench.interfaces import NO_VIEW
 
 if TYPE_CHECKING:
     from pluggy import HookCaller
 
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification
 
 #: What a worker prints, and what Python prints when one crashes.
 LOG_NAME = "workers.log"
@@ -179,17 +180,13 @@ class WorkerThread:
             await asyncio.to_thread(self._thread.join, THREAD_PATIENCE)
 
 
-def loads_elsewhere(plugins: PluginManager, plan: CellPlan, specification: Specification) -> bool:
+def loads_elsewhere(plugins: PluginManager, plan: CellPlan, specification: AnySpecification) -> bool:
     """Return whether a new process can load by itself all that a cell needs: agent, view and family."""
     hooks = plugins.hook
-    return all(
-        _origin(hook, name) in plugins.reloadable
-        for hook, name in (
-            (hooks.cheesebench_agents, plan.model),
-            (hooks.cheesebench_views, plan.view),
-            (hooks.cheesebench_families, specification.family),
-        )
-    )
+    needed = [(hooks.cheesebench_agents, plan.model), (hooks.cheesebench_families, specification.family)]
+    if plan.view != NO_VIEW:
+        needed.append((hooks.cheesebench_views, plan.view))
+    return all(_origin(hook, name) in plugins.reloadable for hook, name in needed)
 
 
 def _origin(hook: HookCaller, name: str) -> str:

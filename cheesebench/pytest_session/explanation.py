@@ -7,11 +7,11 @@ import textwrap
 from itertools import chain
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.replay import film
 from cheesebench.film import film_strip, printable
 from cheesebench.interfaces import PictureView
-from cheesebench.protocol import Specification
+from cheesebench.protocol import AnySpecification, DialogueSpecification, Specification
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.wording import percent, plural, points
@@ -19,7 +19,7 @@ from cheesebench.statistics.wording import percent, plural, points
 _INDENT = "  "
 
 
-def explain(run: Run, specification: Specification, result: CellResult) -> str:
+def explain(run: Run, specification: AnySpecification, result: CellResult) -> str:
     """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
@@ -27,7 +27,10 @@ def explain(run: Run, specification: Specification, result: CellResult) -> str:
     records = chain.from_iterable(run.lives(result.plan))
     failed = next((record for record in records if record.success is False and record.compared), None)
     if failed is not None:
-        parts.append(_film(run, specification, failed))
+        if isinstance(specification, Specification):
+            parts.append(_film(run, specification, failed))
+        else:
+            parts.append(_conversation(run, specification, failed))
     return printable("\n\n".join(parts))
 
 
@@ -68,6 +71,33 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _conversation(run: Run, specification: DialogueSpecification, record: TrialRecord) -> str:
+    """Return what was asked last in a failed trial, what the answer was read as, and what would have been right."""
+    condition, said = specification.conditions[str(record.variables["condition"])], record.variables
+    domain = specification.domains[str(said["domain"])]
+    item = next(
+        item for item in condition.items if item.start == said["start"] and " ".join(item.goals) == said["goal"]
+    )
+    right = [" - ".join(domain.names[node] for node in key) for key in item.keys[:3]] or [str(item.number)]
+    answer = " - ".join(domain.names.get(node, node) for node in str(said["answer"]).split())
+    lines = [
+        f"A failed trial: generation {record.subject}, question {record.trial}: {record.outcome}.",
+        f"  read as    {answer or 'nothing'}",
+        f"  right is   {' | '.join(right)}",
+    ]
+    assert run.log is not None
+    calls = [call for call in run.log.calls.of_life(_plan(run, record), record.subject) if call.trial == record.trial]
+    for call in calls:
+        lines.append(f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}")
+        lines.append(f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}")
+    return "\n".join(lines)
+
+
+def _plan(run: Run, record: TrialRecord) -> CellPlan:
+    assert run.log is not None
+    return next(plan for plan in run.log.plans() if plan.key == record.key)
 
 
 def _film(run: Run, specification: Specification, record: TrialRecord) -> str:

@@ -13,8 +13,9 @@ import pytest
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
+from cheesebench.interfaces import NO_VIEW
 from cheesebench.junit import case_properties
-from cheesebench.protocol import Specification
+from cheesebench.protocol import AnySpecification, DialogueSpecification
 from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
@@ -33,7 +34,7 @@ class VerdictError(CheeseBenchError):
 class CellItem(pytest.Item):
     """One cell: its trials are waited for in ``setup``, where failing is an error, and judged in the call."""
 
-    def __init__(self, *, run: Run, specification: Specification, plan: CellPlan, **keywords: Any) -> None:
+    def __init__(self, *, run: Run, specification: AnySpecification, plan: CellPlan, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.run = run
         self.specification = specification
@@ -61,7 +62,7 @@ class CellItem(pytest.Item):
         """Turn the verdict into an outcome."""
         assert self.result is not None
         verdict = self.result.verdict
-        makes_claims = self.plan.claims and self.plan.reference is not None
+        makes_claims = self.plan.claims and self.plan.comparable
         fails = verdict is Verdict.INCONCLUSIVE and makes_claims and self.run.settings.inconclusive_fails
         if verdict is Verdict.FAIL or fails:
             raise VerdictError(explain(self.run, self.specification, self.result))
@@ -97,7 +98,7 @@ class ProtocolFile(pytest.File):
 
     run: Run
 
-    def collect(self) -> Iterator[CellItem]:
+    def collect(self) -> Iterator[pytest.Item]:
         """Return one item for each model and view."""
         yield from cell_items(self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::")
 
@@ -109,16 +110,57 @@ class ProtocolFile(pytest.File):
 
 
 def cell_items(
-    parent: pytest.Collector, run: Run, specification: Specification, prefix: str = ""
-) -> Iterator[CellItem]:
-    """Yield a protocol's items, named ``protocol[view]``, or ``protocol[view-model]`` with several models."""
+    parent: pytest.Collector, run: Run, specification: AnySpecification, prefix: str = ""
+) -> Iterator[pytest.Item]:
+    """Yield a protocol's items, named ``protocol[view]``, or ``protocol[view-model]`` with several models.
+
+    Those of a dialogue are named ``protocol[domain-condition]``.
+    """
     settings = run.settings
     for model in settings.models:
-        for view in settings.views:
-            for plan in run.plans(specification, model, view):
-                within = [view, plan.variant, model if len(settings.models) > 1 else ""]
-                name = f"{specification.name}[{'-'.join(filter(None, within))}]"
-                # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
-                yield CellItem.from_parent(
-                    parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
-                )
+        if obstacle := _obstacle(run, specification, model):
+            name = f"{specification.name}[{model}]"
+            path = Path(specification.path)
+            yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=obstacle)
+            continue
+        for plan in _plans(run, specification, model):
+            seen = "" if plan.view == NO_VIEW else plan.view
+            within = [seen, plan.variant, model if len(settings.models) > 1 else ""]
+            name = f"{specification.name}[{'-'.join(filter(None, within))}]"
+            # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
+            yield CellItem.from_parent(
+                parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
+            )
+
+
+def _plans(run: Run, specification: AnySpecification, model: str) -> Iterator[CellPlan]:
+    if isinstance(specification, DialogueSpecification):
+        yield from run.plan_dialogues(specification, model)
+        return
+    for view in run.settings.views:
+        yield from run.plans(specification, model, view)
+
+
+def _obstacle(run: Run, specification: AnySpecification, model: str) -> str:
+    """Return why this model cannot be run on this protocol at all, if so."""
+    settings, plugins = run.settings, run.plugins
+    dialogue = isinstance(specification, DialogueSpecification)
+    if dialogue and model in plugins.agents:
+        known = ", ".join(sorted(plugins.respondents))
+        return (
+            f"The agent '{model}' walks; '{specification.name}' is a dialogue. "
+            f"Ask a language model, or one of the baselines {known}."
+        )
+    if dialogue and settings.study is not None:
+        return f"'{specification.name}' is a dialogue, and studies are about what is walked through. Run it without one."
+    if dialogue and settings.controls:
+        return f"'{specification.name}' is a dialogue, which has no controls. Leave --control out."
+    if not dialogue and model in plugins.respondents:
+        known = ", ".join(sorted(plugins.agents))
+        return (
+            f"The baseline '{model}' answers questions; '{specification.name}' is walked through. "
+            f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
+        )
+    if not dialogue and len(settings.temperatures) > 1:
+        return f"Several temperatures are for dialogues; '{specification.name}' is walked through. Give one."
+    return ""

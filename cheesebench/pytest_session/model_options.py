@@ -39,12 +39,15 @@ def language_models(
     Raises a CheeseBenchError for a name that is neither agent nor model, and for options that mean nothing.
     """
     settings: dict[str, Any] = {setting: options[option] for option, setting in INTERFACE.items()}
+    if isinstance(settings["temperature"], list):
+        # Of several, each cell takes its own; the first stands for all where they are checked.
+        settings["temperature"] = settings["temperature"][0]
     settings |= pairs("cheese-agent-option", options["agent_option"] or ())
     backend_options = pairs("cheese-backend-option", options["backend_option"] or ())
     entries = tuple(entries)
     found = {}
     for name in names:
-        if name in plugins.agents:
+        if name in plugins.agents or name in plugins.respondents:
             continue
         found[name] = language_model(
             plugins,

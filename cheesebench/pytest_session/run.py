@@ -16,6 +16,7 @@ from cheesebench.errors import CheeseBenchError, OptionError
 from cheesebench.experiment.contestants import replayed_models, varied
 from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.designs import plan_cell
+from cheesebench.experiment.dialogues import plan_dialogue
 from cheesebench.experiment.language_models import LanguageModels, connected, probe, start_servers, stop_servers
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -25,7 +26,7 @@ from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import Progress, RunSession
 from cheesebench.experiment.studies import variant_name
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import AnySpecification, Catalogue, DialogueSpecification, Specification
 from cheesebench.pytest_session.comparing import read_comparing
 from cheesebench.pytest_session.progress import teller
 from cheesebench.pytest_session.settings import read_settings, results_directory
@@ -35,7 +36,7 @@ SLICE = 0.2
 #: Key of what the controller of pytest-xdist hands to its workers.
 WORKER_INPUT = "cheesebench"
 
-Cell = tuple[CellPlan, Specification]
+Cell = tuple[CellPlan, AnySpecification]
 
 
 class Run:
@@ -174,6 +175,27 @@ class Run:
             yield plain
             for control in settings.controls:
                 yield control_cell(plain, control)
+
+    def plan_dialogues(self, specification: DialogueSpecification, model: str) -> Iterator[CellPlan]:
+        """Yield the plans of all cells of a dialogue: every condition in every domain (at every temperature)."""
+        settings = self.settings
+        language = settings.language.get(model)
+        several = len(settings.temperatures) > 1
+        own: Mapping[str, Any] = language.settings if language else {}
+        temperatures = settings.temperatures if language and several else (own.get("temperature"),)
+        for temperature in temperatures:
+            for domain, condition in specification.variants:
+                yield plan_dialogue(
+                    specification,
+                    model,
+                    domain,
+                    condition,
+                    settings.design,
+                    generations=settings.generations,
+                    agent=language.agent.name if language else "",
+                    settings={**own, "temperature": temperature} if language else None,
+                    in_variant=bool(language) and several,
+                )
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
         """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""

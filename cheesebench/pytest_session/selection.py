@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cheesebench.errors import OptionError, ProtocolError, UnknownNameError
-from cheesebench.protocol import SUFFIX, Catalogue, Specification
+from cheesebench.protocol import SUFFIX, AnySpecification, BaseSpecification, Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Broken:
     text: str
 
 
-Selected = Specification | Broken
+Selected = AnySpecification | Broken
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
@@ -26,8 +26,8 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     built_in = Catalogue(catalogue.directories[:1]).files
     found = _load(catalogue, [path for stem, path in catalogue.files.items() if stem in built_in])
     chosen = _of_edition(found, edition)
-    if not any(isinstance(one, Specification) for one in chosen):
-        known = {one.edition for one in found if isinstance(one, Specification)}
+    if not any(isinstance(one, BaseSpecification) for one in chosen):
+        known = {one.edition for one in found if isinstance(one, BaseSpecification)}
         raise UnknownNameError("edition", edition, known)
     return chosen
 
@@ -42,6 +42,8 @@ def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str],
 
 def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
     path = directory / name
+    if not path.exists() and name in catalogue.folders:
+        path = catalogue.folders[name]
     if path.is_dir():
         found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
         if not found:
@@ -52,7 +54,7 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
     if path.is_file() or name.endswith(SUFFIX):
         return [_load_one(catalogue, path)]
     try:
-        return [catalogue.find(name, edition)]
+        return [catalogue.find_any(name, edition)]
     except ProtocolError as error:
         return [Broken(catalogue.files.get(name, path), str(error))]
 
@@ -61,10 +63,10 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
     return [_load_one(catalogue, path) for path in paths]
 
 
-def load_shortly_named(catalogue: Catalogue, path: Path) -> Specification:
+def load_shortly_named(catalogue: Catalogue, path: Path) -> AnySpecification:
     """Load a file by the name that diagnostics and records are to show: relative if it is below us."""
     here = Path.cwd()
-    return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
+    return catalogue.load_any(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _load_one(catalogue: Catalogue, path: Path) -> Selected:

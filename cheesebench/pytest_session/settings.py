@@ -15,6 +15,7 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.contestants import LanguageModel, check_views
 from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.designs import Design, find_design
+from cheesebench.experiment.dialogues import check_generations
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.manifest import check_run_id
 from cheesebench.experiment.studies import Study, find_study
@@ -29,6 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
     "edition": DEFAULT_EDITION,
     "design": "cohort",
     "subjects": None,
+    "generations": None,
     "seed": 0,
     "agent": "llm",
     "control": [],
@@ -45,6 +47,10 @@ class Settings:
     """Names, files or directories, as given; empty for the default selection."""
     edition: str
     design: Design
+    generations: int | None
+    """Generations of a dialogue's cell, instead of the design's."""
+    temperatures: tuple[float, ...]
+    """As given; several are for dialogues."""
     seed: int
     controls: tuple[str, ...]
     study: Study | None
@@ -71,6 +77,7 @@ class Settings:
             "edition": self.edition,
             "design": self.design.name,
             "subjects": self.design.subjects,
+            "generations": self.generations,
             "seed": self.seed,
             **self.interface,
             "control": list(self.controls),
@@ -102,7 +109,7 @@ def read_settings(
     def of_the_run(name: str, given: Any) -> Any:
         if recorded is None or name not in recorded:
             return DEFAULTS.get(name) if given is None else given
-        if isinstance(given, list) and set(given) <= set(recorded[name]):
+        if isinstance(given, list) and set(given) <= set(_as_list(recorded[name])):
             return given
         if given is not None and given != recorded[name]:
             how = f"--resume {option('resume')}" if replayed is None else f"--model {option('model')[0]}"
@@ -152,6 +159,8 @@ def read_settings(
         protocols=tuple(option("protocols") or ()),
         edition=of_the_run("edition", option("edition")),
         design=design,
+        generations=check_generations(of_the_run("generations", option("generations"))),
+        temperatures=tuple(dict.fromkeys(_as_list(interface["temperature"]))),
         seed=of_the_run("seed", option("seed")),
         controls=tuple(controls),
         study=study,
@@ -167,6 +176,12 @@ def read_settings(
         calls=call_options(option),
         interface=interface,
     )
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
 
 
 def _names(given: list[str] | None) -> list[str] | None:
@@ -199,4 +214,4 @@ def _report_file(config: pytest.Config, name: str) -> Path | None:
 
 
 def _shown(value: Any) -> str:
-    return ",".join(value) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

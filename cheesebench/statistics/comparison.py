@@ -120,10 +120,16 @@ def p_inferior(upper: Callable[[float], float], margin: float) -> float:
 
 
 def subjects_to_settle(
-    counts: Counts, icc: float | None, unit: Unit, reference: ReferenceValue, margin: float
+    counts: Counts,
+    icc: float | None,
+    unit: Unit,
+    reference: ReferenceValue,
+    margin: float,
+    bounds: tuple[float, float] | None = None,
 ) -> int | None:
     """Return how many subjects of as many trials would give PASS or FAIL at the observed rate, ICC and share of copies.
 
+    ``bounds``: PASS is above the first, FAIL below the second (by default both are -margin).
     Where one subject shows no ICC, ``ICC_FLOOR`` is assumed. None: not even ``MOST_SUBJECTS`` would.
     """
     share = len(counts.evidence) / len(counts.trials)
@@ -132,11 +138,13 @@ def subjects_to_settle(
     effective = per_subject if unit == "trial" else per_subject / float(effect)
     animals = reference_limits(reference, ALPHA)
 
+    passes, fails = bounds or (-margin, -margin)
+
     def settled(subjects: int) -> bool:
         z = quantile(ALPHA, degrees_of_freedom(max(1, round(share * subjects)), unit))
         limits = wilson(counts.rate, effective * subjects, z)
         low, high = newcombe(counts.rate, limits, reference.value, animals)
-        return bool(low > -margin or high < -margin)
+        return bool(low > passes or high < fails)
 
     # Bisection: the bounds only narrow as subjects are added.
     few, many = 1, MOST_SUBJECTS

@@ -48,10 +48,13 @@ def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
     if counts is None:
         return _without_rate(described)
     estimated = _estimate(described, sample, counts)
-    if plan.reference is None or not plan.claims:
+    if not (plan.comparable and plan.claims):
         text = wording.no_claim(estimated)
         judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
+    elif plan.against == "chance":
+        judged = _compare_with_chance(estimated, Scenarios(counts, estimated.unit))
     else:
+        assert plan.reference is not None
         judged = _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
     broken = judged.outcomes["infrastructure"]
     if broken:
@@ -178,6 +181,32 @@ def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenar
     )
     settled = _settled_without_missing(scenarios, reference, plan.margin)
     return replace(judged, reason=wording.verdict(judged, settled))
+
+
+def _compare_with_chance(estimated: CellResult, scenarios: Scenarios) -> CellResult:
+    """Add the comparison with chance: PASS is above it, FAIL is not above it by as much as the margin."""
+    plan, valid = estimated.plan, scenarios.valid
+    assert plan.chance is not None
+    chance = ReferenceValue(value=plan.chance)
+    low, high = scenarios.difference_limits(chance, ALPHA)
+    verdict, needed = Verdict.INCONCLUSIVE, None
+    if low > 0:
+        verdict = Verdict.PASS
+    elif high < plan.margin:
+        verdict = Verdict.FAIL
+    else:
+        bounds = (0.0, plan.margin)
+        needed = subjects_to_settle(valid, estimated.icc, scenarios.unit, chance, plan.margin, bounds)
+    judged = replace(
+        estimated,
+        verdict=verdict,
+        difference=valid.rate - chance.value,
+        difference_low=low,
+        difference_high=high,
+        p_inferior=p_inferior(lambda tail: scenarios.difference_limits(chance, tail)[1], -plan.margin),
+        subjects_needed=needed,
+    )
+    return replace(judged, reason=wording.verdict_against_chance(judged))
 
 
 def _settled_without_missing(scenarios: Scenarios, reference: ReferenceValue, margin: float) -> bool:

@@ -68,7 +68,7 @@ def _controls(cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]) ->
 def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellResult]]:
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.variant), []).append(cell)
+        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.line), []).append(cell)
     return list(groups.values())
 
 
@@ -82,7 +82,7 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
     return ModelSummary(
         model=cells[0].plan.model,
         view=cells[0].plan.view,
-        variant=cells[0].plan.variant,
+        variant=cells[0].plan.line,
         overall=average(cells),
         profile={name: mean for name, mean in profile.items() if mean is not None},
         gate=gate,
@@ -109,8 +109,8 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
-    """Return protocol -> Holm-adjusted p value of being inferior, over all cells that were compared."""
-    compared = {c.plan.protocol: c.p_inferior for c in cells if c.p_inferior is not None}
+    """Return cell (by protocol) -> Holm-adjusted p value of being inferior, over all cells that were compared."""
+    compared = {c.plan.label: c.p_inferior for c in cells if c.p_inferior is not None}
     if not compared:
         return {}
     from statsmodels.stats.multitest import multipletests

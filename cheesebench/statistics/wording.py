@@ -94,6 +94,23 @@ def verdict(cell: CellResult, settled_without_missing: bool) -> str:
     return " ".join(sentences)
 
 
+def verdict_against_chance(cell: CellResult) -> str:
+    """Return the reason of a verdict that came from a comparison with chance."""
+    assert cell.rate is not None
+    assert cell.plan.chance is not None
+    assert cell.difference_low is not None
+    assert cell.difference_high is not None
+    low, high, margin = points(cell.difference_low), points(cell.difference_high), points(cell.plan.margin).lstrip("+")
+    rates = f"{percent(cell.rate)} of answers are right, against {percent(cell.plan.chance)} by chance"
+    if cell.verdict is Verdict.PASS:
+        text = f"even the lower bound of the difference, {low} points, is above 0: better than chance."
+    elif cell.verdict is Verdict.FAIL:
+        text = f"even the upper bound of the difference, {high} points, is below {margin}: no better than chance."
+    else:
+        text = f"the difference lies between {low} and {high} points, so chance is not ruled out. {_remedy(cell)}"
+    return " ".join([f"{rates}: {text}", *_caveats(cell)])
+
+
 def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
     assert cell.difference_low is not None
     assert cell.difference_high is not None

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cheesebench import AgentSpec, ModelAgentSpec, hookimpl
+from cheesebench import AgentSpec, ModelAgentSpec, RespondentSpec, hookimpl
 from cheesebench.plugins.agents.bfs_oracle import BfsOracle
 from cheesebench.plugins.agents.hippocampal_ql import HippocampalQL
 from cheesebench.plugins.agents.llm import SPEC as LLM
 from cheesebench.plugins.agents.random_agent import RandomAgent
+from cheesebench.plugins.agents.respondents import RESPONDENTS
 from cheesebench.plugins.agents.tabular_ql import TabularQL
 
 __all__ = ["BfsOracle", "HippocampalQL", "RandomAgent", "TabularQL", "cheesebench_agents"]
 
 
 @hookimpl
-def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec]:
-    """Return the baselines and ``llm``."""
+def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec | RespondentSpec]:
+    """Return the baselines of arenas and of dialogues, and ``llm``."""
     return (
         AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
         AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"),
         AgentSpec("hippocampal-ql", HippocampalQL, memory="life", summary="Q-learning, a map, replay, curiosity"),
         AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
+        *RESPONDENTS,
         LLM,
     )

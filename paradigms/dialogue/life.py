@@ -1,0 +1,128 @@
+"""One subject's questions in one condition: what is said to it, and what its answers come to."""
+
+from __future__ import annotations
+
+from cheesebench.errors import StepAfterEndError, UnknownNameError
+from cheesebench.interfaces import Puzzle, TrialResult, Value
+from cheesebench.paradigms.dialogue.answers import Answer, read_answer
+from cheesebench.paradigms.dialogue.lexicon import Lexicon
+from cheesebench.paradigms.dialogue.prompts import answer_text, questions
+from cheesebench.paradigms.dialogue.scoring import Score, score
+from cheesebench.protocol import DialogueSpecification
+from cheesebench.protocol.dialogue.specification import ConditionSpec, Item
+from cheesebench.protocol.dialogue.worlds import simple_paths
+
+#: Most characters of an answer, as it was read, that a record keeps.
+MAX_SHOWN = 200
+
+
+class GraphParadigm:
+    """A compiled dialogue protocol."""
+
+    def __init__(self, specification: DialogueSpecification) -> None:
+        self.specification = specification
+        self._lexicons = {
+            name: Lexicon(domain.names, domain.wording.nouns) for name, domain in specification.domains.items()
+        }
+
+    def dialogue(self, domain: str, condition: str) -> GraphDialogue:
+        """Return the questions of a condition in the words of a domain; every call begins anew."""
+        for kind, name, known in (
+            ("domain", domain, self.specification.domains),
+            ("condition", condition, self.specification.conditions),
+        ):
+            if name not in known:
+                raise UnknownNameError(kind, name, known)
+        return GraphDialogue(self.specification, self._lexicons[domain], domain, condition)
+
+
+class GraphDialogue:
+    """Asks about every start-goal pair once, each in a conversation of its own (a trial)."""
+
+    def __init__(self, specification: DialogueSpecification, lexicon: Lexicon, domain: str, condition: str) -> None:
+        self._specification = specification
+        self._lexicon = lexicon
+        self._domain = specification.domains[domain]
+        self._condition = specification.conditions[condition]
+        self._chain = [self._condition]
+        while (before := self._chain[0].after) is not None:
+            self._chain.insert(0, specification.conditions[before])
+        self._trial, self._turn = -1, 0
+        self._questions: list[str] = []
+        self._answer: Answer | None = None
+
+    @property
+    def _item(self) -> Item:
+        return self._condition.items[self._trial]
+
+    def begin_trial(self) -> str | None:
+        """Begin the next conversation and return its first question, or None when there are no more."""
+        if self._trial + 1 >= len(self._condition.items):
+            return None
+        self._trial += 1
+        self._turn, self._answer = 0, None
+        self._questions = questions(self._specification, self._domain, self._condition, self._item)
+        return self._questions[0]
+
+    def answer(self, text: str) -> str | None:
+        """Take the whole reply (any text); return the next question, or None when the conversation is over."""
+        if self._trial < 0 or self._answer is not None:
+            raise StepAfterEndError("This conversation is over. Begin the next trial before you answer.")
+        self._turn += 1
+        if self._turn < len(self._questions):
+            return self._questions[self._turn]
+        self._answer = read_answer(text, self._lexicon, self._condition.form)
+        return None
+
+    @property
+    def puzzle(self) -> Puzzle:
+        """What the question that was asked last is about."""
+        condition, item = self._asked()
+        world = condition.world
+        return Puzzle(
+            start=item.start,
+            arcs={node: tuple(world.steps(node)) for node in world.nodes},
+            rewards=dict(world.rewards),
+            keys=item.keys,
+            number=item.number,
+            walks=lambda: simple_paths(world, item.start),
+            say=lambda path: answer_text(self._domain, condition, path),
+        )
+
+    def _asked(self) -> tuple[ConditionSpec, Item]:
+        condition = self._chain[min(self._turn, len(self._chain) - 1)]
+        return condition, self._item if condition is self._condition else condition.items[0]
+
+    def result(self) -> TrialResult:
+        """Return what the conversation that has just ended came to; only its last answer counts."""
+        if self._answer is None:
+            raise StepAfterEndError("The conversation is not over yet. Answer its questions first.")
+        scored = score(self._answer, self._condition, self._item, self._specification.world)
+        return TrialResult(
+            block=self._condition.name,
+            session=1,
+            outcome=scored.outcome,
+            success=scored.success,
+            compared=True,
+            counters={},
+            measures=scored.measures,
+            variables=self._variables(scored),
+            path_length=max(0, len(scored.path) - 1),
+            bumps=0,
+            events=(),
+        )
+
+    def _variables(self, scored: Score) -> dict[str, Value]:
+        assert self._answer is not None
+        said = ["?" if node is None else node for node in self._answer.nodes]
+        number = self._answer.number
+        return {
+            "graph": self._specification.paradigm,
+            "domain": self._domain.name,
+            "condition": self._condition.name,
+            "group": self._condition.group,
+            "start": self._item.start,
+            "goal": " ".join(self._item.goals),
+            "keys": len(self._item.keys),
+            "answer": (" ".join(said) if number is None else str(number))[:MAX_SHOWN],
+        }

@@ -1,0 +1,47 @@
+"""Baselines for dialogues. They see the graph behind the question, so that chance and ceiling stand beside a model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from cheesebench import Puzzle, RespondentSpec
+
+
+def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
+    """Answer with a simple path from the start, drawn uniformly; of a number with 1 to the number of nodes."""
+    chance = random.Random(seed)
+    if puzzle.number is not None:
+        return f"Answer: {chance.randint(1, len(puzzle.arcs))}"
+    return puzzle.say(chance.choice(puzzle.walks()))
+
+
+def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
+    """Answer with what is right."""
+    return f"Answer: {puzzle.number}" if puzzle.number is not None else puzzle.say(puzzle.keys[0])
+
+
+def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
+    """Go to the neighbour with the largest reward, at random where there is none; stop at a reward or a dead end.
+
+    It looks one step ahead and never plans. Groups it does not see: it takes the whole for one.
+    """
+    if puzzle.number is not None:
+        return "Answer: 1"
+    chance = random.Random(seed)
+    path = [puzzle.start]
+    while len(path) == 1 or not puzzle.rewards.get(path[-1]):
+        onward = [node for node in puzzle.arcs[path[-1]] if node not in path]
+        if not onward:
+            break
+        most = max(puzzle.rewards.get(node, 0) for node in onward)
+        best: Sequence[str] = [node for node in onward if puzzle.rewards.get(node, 0) == most]
+        path.append(chance.choice(best))
+    return puzzle.say(path)
+
+
+RESPONDENTS = (
+    RespondentSpec("random-walk", random_walk, summary="dialogues: a simple path, drawn uniformly"),
+    RespondentSpec("shortest-path-oracle", shortest_path_oracle, summary="dialogues: what is right"),
+    RespondentSpec("greedy-reward", greedy_reward, summary="dialogues: to the largest reward one step ahead"),
+)
