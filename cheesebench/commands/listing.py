@@ -9,7 +9,7 @@ from typing import Any
 from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
 from cheesebench.errors import ProtocolError
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification, Specification
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,18 +23,25 @@ def run(options: argparse.Namespace) -> int:
 
 def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
     """Return all that is installed as JSON values; a broken file or plugin takes nothing else down."""
-    protocols, broken = [], []
-    for path in catalogue.files.values():
+    protocols, dialogues, broken = [], [], []
+    inside = [(name, path) for name, folder in catalogue.folders.items() for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    for family, path in [*(("", path) for path in catalogue.files.values()), *inside]:
         try:
-            protocols.append(_describe(catalogue.load(path)))
+            specification = catalogue.load_any(path)
+            if isinstance(specification, Specification):
+                protocols.append(_describe(specification))
+            else:
+                dialogues.append({"family": family, **_describe_dialogue(specification)})
         except ProtocolError as error:
             broken.append({"file": shown_path(path), "errors": str(error).splitlines()})
     return {
         "protocols": protocols,
+        "dialogues": dialogues,
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
         "agents": [
-            {"name": agent.name, "memory": agent.memory, "summary": agent.summary} for agent in plugins.agents.values()
+            {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
+            for agent in (*plugins.agents.values(), *plugins.respondents.values())
         ],
         "backends": [
             {"name": backend.name, "options": dict(backend.options), "summary": backend.summary}
@@ -62,6 +69,21 @@ def _describe(specification: Specification) -> dict[str, Any]:
     }
 
 
+def _describe_dialogue(specification: DialogueSpecification) -> dict[str, Any]:
+    graph = specification.document.arena.graph
+    return {
+        "name": specification.name,
+        "edition": specification.edition,
+        "title": specification.title,
+        "dimension": specification.document.dimension,
+        "nodes": len(specification.world.nodes),
+        "edges": len(graph.edges),
+        "domains": list(specification.domains),
+        "conditions": list(specification.conditions),
+        "file": shown_path(specification.path),
+    }
+
+
 def _as_text(found: dict[str, Any]) -> str:
     rows = [
         [
@@ -76,10 +98,23 @@ def _as_text(found: dict[str, Any]) -> str:
         for protocol in found["protocols"]
     ]
     headers = ["protocol", "edition", "dimension", "trials x limit", "rodent", "random", "file"]
+    dialogues = [
+        [
+            one["name"],
+            one["family"],
+            one["title"],
+            f"{one['nodes']} / {one['edges']}",
+            f"{len(one['domains'])} x {len(one['conditions'])}",
+            one["file"],
+        ]
+        for one in found["dialogues"]
+    ]
+    shape = ["dialogue", "run by", "title", "nodes / edges", "domains x conditions", "file"]
     agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
     backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
         table(headers, rows),
+        *([table(shape, dialogues)] if dialogues else []),
         table(["agent", "memory", ""], agents),
         table(["backend", ""], backends),
         f"views: {_joined(found['views'])}\nreport formats: {_joined(found['report_formats'])}",
