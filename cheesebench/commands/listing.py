@@ -8,6 +8,7 @@ from typing import Any
 
 from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
 from cheesebench.errors import ProtocolError
+from cheesebench.interfaces import AgentSpec, RespondentSpec
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification, Specification
 
@@ -40,8 +41,8 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
         "agents": [
-            {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
-            for agent in (*plugins.agents.values(), *plugins.respondents.values())
+            *(_describe_agent(agent) for agent in plugins.agents.values()),
+            *(_describe_agent(agent) for agent in plugins.respondents.values()),
         ],
         "backends": [
             {"name": backend.name, "options": dict(backend.options), "summary": backend.summary}
@@ -51,6 +52,10 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
         "report_formats": list(plugins.reporters),
         "broken_plugins": plugins.failures,
     }
+
+
+def _describe_agent(agent: AgentSpec | RespondentSpec) -> dict[str, Any]:
+    return {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
 
 
 def _describe(specification: Specification) -> dict[str, Any]:

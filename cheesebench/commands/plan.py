@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.commands.common import counted, one_line, table
-from cheesebench.errors import ProtocolError
+from cheesebench.errors import OptionError, ProtocolError
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
@@ -107,6 +107,11 @@ def _protocols(catalogue: Catalogue, options: argparse.Namespace) -> Iterator[Sp
     for one in found:
         if isinstance(one, Broken):
             raise ProtocolError(one.text)
+        if not isinstance(one, Specification):
+            raise OptionError(
+                f"'{one.name}' is a dialogue: a cell makes one call for every generation, question and turn. "
+                "Forecasts are made for arenas; leave it out."
+            )
         yield one
 
 
