@@ -152,7 +152,9 @@ def _obstacle(run: Run, specification: AnySpecification, model: str) -> str:
             f"Ask a language model, or one of the baselines {known}."
         )
     if dialogue and settings.study is not None:
-        return f"'{specification.name}' is a dialogue, and studies are about what is walked through. Run it without one."
+        return (
+            f"'{specification.name}' is a dialogue, and studies are about what is walked through. Run it without one."
+        )
     if dialogue and settings.controls:
         return f"'{specification.name}' is a dialogue, which has no controls. Leave --control out."
     if not dialogue and model in plugins.respondents:
