@@ -26,6 +26,7 @@ RUNS = {
         f"random, {subjects} subjects of t_maze": ["--model", "random", "--subjects", str(subjects), "-k", "t_maze"]
         for subjects in (1, 10, 100, 1000)
     },
+    "random, 1000 subjects of all nine": ["--model", "random", "--subjects", "1000"],
 }
 #: Seconds between two looks at the memory.
 INTERVAL = 0.1

@@ -80,11 +80,17 @@ def counted(number: int, noun: str) -> str:
 
 def write_output(text: str, path: str | None) -> None:
     """Write a result to a file, or to standard output (a terminal gets printable text only)."""
+    write_lines([text], path)
+
+
+def write_lines(lines: Iterable[str], path: str | None) -> None:
+    """Write as ``write_output`` does, piece by piece: nothing is kept."""
     if path is None:
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        sys.stdout.writelines(map(printable, lines) if sys.stdout.isatty() else lines)
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(lines)
     except OSError as error:
         raise _unwritable(path, error) from None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from cheesebench.film import printable
 from cheesebench.interfaces import Value
@@ -16,13 +17,15 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 SEPARATOR = "|"
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
-    """Return a table as CSV with line feeds: numbers in full, ``true`` and ``false``, nothing for None."""
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+    """Yield a table as CSV, row by row: line feeds, numbers in full, ``true`` and ``false``, nothing for None."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([_text(name) for name in header])
-    writer.writerows([cell(value) for value in row] for row in rows)
-    return buffer.getvalue()
+    for row in chain([[_text(name) for name in header]], ([cell(value) for value in row] for row in rows)):
+        writer.writerow(row)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
 
 
 def cell(value: Value) -> str:

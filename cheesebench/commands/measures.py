@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import counted, one_line, table, write_output
-from cheesebench.commands.csv_text import csv_text
+from cheesebench.commands.common import counted, one_line, table, write_lines
+from cheesebench.commands.csv_text import csv_lines
 from cheesebench.errors import UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -31,16 +31,31 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         plans = _selected(log.plans(), options.protocol)
         if options.csv is None:
-            print("\n\n".join(_cell(plan, log.trials(plan)) for plan in plans) or "No cell was run.")
+            print("\n\n".join(_cell(plan, _Records(log, [plan])) for plan in plans) or "No cell was run.")
             return 0
-        records = [record for plan in plans for record in log.trials(plan)]
-    text = long_csv(records) if options.protocol is None else wide_csv(records)
-    if options.csv == "-":
-        write_output(text, None)
-    else:
-        write_output(text, options.csv)
-        print(f"cheesebench: {counted(len(records), 'trial')} written to {one_line(options.csv)}.", file=sys.stderr)
+        records = _Records(log, plans)
+        lines = long_lines(records) if options.protocol is None else wide_lines(records)
+        write_lines(lines, None if options.csv == "-" else options.csv)
+    if options.csv != "-":
+        print(f"cheesebench: {counted(records.count, 'trial')} written to {one_line(options.csv)}.", file=sys.stderr)
     return 0
+
+
+class _Records:
+    """The recorded trials of some cells, read anew whenever they are iterated over; one life is in memory."""
+
+    def __init__(self, log: RunLog, plans: Sequence[CellPlan]) -> None:
+        self._log = log
+        self._plans = plans
+        #: Trials in the latest iteration.
+        self.count = 0
+
+    def __iter__(self) -> Iterator[TrialRecord]:
+        self.count = 0
+        for plan in self._plans:
+            for life in self._log.recorded_lives(plan):
+                self.count += len(life)
+                yield from life
 
 
 def _selected(plans: Sequence[CellPlan], protocol: str | None) -> list[CellPlan]:
@@ -50,25 +65,29 @@ def _selected(plans: Sequence[CellPlan], protocol: str | None) -> list[CellPlan]
     return chosen
 
 
-def wide_csv(records: Sequence[TrialRecord]) -> str:
-    """Return one row for each trial, and a column for each value of it.
+def wide_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
+    """Yield CSV with one row for each trial, and a column for each value of it; ``records`` are gone through twice.
 
     Columns of the protocol are named ``counter.NAME``, ``measure.NAME`` and ``variable.NAME``, in its order.
     """
     from cheesebench.statistics.blocks import KINDS, TRIAL_FIELDS, trial_values
 
-    found = [trial_values(record) for record in records]
+    names: dict[str, dict[str, None]] = {kind: {} for kind in KINDS[1:]}
+    for record in records:
+        for kind, values in trial_values(record).items():
+            if kind in names:
+                names[kind].update(dict.fromkeys(values))
     columns = [("trial", name) for name in TRIAL_FIELDS]
-    for kind in KINDS[1:]:
-        columns += [(kind, name) for name in dict.fromkeys(name for values in found for name in values[kind])]
+    columns += [(kind, name) for kind, found in names.items() for name in found]
     header = [*KEYS, *(name if kind == "trial" else f"{kind}.{name}" for kind, name in columns)]
-    rows = ([*_key(r), *(v[kind].get(name) for kind, name in columns)] for r, v in zip(records, found, strict=True))
-    return csv_text(header, rows)
+    pairs = ((record, trial_values(record)) for record in records)
+    rows = ([*_key(record), *(values[kind].get(name) for kind, name in columns)] for record, values in pairs)
+    yield from csv_lines(header, rows)
 
 
-def long_csv(records: Iterable[TrialRecord]) -> str:
-    """Return one row for each value of each trial: protocols differ in what they measure."""
-    return csv_text([*KEYS, "kind", "name", "value"], _long_rows(records))
+def long_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
+    """Yield CSV with one row for each value of each trial: protocols differ in what they measure."""
+    yield from csv_lines([*KEYS, "kind", "name", "value"], _long_rows(records))
 
 
 def _long_rows(records: Iterable[TrialRecord]) -> Iterator[list[Value]]:
@@ -84,7 +103,7 @@ def _key(record: TrialRecord) -> list[Value]:
     return [getattr(record, name) for name in KEYS]
 
 
-def _cell(plan: CellPlan, records: Sequence[TrialRecord]) -> str:
+def _cell(plan: CellPlan, records: Iterable[TrialRecord]) -> str:
     from cheesebench.statistics.blocks import block_summaries
 
     title = one_line(f"{plan.model} on {plan.protocol} in {plan.view}")

@@ -168,15 +168,22 @@ class RunLog:
         what a run is judged by: a subject that was interrupted has not finished early.
         """
         complete = self.lives(plan)
-        where, values = _selection(plan, None)
-        begun = {subject for (subject,) in self.select(f"SELECT DISTINCT subject FROM trials{where}", values)}
-        for subject in sorted(begun.union(range(plan.subjects))):
+        for subject in sorted({*self._begun(plan), *range(plan.subjects)}):
             life = self.trials(plan, subject)
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
                 life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
             if life:
                 yield life
+
+    def recorded_lives(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+        """Yield the trials of a cell that are recorded, one subject after the other."""
+        for subject in self._begun(plan):
+            yield self.trials(plan, subject)
+
+    def _begun(self, plan: CellPlan) -> list[int]:
+        where, values = _selection(plan, None)
+        return [subject for (subject,) in self.select(f"SELECT DISTINCT subject FROM trials{where} ORDER BY 1", values)]
 
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
         """Return the rules that fired in a trial, in order."""

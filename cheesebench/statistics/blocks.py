@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
-from cheesebench.statistics.choices import Choices, two_choices
-from cheesebench.statistics.measures import STRATEGY
+from cheesebench.statistics.choices import ChoiceCounter, Choices
+from cheesebench.statistics.measures import STRATEGY, Moments
 
 #: What a value of a trial can be, in the order of columns: of every trial, of the agent's moves, of the protocol.
 KINDS = ("trial", "strategy", "counter", "measure", "variable")
@@ -61,41 +60,57 @@ class BlockSummary:
     choices: tuple[Choices, ...]
 
 
-def block_summaries(records: Sequence[TrialRecord]) -> tuple[BlockSummary, ...]:
-    """Summarise the trials of one cell (a model on a protocol in a view) by block, in the order they are met."""
-    blocks: dict[str, list[TrialRecord]] = {}
+def block_summaries(records: Iterable[TrialRecord]) -> tuple[BlockSummary, ...]:
+    """Summarise the trials of one cell (a model on a protocol in a view) by block, in the order they are met.
+
+    No trial is kept.
+    """
+    blocks: dict[str, _Block] = {}
     for record in records:
-        blocks.setdefault(record.block, []).append(record)
-    return tuple(_summarise(name, block) for name, block in blocks.items())
+        blocks.setdefault(record.block, _Block()).add(record)
+    return tuple(block.summary(name) for name, block in blocks.items())
 
 
-def _summarise(name: str, records: Sequence[TrialRecord]) -> BlockSummary:
-    run = [record for record in records if not record.missing]
-    numbers: dict[tuple[str, str], dict[int, list[float]]] = {}
-    for record in run:
+class _Block:
+    """One block while its trials are counted."""
+
+    def __init__(self) -> None:
+        self._trials = self._missing = 0
+        self._subjects: set[int] = set()
+        #: Kind and name -> all numbers, and those of each subject.
+        self._numbers: dict[tuple[str, str], tuple[Moments, dict[int, Moments]]] = {}
+        self._choices = ChoiceCounter()
+
+    def add(self, record: TrialRecord) -> None:
+        if record.missing:
+            self._missing += 1
+            return
+        self._trials += 1
+        self._subjects.add(record.subject)
+        self._choices.add(record)
         for kind, values in trial_values(record).items():
             if kind == "variable":
                 continue  # conditions, not results
-            for measure, value in values.items():
-                if measure != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
-                    numbers.setdefault((kind, measure), {}).setdefault(record.subject, []).append(float(value))
-    return BlockSummary(
-        block=name,
-        subjects=len({record.subject for record in run}),
-        trials=len(run),
-        missing=len(records) - len(run),
-        measures=tuple(
-            _measure(*key, lives) for key, lives in sorted(numbers.items(), key=lambda i: KINDS.index(i[0][0]))
-        ),
-        choices=two_choices(run),
-    )
+            for name, value in values.items():
+                if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
+                    every, lives = self._numbers.setdefault((kind, name), (Moments(), {}))
+                    every.add(float(value))
+                    lives.setdefault(record.subject, Moments()).add(float(value))
+
+    def summary(self, name: str) -> BlockSummary:
+        ordered = sorted(self._numbers.items(), key=lambda item: KINDS.index(item[0][0]))
+        return BlockSummary(
+            block=name,
+            subjects=len(self._subjects),
+            trials=self._trials,
+            missing=self._missing,
+            measures=tuple(_measure(*key, *numbers) for key, numbers in ordered),
+            choices=self._choices.choices(),
+        )
 
 
-def _measure(kind: str, name: str, lives: Mapping[int, Sequence[float]]) -> BlockMeasure:
-    every = [number for life in lives.values() for number in life]
-    means = [statistics.fmean(life) for life in lives.values()]
-    return BlockMeasure(kind, name, statistics.fmean(every), _spread(every), _spread(means), len(every))
-
-
-def _spread(numbers: Sequence[float]) -> float | None:
-    return statistics.stdev(numbers) if len(numbers) > 1 else None
+def _measure(kind: str, name: str, every: Moments, lives: Mapping[int, Moments]) -> BlockMeasure:
+    means = Moments()
+    for life in lives.values():
+        means.add(life.mean)
+    return BlockMeasure(kind, name, every.mean, every.sd, means.sd, every.n)

@@ -7,7 +7,7 @@ gives the same answer is right on one kind and wrong on the other. Signal detect
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -38,28 +38,64 @@ class Choices:
     """Mean over subjects of ``|right rate on first - right rate on second|``; None where nobody met both kinds."""
 
 
-def two_choices(records: Sequence[TrialRecord]) -> tuple[Choices, ...]:
-    """Return the choices in trials of one block, for every variable that had two names as values.
+class ChoiceCounter:
+    """Counts trials as they come, of one block, for every variable that may turn out to have two names as values.
 
-    Trials with other ends than the two (such as time-outs) are left out; there is nothing to return unless
+    Trials with other ends than the two (such as time-outs) are left out; there is nothing to tell unless
     exactly one outcome is a success and exactly one other, chosen and not timed out, is a failure.
     """
-    answered = [r for r in records if r.success is not None and r.outcome not in (None, "timeout")]
-    ends = {(r.outcome, r.success) for r in answered}
-    if len(ends) != 2 or len({outcome for outcome, _ in ends}) != 2 or len({success for _, success in ends}) != 2:
-        return ()
-    names = dict.fromkeys(name for record in answered for name in record.variables)
-    return tuple(choices for name in names if (choices := _by(name, answered)) is not None)
+
+    def __init__(self) -> None:
+        self._answered = 0
+        self._ends: set[tuple[str, bool]] = set()
+        #: Variable -> how many answered trials had a name as its value.
+        self._named: dict[str, int] = {}
+        #: Variable -> value -> subject -> right trials and trials; None once there are too many values.
+        self._counts: dict[str, dict[str, dict[int, list[int]]] | None] = {}
+
+    def add(self, record: TrialRecord) -> None:
+        """Count one trial."""
+        if record.success is None or record.outcome in (None, "timeout"):
+            return
+        assert record.outcome is not None
+        self._answered += 1
+        self._ends.add((record.outcome, record.success))
+        for name, value in record.variables.items():
+            counts = self._counts.setdefault(name, {})
+            if not isinstance(value, str) or counts is None:
+                continue
+            self._named[name] = self._named.get(name, 0) + 1
+            own = counts.setdefault(value, {}).setdefault(record.subject, [0, 0])
+            own[0] += record.success
+            own[1] += 1
+            if len(counts) > 2:
+                self._counts[name] = None
+
+    def choices(self) -> tuple[Choices, ...]:
+        """Return what the trials so far tell, for every variable that had two names as values."""
+        outcomes, successes = ({end[part] for end in self._ends} for part in (0, 1))
+        if not len(self._ends) == len(outcomes) == len(successes) == 2:
+            return ()
+        return tuple(
+            _choices(name, counts)
+            for name, counts in self._counts.items()
+            if counts is not None and len(counts) == 2 and self._named[name] == self._answered
+        )
 
 
-def _by(name: str, answered: Sequence[TrialRecord]) -> Choices | None:
-    found = [record.variables.get(name) for record in answered]
-    values = sorted({value for value in found if isinstance(value, str)})
-    if len(values) != 2 or not all(isinstance(value, str) for value in found):
-        return None
-    first, second = values
-    subjects = sorted({record.subject for record in answered})
-    tables = [_count(name, first, second, [r for r in answered if r.subject == subject]) for subject in subjects]
+def two_choices(records: Iterable[TrialRecord]) -> tuple[Choices, ...]:
+    """Return the choices in trials of one block."""
+    counter = ChoiceCounter()
+    for record in records:
+        counter.add(record)
+    return counter.choices()
+
+
+def _choices(name: str, counts: Mapping[str, Mapping[int, Sequence[int]]]) -> Choices:
+    first, second = sorted(counts)
+    subjects = sorted({*counts[first], *counts[second]})
+    nothing = (0, 0)
+    tables = [(*counts[first].get(one, nothing), *counts[second].get(one, nothing)) for one in subjects]
     right_1, all_1, right_2, all_2 = (sum(column) for column in zip(*tables, strict=True))
     z = NormalDist().inv_cdf
     hits, alarms = z((right_1 + 0.5) / (all_1 + 1)), z((all_2 - right_2 + 0.5) / (all_2 + 1))
@@ -76,8 +112,3 @@ def _by(name: str, answered: Sequence[TrialRecord]) -> Choices | None:
         bias=-(hits + alarms) / 2,
         side_bias=sum(own) / len(own) if own else None,
     )
-
-
-def _count(name: str, first: str, second: str, life: Sequence[TrialRecord]) -> tuple[int, int, int, int]:
-    kinds = [[bool(r.success) for r in life if r.variables[name] == value] for value in (first, second)]
-    return sum(kinds[0]), len(kinds[0]), sum(kinds[1]), len(kinds[1])

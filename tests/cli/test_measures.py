@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench.commands.csv_text import cell, csv_text
-from cheesebench.commands.measures import KEYS, long_csv, wide_csv
+from cheesebench.commands.csv_text import cell, csv_lines
+from cheesebench.commands.measures import KEYS, long_lines, wide_lines
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
@@ -117,7 +117,7 @@ def test_a_cell_is_exact_and_never_a_formula(value: Value, text: str) -> None:
 
 def test_quotes_commas_and_line_breaks_come_back() -> None:
     row: list[Value] = ['say "no"', "a,b", "two\nlines", None]
-    text = csv_text(["=name", "b", "c", "d"], [row])
+    text = "".join(csv_lines(["=name", "b", "c", "d"], [row]))
     assert "\r" not in text
     assert list(csv.reader(io.StringIO(text))) == [["'=name", "b", "c", "d"], ['say "no"', "a,b", "two\nlines", ""]]
 
@@ -127,16 +127,18 @@ def test_trials_that_were_not_run_have_a_row_and_no_values() -> None:
         model="m", protocol="p", view="v", subject=0, trial=0, outcome="end", actions="FF", measures={"x": 1}
     )
     missing = TrialRecord(model="m", protocol="p", view="v", subject=0, trial=1, missing="budget")
-    rows = read(wide_csv([lived, missing]))
+    rows = read("".join(wide_lines([lived, missing])))
     assert [row["missing"] for row in rows] == ["", "budget"]
     assert rows[0]["measure.x"] == "1"
     assert {rows[1][name] for name in rows[1] if name not in (*KEYS, "missing")} == {""}
-    assert [row["name"] for row in read(long_csv([missing]))] == ["missing"]
+    assert [row["name"] for row in read("".join(long_lines([missing])))] == ["missing"]
 
 
 def test_two_protocols_may_measure_different_things() -> None:
     records = [
         TrialRecord(model="m", protocol=name, view="v", subject=0, trial=0, measures={name: 1}) for name in ("a", "b")
     ]
-    measures = [(row["protocol"], row["name"]) for row in read(long_csv(records)) if row["kind"] == "measure"]
+    measures = [
+        (row["protocol"], row["name"]) for row in read("".join(long_lines(records))) if row["kind"] == "measure"
+    ]
     assert measures == [("a", "a"), ("b", "b")]
