@@ -16,6 +16,7 @@ from typing import Any
 
 from cheesebench import BackendContext, BackendSpec, ChatRequest, Connection, OptionError, PluginError, quoted
 from cheesebench.plugins.backends.chat_completions import ChatCompletions
+from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.plugins.backends.supervisor import Supervised
 from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank, typed, words
 
@@ -93,6 +94,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
 
 def connect(context: BackendContext) -> Connection:
     """Open a connection to the server; a subject's calls all go to the same copy of the model."""
+    check_served(context.entry.served)
     if context.base_url is None:
         raise OptionError("No vLLM server was started or named. Give the address of one with --base-url.")
     among = copies(context.options)
@@ -101,7 +103,9 @@ def connect(context: BackendContext) -> Connection:
         copy = rank(request.conversation, among)
         return {} if copy is None else {"X-data-parallel-rank": str(copy)}
 
-    return ChatCompletions(context.base_url, key=os.environ.get(KEY), headers=headers)
+    return ChatCompletions(
+        context.base_url, key=key_from_environment(context.options, KEY, required=False), headers=headers
+    )
 
 
 def _module(python: str) -> list[str]:
@@ -167,6 +171,7 @@ VLLM = BackendSpec(
         **MEANINGS,
         "python": "the Python that has vLLM, if it is not this one",
         "command": "how to start the server, instead of 'vllm serve'; the model and the flags follow",
+        "api_key_env": f"name of the environment variable that holds a running server's key (default: {KEY})",
         "startup_timeout": f"seconds until the server has to be healthy ({STARTUP_TIMEOUT:g})",
     },
     summary="open weights on this machine's GPUs: starts and stops a vLLM server, or joins one (--base-url)",

@@ -27,6 +27,7 @@ from cheesebench import (
     Usage,
     quoted,
 )
+from cheesebench.plugins.backends.openai import check_served
 from cheesebench.plugins.backends.replies import mended, split_thoughts
 from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank
 
@@ -154,6 +155,12 @@ class Engine:
 
 def connect(context: BackendContext) -> Connection:
     """Load the engine; PluginError where vLLM is not installed or cannot load the model."""
+    check_served(context.entry.served)
+    if context.base_url:
+        raise OptionError(
+            f"The engine of 'vllm-offline' is in this process: it cannot be at {quoted(context.base_url, 100)}. "
+            "Join a server with the backend 'vllm'."
+        )
     if importlib.util.find_spec("vllm") is None:
         raise PluginError(
             "vLLM is not installed for this Python. Install it (pip install 'pytest-cheesebench[vllm]'), or use the "

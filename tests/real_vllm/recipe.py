@@ -86,7 +86,7 @@ def run(*command: str | Path, **more: str) -> None:
 
 
 def _install(directory: Path) -> None:
-    venv.create(directory, clear=True, with_pip=True)
+    venv.create(directory, clear=True, with_pip=True, symlinks=True)
     python = directory / "bin" / "python"
     run(python, "-m", "pip", "install", "-q", "uv")
     # uv does not read pip's settings, and a CPU build of torch has to come from somewhere.

@@ -194,6 +194,19 @@ def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert server_command({}, "org/tiny") == [str(program), "serve", "org/tiny"]
 
 
+def test_what_cannot_be_is_refused_when_connecting(tmp_path: Path) -> None:
+    given = context(tmp_path)
+    with pytest.raises(OptionError, match="No vLLM server was started or named"):
+        VLLM.connect(given)
+    with pytest.raises(OptionError, match="Join a server with the backend 'vllm'"):
+        VLLM_OFFLINE.connect(replace(given, base_url="http://127.0.0.1:8000/v1"))
+    for spec in (VLLM, VLLM_OFFLINE):
+        with pytest.raises(OptionError, match="'served' cannot set 'n'"):
+            spec.connect(replace(given, entry=replace(given.entry, served={"n": 2})))
+    with pytest.raises(OptionError, match="NO_SUCH_VARIABLE"):
+        VLLM.connect(replace(given, base_url="http://127.0.0.1:8000/v1", options={"api_key_env": "NO_SUCH_VARIABLE"}))
+
+
 def test_without_vllm_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"pip install 'pytest-cheesebench\[vllm\]'"):
         VLLM_OFFLINE.connect(context(tmp_path))
