@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -37,16 +37,7 @@ class Supervised:
         """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL."""
         self.log = log
         self._grace = grace
-        # The supervisor finds this module where we found it, however we were installed.
-        start = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); import {__name__} as s; sys.exit(s.main())"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", start, json.dumps(sys.path), str(os.getpid()), str(log), str(grace), *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            # Ctrl-C in the terminal is ours to answer: the run wants to end its calls before the server goes.
-            start_new_session=True,
-        )
+        self._process = _start(main, str(log), str(grace), *command)
 
     @property
     def ended(self) -> int | None:
@@ -72,9 +63,47 @@ class Supervised:
             self._process.wait()
 
 
+class Guard:
+    """Kills processes that others have started for us if we are killed; until then it leaves them alone."""
+
+    def __init__(self, processes: Iterable[int]) -> None:
+        self._process = _start(guard, *map(str, processes))
+
+    def release(self) -> None:
+        """Guard no longer; the processes live on."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
+    """Run a function of this module in a process of its own; its first argument is our process id."""
+    # It finds this module where we found it, however we were installed.
+    code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    code += f"import {__name__} as module; sys.exit(module.{function.__name__}())"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, json.dumps(sys.path), str(os.getpid()), *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # Ctrl-C in the terminal is ours to answer: the run wants to end its calls before the server goes.
+        start_new_session=True,
+    )
+
+
+def guard() -> int:
+    """Be the guard (arguments: parent's process id, those of the guarded); return its exit code."""
+    parent, *guarded = map(int, sys.argv[1:])
+    while os.getppid() == parent:
+        time.sleep(_TICK)
+    for process in guarded:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    return 0
+
+
 def main() -> int:
-    """Be the supervisor (arguments: module path, parent's process id, log, grace, command); return its exit code."""
-    parent, log, grace, command = int(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4]), sys.argv[5:]
+    """Be the supervisor (arguments: parent's process id, log, grace, command); return its exit code."""
+    parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
     told = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: told.set())

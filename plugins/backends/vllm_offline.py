@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import inspect
 import itertools
+import multiprocessing
 import os
 from typing import Any
 
@@ -29,6 +30,7 @@ from cheesebench import (
 )
 from cheesebench.plugins.backends.openai import check_served
 from cheesebench.plugins.backends.replies import mended, split_thoughts
+from cheesebench.plugins.backends.supervisor import Guard
 from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank
 
 #: What goes to the chat template, not to the sampler, if the registry's served settings name it.
@@ -62,6 +64,9 @@ class Engine:
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs.from_cli_args(parsed))
         except Exception as error:
             raise PluginError(f"vLLM cannot load '{model}': {quoted(str(error))}") from error
+        # The engine does not notice when we are killed, and would keep the GPU.
+        children = multiprocessing.active_children()
+        self._guard = Guard(child.pid for child in children if child.pid and child.name.startswith("EngineCore"))
         self._tokenizer: Any = self._engine.get_tokenizer()
         self._most: int = self._engine.model_config.max_model_len
 
@@ -78,7 +83,12 @@ class Engine:
         # Let go of it, too: an engine that is still there when Python exits complains.
         engine, self._engine = self._engine, None
         if engine is not None:
-            await asyncio.to_thread(engine.shutdown)
+            # In one go in a thread: whoever closes us may not have the patience to wait for it.
+            await asyncio.to_thread(self._end, engine)
+
+    def _end(self, engine: Any) -> None:
+        engine.shutdown()
+        self._guard.release()
 
     async def _complete(self, request: ChatRequest) -> ChatReply:
         prompt = self._prompt(request)

@@ -130,6 +130,30 @@ def test_nothing_outlives_us_when_we_are_killed(tmp_path: Path) -> None:
     wait_for(lambda: not lives(process))
 
 
+@pytest.mark.parametrize("released", [False, True])
+def test_a_guard_kills_what_others_started_only_when_we_are_killed(tmp_path: Path, released: bool) -> None:
+    log = tmp_path / "log"
+    ours = (
+        "import subprocess, sys, time; from pathlib import Path\n"
+        "from cheesebench.plugins.backends.supervisor import Guard\n"
+        "engine = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "guard = Guard([engine.pid])\n"
+        f"if {released}: guard.release()\n"
+        f"Path({str(log)!r}).write_text(f'{{engine.pid}} {{guard._process.pid}}\\n'); time.sleep(60)"
+    )
+    parent = subprocess.Popen(python(ours))
+    wait_for(lambda: log.exists() and log.read_text(encoding="utf-8").endswith("\n"))
+    engine, guard = map(int, log.read_text(encoding="utf-8").split())
+    assert lives(engine)
+    assert lives(guard) is not released
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not lives(guard))
+    assert lives(engine) is released
+    if released:
+        os.kill(engine, signal.SIGKILL)
+
+
 def test_a_command_that_does_not_exist_is_told_in_the_log(tmp_path: Path) -> None:
     program = Supervised(["/no/such/program"], tmp_path / "log")
     wait_for(lambda: program.ended is not None)
