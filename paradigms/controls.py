@@ -185,7 +185,7 @@ class Master(ArenaLife):
     """The life that is lived again for the one that is yoked to it; it tells which rule fired and where it went."""
 
     taken: Rule | None = None
-    entries = 0
+    arrivals = 0
 
     def _fire(self, rule: Rule) -> float:
         if not any(rule is watching for watching in self._program.watch):
@@ -193,7 +193,7 @@ class Master(ArenaLife):
         return super()._fire(rule)
 
     def _enter(self, name: str) -> float:
-        self.entries += 1
+        self.arrivals += 1
         return super()._enter(name)
 
 
@@ -239,14 +239,14 @@ class YokedLife(ArenaLife):
         master = self._master
         if self._ended or self.steps >= len(self._actions):
             raise StepAfterEndError("This trial has ended. Begin the next one before you step.")
-        entries, master.taken = master.entries, None
+        arrivals, master.taken = master.arrivals, None
         _, reward, status = master.step(self._actions[self.steps])
         index = self._pose + action
         self.steps += 1
         self._pose = self._moves[index]
         self._note(self._pose + action)
         self._live_own_step(self._bits[index])
-        self._meet(master.taken, master.entries > entries)
+        self._meet(master.taken, master.arrivals > arrivals)
         if status != RUNNING:
             self._end(status)
         else:

@@ -23,8 +23,54 @@ class Memory(Protocol):
     state: str
     occupied: dict[str, str | None]
 
+    # What the path is read by: names of built-ins and functions of the language (see ``traces``).
+
+    @property
+    def x(self) -> int:
+        """Column, from 0 in the west."""
+        ...
+
+    @property
+    def y(self) -> int:
+        """Row, from 0 in the north."""
+        ...
+
+    @property
+    def heading(self) -> int:
+        """Degrees clockwise from north."""
+        ...
+
+    @property
+    def moves(self) -> int:
+        """Steps to another cell this trial."""
+        ...
+
     def time(self, place: str | None) -> int:
         """Steps spent in a zone or group this trial."""
+        ...
+
+    def entries(self, place: str | None) -> int:
+        """Walks into it this trial."""
+        ...
+
+    def distance(self, place: str | None) -> float:
+        """Cells to the nearest part of it."""
+        ...
+
+    def bearing_error(self, place: str | None) -> float:
+        """Degrees between the heading and its middle."""
+        ...
+
+    def column(self, place: str | None) -> float:
+        """Column of its middle."""
+        ...
+
+    def row(self, place: str | None) -> float:
+        """Row of its middle."""
+        ...
+
+    def departure_error(self, place: str | None) -> float:
+        """Degrees between the way that was set out on and its middle."""
         ...
 
 
@@ -69,9 +115,12 @@ def compile_expression(tree: ex.Expression) -> Function:
         case ex.Call("size", argument):
             collection = compile_expression(argument)
             return lambda memory: len(collection(memory))
-        case ex.Call("time", argument):
-            place = compile_expression(argument)
-            return lambda memory: memory.time(place(memory))
+        case ex.Call(function, argument):
+            place, method = compile_expression(argument), operator.attrgetter(function)
+            return lambda memory: method(memory)(place(memory))
+        case ex.Classes(cases):
+            compiled = [(None if guard is None else compile_expression(guard), name) for guard, name in cases]
+            return lambda memory: next((name for guard, name in compiled if guard is None or guard(memory)), None)
         case ex.Unary("not", operand):
             truth = compile_expression(operand)
             return lambda memory: not truth(memory)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
 from cheesebench.interfaces import (
-    FORWARD,
     HEADINGS,
     RUNNING,
     TERMINATED,
@@ -16,30 +15,23 @@ from cheesebench.interfaces import (
     Scene,
     TaskEvent,
     TrialResult,
-    Value,
     View,
 )
 from cheesebench.paradigms.draws import DrawSequence
+from cheesebench.paradigms.endings import Ending, plain_value
+from cheesebench.paradigms.path import Path
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.scenes import Look, LookKey
 from cheesebench.paradigms.schedule import Schedule
 from cheesebench.paradigms.streams import Stream
 from cheesebench.paradigms.tables import Tables
+from cheesebench.paradigms.traces import Trace
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.specification import BlockSpec, RuntimeValue
 from cheesebench.protocol.values import Scope
 
 
-class Ending(NamedTuple):
-    """What a Gymnasium environment tells of a trial that has ended; see ``TrialResult``."""
-
-    outcome: str
-    success: bool | None
-    measures: dict[str, Value]
-    counters: dict[str, int]
-
-
-class ArenaLife:
+class ArenaLife(Path):
     """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
 
     The public attributes are what expressions read (``evaluate.Memory``); nothing outside may write them.
@@ -70,11 +62,10 @@ class ArenaLife:
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None
-        self._pose = self._first_pose = 0
+        self._pose = 0
         self._ended = True
         self._events: list[tuple[int, str, str, str]] = []  # of TaskEvent, which few ask for
-        self._trace: list[int] = []
-        self._placed: dict[int, int] = {}
+        self._trace = Trace(self._geometry)
         self._placings = 0
         self._considered: dict[str, int] = {}
         self._limit = 0
@@ -88,7 +79,7 @@ class ArenaLife:
         self._listen = 0
         self._wake = 0
         self._pay = 0.0
-        self._note = self._trace.append
+        self._note = self._trace.entries.append
 
     # -- the schedule and the start of a trial
 
@@ -116,9 +107,9 @@ class ArenaLife:
         self.block = block.name
         self.steps = self._entered = 0
         self.outcome, self.it, self._ended = None, None, False
-        self._events, self._trace, self._placed, self._considered = [], [], {}, {}
-        self._placings = 0
-        self._note = self._trace.append
+        self._events, self._considered, self._placings = [], {}, 0
+        self._trace = Trace(self._geometry)
+        self._note = self._trace.entries.append
         self._begin_scopes(block, began)
         self._draw_rows(began)
         limit = self._program.specification.limit
@@ -126,7 +117,7 @@ class ArenaLife:
         self._place_at_start("session" in began)
         initial = next(name for guard, name in self._program.entry if guard is None or guard(self))
         self._enter(initial)  # 5
-        self._first_pose = self._pose
+        self._trace.first = self._pose
         self._look_around()
         return self._observation()
 
@@ -206,7 +197,7 @@ class ArenaLife:
         """The rest of a step on which something can happen: clauses 8 to 17."""
         if self._ended:
             self.steps -= 1
-            self._trace.pop()
+            self._trace.entries.pop()
             raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
         program, state, reward, fired = self._program, self._current, 0.0, False
         if bits & program.where_mask:  # 9
@@ -283,7 +274,7 @@ class ArenaLife:
             # The count tells two of one step apart: each is placed by a number of its own.
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
             self._placings += 1
-            self._placed[self.steps] = self._pose
+            self._trace.placed[self.steps] = self._pose
         return reward
 
     def _enter(self, name: str) -> float:
@@ -363,7 +354,7 @@ class ArenaLife:
         ``trace`` holds pose + action of the steps since then; it can be left out where the program reads no trace.
         """
         self._pose, self.steps = pose, steps
-        self._trace.extend(trace)
+        self._trace.entries.extend(trace)
 
     def outlook(self) -> tuple[Look, State, bool, int]:
         """Return what holds until something happens: look, state, whether ``finish`` waits for it, the step to wake."""
@@ -372,11 +363,6 @@ class ArenaLife:
         return self._look, self._current, waits, self._wake
 
     # -- after the trial
-
-    def time(self, place: Any) -> int:
-        """Return the steps spent in a zone, group or set of zones this trial (8: visits of new cells)."""
-        entries = self._geometry.entries_of(tuple(names_in(place)))
-        return sum(map(entries.__contains__, self._trace))
 
     def ending(self) -> Ending:
         """18: evaluate ``success`` and ``measures`` with the final variables."""
@@ -393,7 +379,7 @@ class ArenaLife:
     def result(self) -> TrialResult:
         """Return the ending, and whatever else is recorded of the trial."""
         outcome, success, measures, counters = self.ending()
-        path_length, bumps = self._path()
+        path_length, bumps = self._trace.path()
         return TrialResult(
             block=self.block,
             session=self._session_number,
@@ -407,26 +393,3 @@ class ArenaLife:
             bumps=bumps,
             events=self.events,
         )
-
-    def _path(self) -> tuple[int, int]:
-        """Return how often FORWARD moved the subject, and how often it did not (a press of a lever is no bump)."""
-        moved = bumped = 0
-        pressing = self._geometry.pressing
-        before = self._first_pose
-        for number, entry in enumerate(self._trace):
-            pose, action = entry & ~3, entry & 3
-            if action == FORWARD:
-                moved += pose != before
-                bumped += pose == before and pose not in pressing
-            before = self._placed.get(number + 1, pose)
-        return moved, bumped
-
-
-def plain_value(value: Any) -> Value:
-    """Return a value as it is recorded: sets as sorted lists, what is undefined as None."""
-    if isinstance(value, frozenset):
-        return sorted(map(str, value))
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    recorded: Value = value
-    return recorded

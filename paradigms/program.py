@@ -18,7 +18,7 @@ from cheesebench.paradigms.evaluate import (
 from cheesebench.paradigms.scenes import Gallery, LookKey
 from cheesebench.paradigms.tables import Event, Geometry
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.expressions import Expression, reads_clock, reads_trace
+from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
 
 #: A trigger's members: (event bit, name that ``it`` takes), in group order.
 Members = tuple[tuple[int, str], ...]
@@ -102,6 +102,8 @@ class Program:
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
         #: Whether an expression reads where the subject has been; else nobody needs its trace while it lives.
         self.reads_trace = any(map(reads_trace, self._all_expressions()))
+        #: Whether an expression reads where the subject is, or has been, in relation to a place.
+        self.reads_path = any(map(reads_place, self._all_expressions()))
         #: Whether ``finish`` can come to hold though nothing has happened since it was last tested.
         self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
         self._galleries: dict[str, tuple[View, Gallery]] = {}

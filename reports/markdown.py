@@ -12,7 +12,7 @@ from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.comparison import ALPHA
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
@@ -217,6 +217,21 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
             "### Measures",
             table(("protocol", "measure", "mean ± sd", "trials"), own, ["mean ± sd", "trials"]),
         ]
+    classes = [
+        (cell.plan.protocol, found.name, shares(found), str(sum(found.counts.values())))
+        for cell in cells
+        for found in cell.classes
+    ]
+    if classes:
+        blocks += ["### Classes", table(("protocol", "measure", "share of trials", "trials"), classes, ["trials"])]
+    splits = [
+        (cell.plan.protocol, one.variable, shown_value(one.value), percent(one.passed / one.trials), str(one.trials))
+        for cell in cells
+        for one in cell.splits
+    ]
+    if splits:
+        headers = ["protocol", "split by", "value", "rate", "trials"]
+        blocks += ["### By condition", table(headers, splits, right=headers[2:])]
     names = list({measure.name: None for cell in cells for measure in cell.strategy})
     if names:
         headers = ["protocol", *(escape(name.replace("_", " ")) for name in names)]

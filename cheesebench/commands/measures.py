@@ -107,13 +107,15 @@ def _cell(plan: CellPlan, records: Iterable[TrialRecord]) -> str:
     from cheesebench.statistics.blocks import block_summaries
 
     title = one_line(f"{plan.model} on {plan.protocol} in {plan.view}")
-    blocks = block_summaries(records)
+    blocks = block_summaries(records, plan.split)
     if not blocks:
         return f"{title}: no trial has been run."
     return "\n\n".join(_block(title, block) for block in blocks)
 
 
 def _block(title: str, block: BlockSummary) -> str:
+    from cheesebench.statistics.wording import shares, shown_value
+
     missing = f", {block.missing} missing" if block.missing else ""
     size = f"{counted(block.trials, 'trial')} of {counted(block.subjects, 'subject')}{missing}"
     heading = f"{title}, block {one_line(block.block) or '(none)'} ({size})"
@@ -122,6 +124,11 @@ def _block(title: str, block: BlockSummary) -> str:
         for m in block.measures
     ]
     parts = [heading, table(_HEADERS, rows)] if rows else [heading]
+    if block.classes:
+        parts.append("\n".join(one_line(f"{found.name}: {shares(found)}") for found in block.classes))
+    if block.splits:
+        split = [(s.variable, shown_value(s.value), f"{s.passed / s.trials:.1%}", s.trials) for s in block.splits]
+        parts.append(table(("split by", "value", "right", "n"), split))
     if block.choices:
         parts.append("\n".join(map(_choice, block.choices)))
     return "\n\n".join(parts)
@@ -129,8 +136,9 @@ def _block(title: str, block: BlockSummary) -> str:
 
 def _choice(choices: Choices) -> str:
     side = "" if choices.side_bias is None else f", side bias of a subject {choices.side_bias:.2f}"
+    given = f" ({choices.given})" if choices.given else ""
     return one_line(
-        f"{choices.variable}: right on {choices.right_on_first}/{choices.trials_of_first} {choices.first}, "
+        f"{choices.variable}{given}: right on {choices.right_on_first}/{choices.trials_of_first} {choices.first}, "
         f"{choices.right_on_second}/{choices.trials_of_second} {choices.second}: "
         f"d' {choices.d_prime:.2f}, bias {choices.bias:+.2f}{side}"
     )

@@ -94,6 +94,7 @@ def plan_cell(
         memory=memory,
         estimand=specification.estimand,
         margin=document.margin,
+        split=tuple(document.split),
         reference=_pass_rate(specification),
         chance=None if document.chance is None else document.chance.value,
         goal_visible=specification.goal_visible,

@@ -137,6 +137,7 @@ class CellPlan:
     claims: bool = True
     variant: str = ""
     agent: str = ""
+    split: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     against: Literal["reference", "chance"] = "reference"
 

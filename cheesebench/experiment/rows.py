@@ -71,6 +71,7 @@ def plan_from_json(text: str) -> CellPlan:
         reference["interval"] = None if interval is None else tuple(interval)
         reference["curve"] = tuple(reference["curve"])
         values["reference"] = ReferenceValue(**reference)
+    values["split"] = tuple(values.get("split", ()))
     return CellPlan(**values)
 
 

@@ -181,6 +181,13 @@ class State(Effects):
     rules: list[Rule] = Field(default_factory=list)
 
 
+class MeasureClass(Model):
+    """A name that a measure has while its condition holds."""
+
+    if_: Expression | None = Field(None, alias="if")
+    is_: Name = Field(alias="is")
+
+
 class Entry(Model):
     """A guarded choice of the initial state."""
 
@@ -326,6 +333,12 @@ class Test(Model):
         return self
 
 
+_MeasureClass = Annotated[
+    MeasureClass,
+    BeforeValidator(short_form("is", lambda v: isinstance(v, str)), json_schema_input_type=str | MeasureClass),
+]
+
+
 class ProtocolDocument(Model):
     """A protocol: one paradigm in one edition."""
 
@@ -359,7 +372,13 @@ class ProtocolDocument(Model):
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = "all"
-    measures: dict[Name, Expression] = Field(default_factory=dict)
+    measures: dict[Name, Expression | list[_MeasureClass]] = Field(
+        default_factory=dict,
+        description="Expressions; or a list of names, of which the first is taken whose `if` holds.",
+    )
+    split: Names = Field(
+        default_factory=list, description="Variables and measures by which reports split the pass rate."
+    )
     reference: list[Reference] = Field(default_factory=list)
     chance: Chance | None = None
     margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.declare import counters
-from cheesebench.protocol.expressions import TRUTH, Binary, Expression
+from cheesebench.protocol.expressions import TRUTH, Binary, Classes, Expression
 from cheesebench.protocol.lookup import Lookup
 
 
@@ -36,6 +36,21 @@ class EvidenceBuilder(Lookup):
             if number == primary:
                 condition = tree
         return condition
+
+    def measure(self, written: object, path: Sequence[str | int]) -> Expression | None:
+        """Resolve a measure: an expression, or a guarded list of names."""
+        if not isinstance(written, list):
+            return self.expression(written, path)
+        cases = [
+            (self.expression(case.if_, (*path, number, "if"), TRUTH), case.is_) for number, case in enumerate(written)
+        ]
+        for number, case in enumerate(written[:-1]):
+            if case.if_ is None:
+                position = self.root.find((*path, number + 1)).position
+                sentence = f"No trial gets here: '{case.is_}' before it has no condition."
+                self.diagnostics.error(221, position, sentence, "Give it an 'if', or put it last.")
+                break
+        return Classes(tuple(cases))
 
     def check(self) -> None:
         """Check what no other part reads: estimand, reference, checks, tests."""
@@ -73,6 +88,10 @@ class EvidenceBuilder(Lookup):
                 self.diagnostics.error(
                     217, self.root.find(path).position, "The interval runs backwards.", "Write [low, high]."
                 )
+        for number, name in enumerate(document.split):
+            self.names.used.add(name)
+            if name not in (known := [*self.names.variables, *document.measures]):
+                self.unknown("variable or measure", name, known, ("split", number))
         for number, check in enumerate(document.checks):
             if check.at not in self.names.states:
                 self.unknown("state", check.at, self.names.states, ("checks", number, "at"))

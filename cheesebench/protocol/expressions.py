@@ -14,7 +14,9 @@ from operator import add, mul, sub, truediv
 from typing import Literal
 
 #: Functions of one argument (language page, section 1).
-FUNCTIONS = ("where", "size", "time")
+FUNCTIONS = ("where", "size", "time", "entries", "distance", "bearing_error", "departure_error", "column", "row")
+#: Functions that read where the subject has been in this trial, and those that read where it stands.
+OF_TRACE, OF_POSE = ("time", "entries", "departure_error"), ("distance", "bearing_error")
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
 #: Longest expression, in characters and in parts, and deepest nesting: far below what recursion can take.
@@ -105,6 +107,13 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
+class Classes:
+    """A guarded list of names: the first whose condition holds (None: always); a measure may be one."""
+
+    cases: tuple[tuple[Expression | None, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Word:
     """A name as parsed, before it is resolved; ``offset`` is its column in the text."""
 
@@ -112,7 +121,7 @@ class Word:
     offset: int
 
 
-Expression = Number | Constant | Members | Variable | BuiltIn | Call | Unary | Binary | Word
+Expression = Number | Constant | Members | Variable | BuiltIn | Call | Unary | Binary | Classes | Word
 
 
 class ExpressionError(Exception):
@@ -298,6 +307,9 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
         case Binary(_, left, right):
             yield from walk(left)
             yield from walk(right)
+        case Classes(cases):
+            for guard, _ in cases:
+                yield from walk(guard)
 
 
 def constant(tree: Expression) -> float | None:
@@ -319,13 +331,21 @@ def constant(tree: Expression) -> float | None:
 
 
 def reads_trace(tree: Expression | None) -> bool:
-    """Return whether an expression reads where the subject has been in this trial: ``time()``."""
-    return any(isinstance(node, Call) and node.function == "time" for node in walk(tree))
+    """Return whether an expression reads where the subject has been in this trial: ``time()`` and the like."""
+    return any((isinstance(n, Call) and n.function in OF_TRACE) or n == BuiltIn("moves") for n in walk(tree))
+
+
+def reads_place(tree: Expression | None) -> bool:
+    """Return whether an expression reads where the subject is, or has been, in relation to a place."""
+    return any(isinstance(node, Call) and node.function in (*OF_TRACE, *OF_POSE) for node in walk(tree))
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value of an expression can change though nothing happens: ``steps`` or ``time()``."""
-    return reads_trace(tree) or BuiltIn("steps") in walk(tree)
+    """Return whether the value of an expression can change though no rule fires: by steps, path or pose."""
+    clocks = [BuiltIn(name) for name in ("steps", "x", "y", "heading")]
+    return reads_trace(tree) or any(
+        (isinstance(node, Call) and node.function in OF_POSE) or node in clocks for node in walk(tree)
+    )
 
 
 def is_condition(tree: Expression) -> bool:

@@ -24,7 +24,10 @@ BUILT_INS: Mapping[str, Type] = {
     "steps": NUMBER,
     "state": Type("name", frozenset({"state"})),
 }
-RESERVED = (*BUILT_INS, *ex.FUNCTIONS, *ex.KEYWORDS)
+#: Built-in names that came later: whatever an author calls so goes first, and older files stay as they are.
+LATER_BUILT_INS: Mapping[str, Type] = dict.fromkeys(("x", "y", "heading", "moves"), NUMBER)
+#: Functions are told by their parentheses; only the first three are words that nothing else may be called.
+RESERVED = (*BUILT_INS, "where", "size", "time", *ex.KEYWORDS)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",
     "symbol": "a symbol of a draw or variable",
@@ -74,7 +77,8 @@ class Names:
     def everything(self) -> list[str]:
         """Return all names that an expression may contain."""
         return [
-            *self.variables, *BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes, *self.blocks,
+            *self.variables, *BUILT_INS, *LATER_BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
+            *self.blocks,
         ]  # fmt: skip
 
     def expression(
@@ -188,6 +192,8 @@ class _Typer:
         if constant:
             self.names.used.add(name)
             return ex.Constant(name), Type("name", constant)
+        if name in LATER_BUILT_INS:
+            return ex.BuiltIn(name), LATER_BUILT_INS[name]
         raise ExpressionError(offset, f"The name '{name}' is not known.", self._closest(name, wanted), 131)
 
     def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
@@ -220,9 +226,15 @@ class _Typer:
                 raise ExpressionError(
                     argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134
                 )
+        elif function in ("column", "row"):
+            if not kind.domains & {"place", "any"} or not (isinstance(resolved, ex.Variable | ex.Constant)):
+                sentence = f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
+                raise ExpressionError(argument.offset, sentence, "Name a zone or a solid.", 134)
         elif not _walkable(resolved, kind, names.arena):
             remedy = "Name a zone of the floor."
-            raise ExpressionError(argument.offset, f"time() takes a zone; '{name}' is {describe(kind)}.", remedy, 134)
+            raise ExpressionError(
+                argument.offset, f"{function}() takes a zone; '{name}' is {describe(kind)}.", remedy, 134
+            )
         return ex.Call(function, resolved), NUMBER
 
     def condition(self, tree: ex.Expression) -> ex.Expression:

@@ -29,7 +29,7 @@ from cheesebench.protocol.values import VERSION, Scalar
 #: Most subsets that an ordered ``pick`` may go through.
 MAX_SUBSETS = 10_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
-DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance")
+DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance", "split")
 
 
 def resolve(
@@ -71,7 +71,7 @@ def resolve(
         measures={
             name: tree
             for name, text in document.measures.items()
-            if (tree := builder.expression(text, ("measures", name))) is not None
+            if (tree := evidence.measure(text, ("measures", name))) is not None
         },
         outcomes=tuple(outcomes(document)),
         test_positions=tuple(root.find(("tests", number)).position for number in range(len(document.tests))),

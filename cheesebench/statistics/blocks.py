@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
 from cheesebench.statistics.choices import ChoiceCounter, Choices
-from cheesebench.statistics.measures import STRATEGY, Moments
+from cheesebench.statistics.measures import STRATEGY, Moments, Tally
+from cheesebench.statistics.summary import ClassShares, SplitRate
 
 #: What a value of a trial can be, in the order of columns: of every trial, of the agent's moves, of the protocol.
 KINDS = ("trial", "strategy", "counter", "measure", "variable")
@@ -57,29 +58,33 @@ class BlockSummary:
     trials: int
     missing: int
     measures: tuple[BlockMeasure, ...]
+    classes: tuple[ClassShares, ...]
+    splits: tuple[SplitRate, ...]
     choices: tuple[Choices, ...]
 
 
-def block_summaries(records: Iterable[TrialRecord]) -> tuple[BlockSummary, ...]:
+def block_summaries(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[BlockSummary, ...]:
     """Summarise the trials of one cell (a model on a protocol in a view) by block, in the order they are met.
 
-    No trial is kept.
+    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``). No trial is
+    kept.
     """
     blocks: dict[str, _Block] = {}
     for record in records:
-        blocks.setdefault(record.block, _Block()).add(record)
+        blocks.setdefault(record.block, _Block(split)).add(record)
     return tuple(block.summary(name) for name, block in blocks.items())
 
 
 class _Block:
     """One block while its trials are counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, split: Sequence[str]) -> None:
+        self._tally = Tally(split=split)
         self._trials = self._missing = 0
         self._subjects: set[int] = set()
         #: Kind and name -> all numbers, and those of each subject.
         self._numbers: dict[tuple[str, str], tuple[Moments, dict[int, Moments]]] = {}
-        self._choices = ChoiceCounter()
+        self._choices = ChoiceCounter(split)
 
     def add(self, record: TrialRecord) -> None:
         if record.missing:
@@ -88,6 +93,7 @@ class _Block:
         self._trials += 1
         self._subjects.add(record.subject)
         self._choices.add(record)
+        self._tally.add(record)
         for kind, values in trial_values(record).items():
             if kind == "variable":
                 continue  # conditions, not results
@@ -105,6 +111,8 @@ class _Block:
             trials=self._trials,
             missing=self._missing,
             measures=tuple(_measure(*key, *numbers) for key, numbers in ordered),
+            classes=self._tally.class_shares(),
+            splits=self._tally.split_rates(),
             choices=self._choices.choices(),
         )
 

@@ -8,7 +8,7 @@ gives the same answer is right on one kind and wrong on the other. Signal detect
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from cheesebench.experiment.records import TrialRecord
@@ -36,6 +36,8 @@ class Choices:
     bias: float
     side_bias: float | None
     """Mean over subjects of ``|right rate on first - right rate on second|``; None where nobody met both kinds."""
+    given: str = ""
+    """The part of the trials that was taken, such as ``retention = 2``; empty for all."""
 
 
 class ChoiceCounter:
@@ -43,9 +45,16 @@ class ChoiceCounter:
 
     Trials with other ends than the two (such as time-outs) are left out; there is nothing to tell unless
     exactly one outcome is a success and exactly one other, chosen and not timed out, is a failure.
+
+    ``split`` names variables and measures: measures among them are looked at like variables, and those that do not
+    tell answers apart split the trials by their values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, split: Sequence[str] = ()) -> None:
+        self._split = split
+        #: Name and value to split by -> the trials that have it.
+        self._parts: dict[str, dict[str, ChoiceCounter]] = {name: {} for name in split}
+        self._measures: tuple[str, ...] = tuple(split)
         self._answered = 0
         self._ends: set[tuple[str, bool]] = set()
         #: Variable -> how many answered trials had a name as its value.
@@ -60,7 +69,13 @@ class ChoiceCounter:
         assert record.outcome is not None
         self._answered += 1
         self._ends.add((record.outcome, record.success))
-        for name, value in record.variables.items():
+        values = {name: record.measures[name] for name in self._measures if name in record.measures}
+        values |= record.variables
+        for name, parts in self._parts.items():
+            part = parts.setdefault(str(values.get(name)), ChoiceCounter())
+            part._measures = self._measures
+            part.add(record)
+        for name, value in values.items():
             counts = self._counts.setdefault(name, {})
             if not isinstance(value, str) or counts is None:
                 continue
@@ -76,16 +91,31 @@ class ChoiceCounter:
         outcomes, successes = ({end[part] for end in self._ends} for part in (0, 1))
         if not len(self._ends) == len(outcomes) == len(successes) == 2:
             return ()
+        found = self._told()
+        parts = [
+            (f"{name} = {value}", self._parts[name][value]._told())
+            for name in self._split
+            if name not in found
+            for value in sorted(self._parts[name], key=lambda value: (len(value), value))
+        ]
         return tuple(
-            _choices(name, counts)
-            for name, counts in self._counts.items()
-            if counts is not None and len(counts) == 2 and self._named[name] == self._answered
+            one
+            for name, choices in found.items()
+            for one in (choices, *(replace(told[name], given=given) for given, told in parts if name in told))
         )
 
+    def _told(self) -> dict[str, Choices]:
+        """Return the choices by variable, for those that had two names as values."""
+        return {
+            name: _choices(name, counts)
+            for name, counts in self._counts.items()
+            if counts is not None and len(counts) == 2 and self._named[name] == self._answered
+        }
 
-def two_choices(records: Iterable[TrialRecord]) -> tuple[Choices, ...]:
-    """Return the choices in trials of one block."""
-    counter = ChoiceCounter()
+
+def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
+    """Return the choices in trials of one block; see ``ChoiceCounter``."""
+    counter = ChoiceCounter(split)
     for record in records:
         counter.add(record)
     return counter.choices()

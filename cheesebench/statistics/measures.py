@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from cheesebench.experiment.records import TrialRecord
-from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER
-from cheesebench.statistics.summary import TAXONOMY, Measure
+from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
+from cheesebench.statistics.summary import TAXONOMY, ClassShares, Measure, SplitRate
 
 
 class Moments:
@@ -38,10 +38,13 @@ class Moments:
 class Tally:
     """What became of trials and what they measured, counted trial by trial: no trial is kept."""
 
-    def __init__(self, records: Iterable[TrialRecord] = ()) -> None:
+    def __init__(self, records: Iterable[TrialRecord] = (), split: Iterable[str] = ()) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._own: dict[str, Moments] = {}
+        self._names: dict[str, Counter[str]] = {}
+        #: Variable -> value -> passed and scored trials.
+        self._splits: dict[str, dict[Value, tuple[int, int]]] = {name: {} for name in split}
         self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
         for record in records:
@@ -58,6 +61,13 @@ class Tally:
         for name, value in record.measures.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 self._own.setdefault(name, Moments()).add(float(value))
+            elif isinstance(value, str):
+                self._names.setdefault(name, Counter())[value] += 1
+        for name, found in self._splits.items():
+            value = record.variables[name] if name in record.variables else record.measures.get(name)
+            if record.success is not None and not isinstance(value, list):
+                passed, trials = found.get(value, (0, 0))
+                found[value] = (passed + record.success, trials + 1)
         for name, measure in STRATEGY.items():
             number = measure(record)
             if number is not None:
@@ -82,9 +92,29 @@ class Tally:
         """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
         return _measures(self._own)
 
+    def class_shares(self) -> tuple[ClassShares, ...]:
+        """Return the protocol's measures that are names."""
+        return tuple(
+            ClassShares(name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
+            for name, counts in self._names.items()
+        )
+
+    def split_rates(self) -> tuple[SplitRate, ...]:
+        """Return the pass rate by each value of the variables to split by."""
+        return tuple(
+            SplitRate(name, value, *found[value])
+            for name, found in self._splits.items()
+            for value in sorted(found, key=_rank)
+        )
+
     def strategy_measures(self) -> tuple[Measure, ...]:
         """Return how the agent moved; steps that the runner waited through are not the agent's."""
         return _measures({name: self._strategy[name] for name in STRATEGY if name in self._strategy})
+
+
+def _rank(value: Value) -> tuple[bool, float, str]:
+    """Return what puts numbers in order before names."""
+    return isinstance(value, str | None), 0.0 if isinstance(value, (str, list)) or value is None else value, str(value)
 
 
 def _measures(found: Mapping[str, Moments]) -> tuple[Measure, ...]:

@@ -78,7 +78,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[Life]) -> Sample:
     """
     known: set[str] = set()
     found: list[LifeCount] = []
-    tally = Tally()
+    tally = Tally(split=plan.split)
     for life in trials:
         entering = enter_estimand(plan.estimand, life)
         for record in entering:

@@ -13,6 +13,7 @@ from enum import Enum, StrEnum
 from typing import Literal
 
 from cheesebench.experiment.records import CellCalls, CellPlan
+from cheesebench.interfaces import Value
 
 #: What is independent of one another: subjects, or trials where the agent keeps nothing from one to the next.
 Unit = Literal["subject", "trial"]
@@ -68,6 +69,24 @@ class Measure:
     mean: float
     sd: float | None
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShares:
+    """A measure whose values are names: how many trials have each, most frequent first (ties by name)."""
+
+    name: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRate:
+    """Trials in which a variable that the protocol splits by has one value: passed of ``trials``."""
+
+    variable: str
+    value: Value
+    passed: int
+    trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +166,10 @@ class CellResult:
     """What the agent counted (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None
     """What its calls to the model came to; None where none were made."""
+    classes: tuple[ClassShares, ...] = ()
+    """The protocol's own measures that are names."""
+    splits: tuple[SplitRate, ...] = ()
+    """Pass rate by the variables that the protocol names in ``split``; values in rising order."""
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
 

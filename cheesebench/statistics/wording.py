@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cheesebench.interfaces import Value
 from cheesebench.statistics.sample import Sample
-from cheesebench.statistics.summary import CellResult, Unit, Verdict
+from cheesebench.statistics.summary import CellResult, ClassShares, Unit, Verdict
 
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
 
@@ -153,3 +154,14 @@ def _caveats(cell: CellResult) -> list[str]:
     if cell.missing and cell.verdict is not Verdict.INCONCLUSIVE:
         found.append(f"{plural(cell.missing, 'missing trial')} could not change this.")
     return found
+
+
+def shares(found: ClassShares) -> str:
+    """Return how often each name of a measure was met: ``direct 40 %, serial 60 %``."""
+    total = sum(found.counts.values())
+    return ", ".join(f"{name} {percent(count / total)}" for name, count in found.counts.items())
+
+
+def shown_value(value: Value) -> str:
+    """Return a value of a variable as a person would write it."""
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,7 +11,8 @@ from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.audit.numbers import Z_MANY, Rate, rate
 from cheesebench.paradigms.audit.runs import DARKNESS, lives_for, subjects
-from cheesebench.paradigms.life import ArenaLife, plain_value
+from cheesebench.paradigms.endings import plain_value
+from cheesebench.paradigms.life import ArenaLife
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import Binary, Call, Expression, Unary, Variable
 

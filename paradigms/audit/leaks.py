@@ -15,7 +15,8 @@ from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.audit.numbers import Z_MANY, Rate, rate, shown
 from cheesebench.paradigms.audit.runs import lives_for
 from cheesebench.paradigms.audit.walkers import Walker, event_random, walk, wanderer
-from cheesebench.paradigms.life import ArenaLife, plain_value
+from cheesebench.paradigms.endings import plain_value
+from cheesebench.paradigms.life import ArenaLife
 from cheesebench.paradigms.tables import Geometry
 
 #: Groups of seeds; each is guessed from the others.

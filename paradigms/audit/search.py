@@ -17,6 +17,7 @@ from cheesebench.paradigms.audit.ways import NO_WAY, events_of, ways_of
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.paradigms.program import Program
 from cheesebench.paradigms.schedule import Schedule
+from cheesebench.paradigms.traces import Trace
 from cheesebench.protocol import Specification
 
 #: Steps (on copies) that are spent on a trial until a success is found, and then on finding a shorter one.
@@ -39,6 +40,9 @@ def branch(life: ArenaLife) -> ArenaLife:
         if isinstance(value, dict | list | deque):
             # The life itself keeps what has this identity alive.
             held[name] = copies[id(value)] = value.copy()
+        elif isinstance(value, Trace):
+            trace = held[name] = value.copy()
+            copies[id(value.entries)] = trace.entries
     for name, value in vars(life).items():
         # Bound methods of what was copied (the life keeps `append` of its trace) must be those of the copy.
         if isinstance(value, BuiltinMethodType) and id(value.__self__) in copies:

@@ -11,6 +11,7 @@ from cheesebench.interfaces import FORWARD
 from cheesebench.paradigms.navigation import arrives, destination, is_frozen
 from cheesebench.paradigms.program import Program, Rule
 from cheesebench.paradigms.tables import Tables
+from cheesebench.protocol.expressions import OF_POSE, OF_TRACE
 
 #: A step on which something else happens costs as much as so many steps: such ways are taken only if there is no other.
 DETOUR = 1000
@@ -95,14 +96,15 @@ class Events:
 
 
 def _read(program: Program) -> list[str]:
-    """Return the zones that ``where`` and ``time`` may read: members of groups, and what variables can hold."""
+    """Return the zones that ``where``, ``time`` and the like may read: members of groups, what variables can hold."""
     arena = program.geometry.arena
     found = [name for group in program.geometry.member_at for name in arena.groups[group]]
-    if program.reads_trace:
+    if program.reads_path:
         held = {str(value) for draw in program.specification.draws for row in draw.rows for value in row}
         found += [name for name in arena.zones if name in held]
         text = program.specification.text
-        found += [name for name in arena.zones if f"time({name})" in text]
+        functions = (*OF_TRACE, *OF_POSE)
+        found += [name for name in arena.zones if any(f"{function}({name})" in text for function in functions)]
     return found
 
 

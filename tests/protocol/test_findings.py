@@ -108,6 +108,7 @@ ERRORS = {
     "infinite reward": ("E218", trial("{enter: goal, reward: «1e99 * 1e99 * 1e99 * 1e99, end: found}")),
     "unknown measure": ("E201", "reference: [{measure: «latenzy, value: 3, status: x}]"),
     "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
+    "unknown variable to split by": ("E201", "split: [«sampel]"),
     "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
     "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
     "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -112,3 +113,25 @@ def test_opposite_leanings_do_not_hide_each_other() -> None:
 )
 def test_what_is_no_choice_of_two(records: list[TrialRecord]) -> None:
     assert two_choices(records) == ()
+
+
+def test_names_are_shared_out_and_conditions_split_the_rate() -> None:
+    records = [
+        trial(n, 0, success=n < 3, variables={"delay": n % 2 * 8 + 2}, measures={"way": "east" if n else "west"})
+        for n in range(4)
+    ]
+    [block] = block_summaries(records, ["delay"])
+    assert [(found.name, dict(found.counts)) for found in block.classes] == [("way", {"east": 3, "west": 1})]
+    assert [(s.value, s.passed, s.trials) for s in block.splits] == [(2, 2, 2), (10, 1, 2)]
+
+
+def test_choices_are_split_by_conditions_and_told_by_measures() -> None:
+    records = []
+    for number in range(40):
+        side, delay, right = ("left", "right")[number % 2], (2, 8)[number // 2 % 2], number % 4 != 3 or number > 30
+        one = choice(number % 5, side, right)
+        records.append(replace(one, variables={"delay": delay}, measures={"side": side}))
+    found = two_choices(records, ["side", "delay"])
+    assert [(c.variable, c.given) for c in found] == [("side", ""), ("side", "delay = 2"), ("side", "delay = 8")]
+    assert found[1].d_prime > found[0].d_prime > found[2].d_prime
+    assert sum(c.trials_of_first for c in found[1:]) == found[0].trials_of_first
