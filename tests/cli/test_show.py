@@ -13,6 +13,7 @@ import pytest
 
 from cheesebench.chat import ModelEntry
 from cheesebench.experiment.contestants import language_model
+from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
@@ -33,7 +34,7 @@ REPLIES = (
 )
 
 
-def talk(here: Path, view: str, replies: Sequence[str]) -> Path:
+def talk(here: Path, view: str, replies: Sequence[str], *controls: str) -> Path:
     """Let a language model live as one subject through ``little``; return the directory of the run's results."""
     plugins = installed_plugins()
     specification = Catalogue().load(here / "little.protocol.yaml")
@@ -45,11 +46,13 @@ def talk(here: Path, view: str, replies: Sequence[str]) -> Path:
             base_url=server.base_url,
         )
         plan = plan_cell(specification, "tiny", view, find_design("cohort", 1), agent="llm", settings=model.settings)
-        with RunLog.create(here / "results", RUN, [(plan, specification)], options={"seed": 0}) as log:
+        cells = [(control_cell(plan, control) if control else plan, specification) for control in ("", *controls)]
+        with RunLog.create(here / "results", RUN, cells, options={"seed": 0}) as log:
             models = LanguageModels(log, {"tiny": model})
-            with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
-                while not session.wait(plan, 60):
-                    pass
+            with RunSession(log, plugins, cells, seed=0, processes=0, language=models) as session:
+                for cell, _ in cells:
+                    while not session.wait(cell, 60):
+                        pass
     return here / "results"
 
 
@@ -191,3 +194,16 @@ def test_pictures_are_told_by_their_size(run: Run, here: Path) -> None:
         r"\[picture, [\d,]+ bytes of PNG\]\n\nYour LEARNINGS: none\n",
         result.out,
     )
+
+
+def test_calls_of_a_control(run: Run, here: Path) -> None:
+    talk(here, "ascii_2d", ["ACTIONS: FORWARD, FORWARD, FORWARD, FORWARD"], "reward-shuffled")
+    plain = run("show", RUN, "--call", 1)
+    assert "(ascii_2d), subject 0, trial 1" in plain.out
+    # What the first trial has earned is paid with the first step of the second one.
+    assert "FORWARD: reward +1\n" in plain.out
+    result = run("show", RUN, "--call", 2, "--variant", "control=reward-shuffled")
+    assert result.code == 0, result.err
+    assert "(ascii_2d, control=reward-shuffled), subject 0, trial 2" in result.out
+    assert "FORWARD: reward +1\n" not in result.out
+    assert "waited: reward +1, unchanged\n" in result.out

@@ -62,7 +62,7 @@ DENIALS = _words_of(
 #: Words of a sentence that leaves open what to do.
 CHOICES = _words_of("or either whether possible available allowed valid options")
 
-_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE | re.ASCII)
+_TAG = re.compile(r"[<\[◁](/?)(?:think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE)
 #: A label that begins its line, whatever decorates it or numbers it; a heading needs no colon.
 _LABEL = re.compile(
     r"^(?:(?!\n)[\W\d_])*(?:(?P<actions>actions?)|(?P<learnings>learnings?)|(?P<reasoning>reasoning))"

@@ -42,6 +42,11 @@ def read(reply: str, most: int = 8) -> str:
         ("ACTIONS: FORWARD LEARNINGS: it is to the left", "F"),
         ('{"learnings": "x", "actions": ["FORWARD", "ROTATE_LEFT"]}', "FL"),
         ("ACTIONS: FORWARD\r\nLEARNINGS: x\r\n", "F"),
+        ("**LEARNINGS:**\n- one\n- two\n\n**ACTIONS:**\nFORWARD, FORWARD\n\nLet me know how it goes!", "FF"),
+        ("ACTIONS: move forward 2 steps, turn right\nReason: to STAY is no use", "FR"),
+        ("My next actions will be:\n1. FORWARD\n2. STAY", "FS"),
+        ('```json\n{"ACTIONS": "FORWARD, STAY"}\n```', "FS"),
+        ("ACTIONS: STAY\nThen I would go FORWARD.", "S"),
         # The last one counts.
         ("ACTIONS: FORWARD\nOn second thoughts:\nACTIONS: STAY", "S"),
         # What belongs to no label.
@@ -87,6 +92,7 @@ def test_what_models_write(reply: str, letters: str) -> None:
         # What is reasoned is not said.
         "<think>FORWARD</think>",
         "<think>I go\nACTIONS: FORWARD",
+        "[THINK]ACTIONS: FORWARD[/THINK]",
         "<THINKING>\nACTIONS: FORWARD\n</THINKING>\n",
         "REASONING: the best\nACTION is near, I go FORWARD",
         "ACTIONS: FORWARD</think>",
