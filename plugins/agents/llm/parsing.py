@@ -15,6 +15,7 @@ STAY"). Digits are no actions: they number lists.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, pairwise, takewhile
 from typing import NamedTuple
@@ -149,16 +150,20 @@ def _with_plain_line_ends(text: str) -> str:
 
 
 def _sections(text: str) -> list[_Section]:
-    """Cut the text at its labels. A label within a line counts only where no line begins with one of its kind."""
-    labels = [(match.start(), match.end(), match.lastgroup or "") for match in _LABEL.finditer(text)]
-    kinds = {kind for _, _, kind in labels}
+    """Cut the text at its labels.
+
+    A label within a line counts only where no line begins with one of its kind, and never in a section of reasoning
+    (one that is cut off may speak of actions).
+    """
+    labels = [(0, 0, ""), *((match.start(), match.end(), match.lastgroup or "") for match in _LABEL.finditer(text))]
+    starts, kinds = [start for start, _, _ in labels], {kind for _, _, kind in labels}
+    late = []
     for match in _LATE_LABEL.finditer(text):
         kind, before = match.lastgroup or "", text[max(0, match.start() - 20) : match.start()]
-        if kind not in kinds and not _OFFER.search(before):
-            labels.append((match.start(), match.end(), kind))
-    labels.sort()
-    labels.insert(0, (0, 0, ""))
-    labels.append((len(text), len(text), ""))
+        _, _, around = labels[bisect_right(starts, match.start()) - 1]
+        if kind not in kinds and around != "reasoning" and not _OFFER.search(before):
+            late.append((match.start(), match.end(), kind))
+    labels = [*sorted([*labels, *late]), (len(text), len(text), "")]
     return [
         _Section(kind, text[start:end], text[end:following])
         for (start, end, kind), (following, _, _) in pairwise(labels)

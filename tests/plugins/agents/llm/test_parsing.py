@@ -95,6 +95,7 @@ def test_what_models_write(reply: str, letters: str) -> None:
         "[THINK]ACTIONS: FORWARD[/THINK]",
         "<THINKING>\nACTIONS: FORWARD\n</THINKING>\n",
         "REASONING: the best\nACTION is near, I go FORWARD",
+        "REASONING: these are the best actions: FORWARD, STAY. I take",
         "ACTIONS: FORWARD</think>",
     ],
 )
