@@ -108,7 +108,8 @@ def _head(event: Event, times: int) -> str:
 
 def _perceived(observation: str) -> list[Part]:
     if isinstance(observation, Picture):
-        return [observation.png, *(["\n" + str(observation)] if observation else [])]
+        words = str(observation)
+        return [observation.png, "\n" + words] if words else [observation.png]
     return [observation]
 
 
