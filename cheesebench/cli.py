@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from cheesebench import __version__
 from cheesebench.arguments import Command, add_output, add_run, positive_number, whole_number
+from cheesebench.dialogue_arguments import add_cogeval_stats
 from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
 from cheesebench.run_arguments import add_bless, add_compare, add_export, add_plan
@@ -38,6 +39,7 @@ COMMANDS = {
     "export": "export",
     "show": "show",
     "reference": "reference",
+    "cogeval-stats": "cogeval_stats",
 }
 
 _PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
@@ -141,6 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_export(command)
     _add_show(command)
     _add_reference(command)
+    add_cogeval_stats(command)
     return parser
 
 

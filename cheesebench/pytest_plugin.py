@@ -78,6 +78,11 @@ OPTIONS = (
         keywords={"metavar": "N", "type": int},
     ),
     _Option(
+        "against",
+        "Dialogues: compare with this published model where the paper prints one. Default: with chance",
+        keywords={"metavar": "NAME"},
+    ),
+    _Option(
         "seed",
         "Seed of the run; the same seed gives the same records. Default: 0",
         keywords={"metavar": "N", "type": int},

@@ -22,7 +22,17 @@ LAYERS = (
     ("experiment",),
     ("statistics",),
     ("film", "junit", "baselines", "planning"),
-    ("pytest_plugin", "pytest_session", "cli", "commands", "exporting", "arguments", "run_arguments", "author"),
+    (
+        "pytest_plugin",
+        "pytest_session",
+        "cli",
+        "commands",
+        "exporting",
+        "arguments",
+        "dialogue_arguments",
+        "run_arguments",
+        "author",
+    ),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 #: Packages that a protocol compiles into, that plug in, or that render: they never import one another.

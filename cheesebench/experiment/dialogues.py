@@ -15,9 +15,10 @@ from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.errors import OptionError
 from cheesebench.experiment.conversations import SilenceWatch, call_seed
 from cheesebench.experiment.designs import Design
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, read_result
 from cheesebench.interfaces import NO_VIEW, TaskEvent
+from cheesebench.protocol.dialogue.published import published_beside
 from cheesebench.protocol.dialogue.specification import variant_name
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ def plan_dialogue(
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
     in_variant: bool = False,
+    against: str | None = None,
 ) -> CellPlan:
     """Return the plan of one cell: a condition in the words of a domain, compared with chance.
 
-    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name.
+    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name. ``against``
+    names a published model to compare with where something is printed of it on this condition.
     """
+    published = None if against is None else _published(specification, condition, against)
     asked, document = specification.conditions[condition], specification.document
     kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
     temperature = kept.get("temperature")
@@ -67,7 +71,7 @@ def plan_dialogue(
         variant=variant_name(domain, condition, temperature if in_variant else None),
         title=f"{specification.title}: {condition}, {domain.replace('_', ' ')}",
         dimension=document.dimension,
-        species=document.species or "",
+        species=document.species or ("" if published is None else published.species),
         sha256=specification.sha256,
         design=design.name,
         subjects=generations or (GENERATIONS if design.claims else design.subjects),
@@ -75,11 +79,21 @@ def plan_dialogue(
         memory="none",
         margin=document.margin,
         chance=asked.chance(),
-        against="chance",
+        reference=published,
+        against="chance" if published is None else "reference",
         claims=design.claims,
         agent=agent,
         settings={**kept, "domain": domain, "condition": condition, "group": asked.group},
     )
+
+
+def _published(specification: DialogueSpecification, condition: str, model: str) -> ReferenceValue | None:
+    found = published_beside(specification)
+    printed = found.model(model).get(condition)
+    if printed is None:
+        return None
+    status = f"mean over all graphs and domains, SD {printed[1]:.2f}; scored {found.scored}"
+    return ReferenceValue(value=printed[0], species=f"{model} as published", source=found.source, status=status)
 
 
 def begin(paradigm: Conversational, plan: CellPlan) -> Dialogue:

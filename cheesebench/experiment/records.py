@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cheesebench.interfaces import Memory, Value
+from cheesebench.interfaces import NO_VIEW, Memory, Value
 
 #: Version of the run log and of these records.
 FORMAT = 2
@@ -149,12 +149,12 @@ class CellPlan:
     @property
     def label(self) -> str:
         """Name of the cell among those of its model: the protocol, and for a dialogue what is asked."""
-        return self.protocol if self.against == "reference" else f"{self.protocol}[{self.variant}]"
+        return f"{self.protocol}[{self.variant}]" if self.view == NO_VIEW else self.protocol
 
     @property
     def line(self) -> str:
         """What cells that are summed up together share beside model and view: the variant, or the temperature."""
-        if self.against == "reference":
+        if self.view != NO_VIEW:
             return self.variant
         temperature = self.settings.get("temperature")
         return "" if temperature is None else f"temperature {temperature:g}"

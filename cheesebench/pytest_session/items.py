@@ -16,6 +16,7 @@ from cheesebench.film import printable
 from cheesebench.interfaces import NO_VIEW
 from cheesebench.junit import case_properties
 from cheesebench.protocol import AnySpecification, DialogueSpecification
+from cheesebench.protocol.dialogue.published import published_beside
 from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
@@ -155,6 +156,11 @@ def _obstacle(run: Run, specification: AnySpecification, model: str) -> str:
         return (
             f"'{specification.name}' is a dialogue, and studies are about what is walked through. Run it without one."
         )
+    if isinstance(specification, DialogueSpecification) and settings.against is not None:
+        try:
+            published_beside(specification).model(settings.against)
+        except CheeseBenchError as error:
+            return str(error)
     if dialogue and settings.controls:
         return f"'{specification.name}' is a dialogue, which has no controls. Leave --control out."
     if not dialogue and model in plugins.respondents:

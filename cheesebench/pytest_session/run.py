@@ -195,6 +195,7 @@ class Run:
                     agent=language.agent.name if language else "",
                     settings={**own, "temperature": temperature} if language else None,
                     in_variant=bool(language) and several,
+                    against=settings.against,
                 )
 
     def as_logged(self, plan: CellPlan) -> CellPlan:

@@ -31,6 +31,7 @@ DEFAULTS: Mapping[str, Any] = {
     "design": "cohort",
     "subjects": None,
     "generations": None,
+    "against": None,
     "seed": 0,
     "agent": "llm",
     "control": [],
@@ -51,6 +52,8 @@ class Settings:
     """Generations of a dialogue's cell, instead of the design's."""
     temperatures: tuple[float, ...]
     """As given; several are for dialogues."""
+    against: str | None
+    """Published model that dialogues are compared with, where something is printed of it; else chance."""
     seed: int
     controls: tuple[str, ...]
     study: Study | None
@@ -78,6 +81,7 @@ class Settings:
             "design": self.design.name,
             "subjects": self.design.subjects,
             "generations": self.generations,
+            "against": self.against,
             "seed": self.seed,
             **self.interface,
             "control": list(self.controls),
@@ -160,6 +164,7 @@ def read_settings(
         edition=of_the_run("edition", option("edition")),
         design=design,
         generations=check_generations(of_the_run("generations", option("generations"))),
+        against=of_the_run("against", option("against")),
         temperatures=tuple(dict.fromkeys(_as_list(interface["temperature"]))),
         seed=of_the_run("seed", option("seed")),
         controls=tuple(controls),

@@ -165,3 +165,21 @@ def test_several_processes_give_the_same_records(fork: pytest.Pytester) -> None:
     fork.runpytest("--model", "random-walk", "--cheese-run-id", "two", "--generations", "3", "-n", "2", "maps")
     with log_of(fork, "one") as first, log_of(fork, "two") as second:
         assert sorted(first.dump()) == sorted(second.dump())
+
+
+def test_a_published_model_stands_in_for_chance_where_it_was_measured(project: pytest.Pytester) -> None:
+    result = project.runpytest(
+        *("--model", "greedy-reward", "--protocols", "cogeval", "--against", "gpt-4-32k", "--cheese-run-id", "one"),
+        *("-k", "n7line and ordered_rooms and (valuePath or 1stepPath)", "--generations", "40", "-vv"),
+    )
+    with log_of(project, "one") as log:
+        plans = {plan.settings["condition"]: plan for plan in log.plans()}
+    reference = plans["1stepPath"].reference
+    assert reference is not None
+    assert (reference.value, reference.species) == (0.99, "gpt-4-32k as published")
+    assert "scored by a language model" in reference.status
+    result.stdout.fnmatch_lines(["*FAIL: * of trials succeed, against 99 % for gpt-4-32k as published: *"])
+    nobody = project.runpytest(
+        "--model", "greedy-reward", "--protocols", "cogeval", "--against", "gpt-4-32", "-k", "n7line"
+    )
+    assert "Did you mean 'gpt-4-32k'?" in nobody.stdout.str() + nobody.stderr.str()

@@ -11,10 +11,10 @@ from cheesebench.paradigms.dialogue.lexicon import Lexicon
 from cheesebench.paradigms.dialogue.prompts import answer_text, questions
 from cheesebench.paradigms.dialogue.scoring import score
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, DialogueSpecification
+from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
-SHIPPED = sorted(path for folder in _catalogue.folders.values() for path in folder.glob("*.yaml"))
+SHIPPED = sorted(path for folder in _catalogue.folders.values() for path in folder.glob(f"*{SUFFIX}"))
 every_dialogue = pytest.mark.parametrize("path", SHIPPED, ids=[path.name.split(".")[0] for path in SHIPPED])
 
 

@@ -1,0 +1,108 @@
+"""``cheesebench cogeval-stats``: tables of runs and of score files, figures, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cheesebench.cli import MISTAKE, main
+
+HEADER = "graph,domain,condition,model,folder,temperature,successes,total\n"
+SCORES = HEADER + "".join(
+    f"{graph},rooms,{condition},{model},x,{temperature},{successes},10\n"
+    for graph, ease in (("one", 6), ("two", 1))
+    for condition in ("valuePath", "transReval", "nClusters")
+    for model, better in (("able", 3), ("unable", 0))
+    for temperature in ("0", "1")
+    for successes in [min(10, ease + better + (condition == "transReval"))]
+)
+BESIDE = [parent / "shared" / "data" / "cogeval" / "scores_half.csv" for parent in Path(__file__).parents]
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    path = tmp_path / "scores.csv"
+    path.write_text(SCORES, encoding="utf-8")
+    return path
+
+
+def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4-32k"]) == 0
+    text = capsys.readouterr().out
+    assert "graph:group" in text
+    assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
+    assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
+    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored by a language model" in text
+
+
+def test_json_for_programs(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cogeval-stats", "--scores", str(scores), "--json", "--model", "able"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["term"] for row in found["deviance"]["rows"]] == ["graph", "temperature", "group", "graph:group"]
+    assert {row["model"] for row in found["conditions"]} == {"able"}
+
+
+def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = []
+    for name in ("a", "b"):
+        assert main(["cogeval-stats", "--scores", str(scores), "--figures", str(tmp_path / name)]) == 0
+        drawn.append([path.read_bytes() for path in sorted((tmp_path / name).glob("*.svg"))])
+    assert len(drawn[0]) == 2
+    assert drawn[0] == drawn[1]
+    assert b"valuePath" in drawn[0][0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("graph,domain\n", "no column 'condition'"),
+        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' are whole numbers"),
+        (HEADER + "g,d,valuePath,m,x,0,4,3\n", "line 2: 4 of 3 cannot be right"),
+        (HEADER, "There is no answer in it"),
+        ("\0\xff", "no column"),
+    ],
+)
+def test_a_broken_file_is_one_line(
+    tmp_path: Path, content: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(content, encoding="utf-8")
+    assert main(["cogeval-stats", "--scores", str(path)]) == MISTAKE
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Name runs, or one table of scores"),
+        (["--scores", "nowhere.csv"], "cannot be read"),
+        (["nothing"], "nothing"),
+        (["--published", "gpt-5"], "gpt-5"),
+    ],
+)
+def test_mistakes(arguments: list[str], words: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if "--published" in arguments:
+        arguments = [*arguments, "--scores", str(scores)]
+    assert main(["cogeval-stats", *arguments]) == MISTAKE
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not any(path.is_file() for path in BESIDE), reason="the published scores are not beside the project"
+)
+def test_the_published_scores_give_the_published_degrees_of_freedom(capsys: pytest.CaptureFixture[str]) -> None:
+    """On the paper's eight models: Table 2 has 7, 5, 2, 2, 4, 14, 10, 20, 8 (and 40, not its 44, for the last)."""
+    path = next(path for path in BESIDE if path.is_file())
+    models = "gpt-4-32k gpt-35-turbo text-davinci-003 bard claude-v1 llama-13b cohere-xlarge alpaca-7b"
+    chosen = [part for name in models.split() for part in ("--model", name)]
+    assert main(["cogeval-stats", "--scores", str(path), "--json", *chosen]) == 0
+    rows = json.loads(capsys.readouterr().out)["deviance"]["rows"]
+    assert [row["df"] for row in rows] == [7, 5, 2, 2, 4, 14, 10, 20, 8, 40]
+    significant = [row["p"] < 0.001 for row in rows]
+    assert significant == [True, True, True, False, True, False, True, True, True, True]

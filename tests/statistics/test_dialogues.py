@@ -1,0 +1,124 @@
+"""What dialogues come to: by condition and model, ways of failing, and against what is published."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interfaces import NO_VIEW
+from cheesebench.statistics import Verdict, judge
+from cheesebench.statistics.dialogues import (
+    Score,
+    Spread,
+    by,
+    contrast,
+    deviance_table,
+    failure_shares,
+    scores_of,
+    spread,
+)
+
+
+def score(**changes: object) -> Score:
+    fields = {"model": "m", "graph": "g", "domain": "d", "condition": "c", "group": "T", "successes": 1, "total": 2}
+    return Score(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def plan(chance: float = 0.25, **changes: object) -> CellPlan:
+    fields = {
+        "model": "m",
+        "protocol": "fork",
+        "view": NO_VIEW,
+        "variant": "rooms-value",
+        "title": "",
+        "dimension": "",
+        "species": "",
+        "sha256": "0",
+        "design": "cohort",
+        "subjects": 30,
+        "trials": 1,
+        "memory": "none",
+        "chance": chance,
+        "against": "chance",
+        "settings": {"domain": "rooms", "condition": "value", "group": "Traversal", "temperature": 0.5},
+    }
+    return CellPlan(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def record(subject: int, success: bool, start: str = "1", **measures: int) -> TrialRecord:
+    return TrialRecord(
+        model="m",
+        protocol="fork",
+        view=NO_VIEW,
+        variant="rooms-value",
+        subject=subject,
+        trial=int(start) - 1,
+        success=success,
+        outcome="correct" if success else "loop",
+        variables={"start": start, "goal": "9"},
+        measures=measures,
+    )
+
+
+def test_a_score_for_every_pair() -> None:
+    records = [record(0, True), record(1, False, loop=1), record(0, True, "2"), record(1, True, "2")]
+    missing = TrialRecord(model="m", protocol="fork", view=NO_VIEW, subject=2, trial=0, missing="budget")
+    first, second = scores_of(plan(), [*records, missing])
+    assert (first.successes, first.total, first.temperature, first.group) == (1, 2, "0.5", "Traversal")
+    assert (second.successes, second.total) == (2, 2)
+    assert first.failures["loop"] == 1
+    shares = failure_shares([first, second])
+    assert shares["m"]["loop"] == 0.25
+    assert shares["m"]["no answer"] == 0
+
+
+def test_the_spread_is_over_items_and_keeps_sd_and_se_apart() -> None:
+    found = by([score(successes=0), score(successes=1), score(successes=2), score(model="n")], "condition")
+    assert found["c", "m"] == Spread(0.5, 0.5, 0.5 / math.sqrt(3), 3)
+    assert found["c", "n"] == Spread(0.5, None, None, 1)
+
+
+def test_the_table_has_the_terms_that_vary_and_leaves_groups_out() -> None:
+    scores = [score(model=m, graph=g, successes=s) for m in "mn" for g in "gh" for s in (0, 1)]
+    table = deviance_table([*scores, score(group="Groups", domain="other")])
+    assert table is not None
+    assert [row.term for row in table.rows] == ["model", "graph"]
+    assert deviance_table([score()]) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "published", "verdict"),
+    [
+        ([0.9, 0.8, 0.85, 0.9], 0.6, Verdict.PASS),
+        ([0.1, 0.2, 0.15, 0.1], 0.6, Verdict.FAIL),
+        ([0.1, 0.9, 0.5, 0.6], 0.6, Verdict.INCONCLUSIVE),
+        ([1.0], 0.6, Verdict.INCONCLUSIVE),
+        ([1.0, 1.0], 0.9, Verdict.INCONCLUSIVE),
+        ([0.0] * 40, 0.6, Verdict.FAIL),
+    ],
+)
+def test_three_states_against_a_published_mean(values: list[float], published: float, verdict: Verdict) -> None:
+    assert contrast(spread(values), published, 0.10).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("right", "verdict", "words"),
+    [
+        (30, Verdict.PASS, "better than chance"),
+        (0, Verdict.FAIL, "no better than chance"),
+        (10, Verdict.INCONCLUSIVE, "chance is not ruled out"),
+    ],
+)
+def test_three_states_against_chance(right: int, verdict: Verdict, words: str) -> None:
+    cell = judge(plan(), [record(subject, subject < right) for subject in range(30)])
+    assert cell.verdict is verdict
+    assert words in cell.reason
+    assert (cell.subjects_needed is not None) == (verdict is Verdict.INCONCLUSIVE)
+    assert cell.flags.duplicate_subjects == 0
+
+
+def test_a_design_without_claims_makes_none() -> None:
+    cell = judge(plan(claims=False), [record(subject, True) for subject in range(2)])
+    assert cell.verdict is Verdict.INCONCLUSIVE
