@@ -31,7 +31,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     result = run()
     assert result.code == 0
-    assert all(f"    {command} " in result.out for command in COMMANDS)
+    assert all(f"\n    {command}" in result.out for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
