@@ -1,6 +1,7 @@
 """Every registered view: drawing anew (``cold``), and stepping once everything is drawn (``warm``).
 
-A cold view is every pose of the look that the protocol begins with. The figures are the median over protocols, and the
+A cold view is every pose of a look, drawn by a view that has never drawn anything: whatever it works out beforehand
+(lines of sight, where rays go) is part of the figure. The figures are the median over protocols, and the
 slowest one; ``warm, of ascii_2d`` is the ratio to that view's speed (1 = equal).
 """
 
@@ -12,27 +13,35 @@ import statistics
 import common
 from engine import run
 
-from cheesebench.interfaces import View
+from cheesebench.interfaces import Scene, Tile, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.paradigms.scenes import Gallery
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugin_manager import PluginManager, installed_plugins
 
 STEPS = 100_000
 
 
-def cold_speed(paradigm: ArenaParadigm, view: View) -> float:
+def cold_speed(paradigm: ArenaParadigm, name: str) -> float:
     """Return drawn views per second."""
+    unused = iter([new_view(name) for _ in range(common.REPETITIONS)])
     program = paradigm.program
     poses = range(0, program.geometry.poses * 4, 4)
 
     def draw() -> None:
-        gallery = Gallery(program.geometry, view)
+        gallery = Gallery(program.geometry, next(unused))
         look = gallery.look((frozenset(), False, (), ()))
         for pose in poses:
             gallery.draw(look, pose)
 
     return len(poses) / common.least_cpu(draw)
+
+
+def new_view(name: str) -> View:
+    """Return a view that has not drawn anything yet, but has its libraries."""
+    view = PluginManager().view(name)
+    view.render(Scene(((Tile("floor", "."),),)), 0, 0, 0)
+    return view
 
 
 def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
@@ -46,7 +55,7 @@ def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
 
 def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> dict[str, float]:
     """Return the figures of one view; ``usual`` are the warm speeds in ascii_2d."""
-    cold = [cold_speed(paradigm, view) for paradigm in paradigms]
+    cold = [cold_speed(paradigm, view.name) for paradigm in paradigms]
     warm = [warm_speed(paradigm, view) for paradigm in paradigms]
     ratios = [speed / other for speed, other in zip(warm, usual, strict=True)]
     return {

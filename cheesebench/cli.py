@@ -40,6 +40,7 @@ COMMANDS = {
     "show": "show",
     "reference": "reference",
     "cogeval-stats": "cogeval_stats",
+    "gallery": "gallery",
 }
 
 _PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
@@ -144,6 +145,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_show(command)
     _add_reference(command)
     add_cogeval_stats(command)
+    _add_gallery(command)
     return parser
 
 
@@ -347,6 +349,21 @@ def _add_reference(command: Command) -> None:
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=_PROTOCOL)
     parser.add_argument("--format", choices=("text", "markdown"), default="text", help="text (default) or markdown")
     add_output(parser)
+
+
+def _add_gallery(command: Command) -> None:
+    parser = command(
+        "gallery",
+        "show how protocols look in every view",
+        "A page in Markdown; with --output its pictures are written beside it.\nWhat stands above the generated part "
+        "of that page is kept. Without a name: all installed protocols of the paper's edition.",
+        "",
+        "my_maze.protocol.yaml --seed 4",
+        "--output views.md",
+    )
+    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=_PROTOCOL)
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the lives (default: 0)")
+    parser.add_argument("--output", metavar="PAGE", help="write the page to this file (default: standard output)")
 
 
 def _add_life(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from cheesebench.paradigms.scenes import Gallery, LookKey
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views.boards import FORWARD_OF, Boards
 from cheesebench.protocol import Catalogue
+from cheesebench.protocol.checks import AGENT_GLYPHS, DRAWN
 
 #: Trials of each life, and steps of each, in which looks are met.
 TRIALS, STEPS = 24, 300
@@ -197,6 +198,11 @@ def test_shipped_views_say_how_they_are_read_and_name_no_task(view: View) -> Non
     assert 80 < len(words) < 900
     for word in ("maze", "goal", "reward", "lever", "cue", "arm", "platform", "food", "shock"):
         assert word not in words.replace("arms", "arm").split()
+
+
+def test_glyphs_that_a_view_draws_for_something_else_are_warned_of() -> None:
+    drawn = {character for view in _plugins.views.values() for character in view.characters}
+    assert drawn - set("facing NESW\n") == {*AGENT_GLYPHS, *DRAWN}
 
 
 def test_one_shipped_view_draws_pictures() -> None:

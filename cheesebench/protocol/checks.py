@@ -27,6 +27,8 @@ from cheesebench.protocol.specification import (
 
 #: How the agent may be drawn in a view; a cue that looks the same is no cue.
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
+#: What else egocentric views draw, and what it is.
+DRAWN = {"?": "what is hidden from the agent", "│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
@@ -238,22 +240,24 @@ class _Checks:
                 self.say.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
 
     def glyphs(self) -> None:
-        """310: a glyph that looks like floor, wall or the agent."""
+        """310: a glyph that looks like floor, wall, the agent, or what a view draws besides."""
         lookup = Lookup(self.spec.document, self.root, self.names, self.say)
         for state in self.spec.states.values():
             shows = self.root.find(("trial", "states", state.name, "show"))
             for place, glyph in state.show:
                 for character in map(str, lookup.values(glyph.name)) if glyph.variable else [glyph.name]:
-                    if character in (WALL, *AGENT_GLYPHS) or (character == FLOOR and not self._floor_is_special(place)):
+                    if character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
+                        character == FLOOR and not self._floor_is_special(place)
+                    ):
                         self._alike(shows.key_position(place.name), f"'{place.name}' is shown", character)
         legend = self.root.find(("arena", "legend"))
         for character, entry in self.spec.document.arena.legend.items():
             walkable = entry.zone or entry.zones
-            if entry.glyph and (entry.glyph in AGENT_GLYPHS or (entry.glyph == WALL and walkable)):
+            if entry.glyph and (entry.glyph in (*AGENT_GLYPHS, *DRAWN) or (entry.glyph == WALL and walkable)):
                 self._alike(legend.key_position(character), f"'{character}' is drawn", entry.glyph)
 
     def _alike(self, where: Position, what: str, glyph: str) -> None:
-        like = {WALL: "a wall", FLOOR: "floor"}.get(glyph, "the agent")
+        like = {WALL: "a wall", FLOOR: "floor", **DRAWN}.get(glyph, "the agent")
         self.say.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
 
     def finish(self) -> None:

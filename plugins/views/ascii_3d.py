@@ -12,11 +12,11 @@ from cheesebench.plugins.views.perspective import (
     HALF,
     SHADES,
     Lens,
+    Optics,
     column_of,
     directions,
     floor_row,
     height,
-    lens_of,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Ascii3D:
     def __init__(self) -> None:
         self._boards = Boards()
         self._stages: dict[int, _Stage] = {}
+        self._optics: dict[int, Optics] = {}
         self._lenses: dict[tuple[int, int, int], Lens] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -78,7 +79,9 @@ class Ascii3D:
         if key not in self._lenses:
             if len(self._lenses) >= Boards.SCENES:
                 self._lenses.clear()
-            self._lenses[key] = lens_of(*key)
+                self._optics.clear()
+            optics = self._optics[reach] = self._optics.get(reach) or Optics(reach)
+            self._lenses[key] = optics.lens(heading, stride)
         return self._lenses[key]
 
 

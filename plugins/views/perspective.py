@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Numbers = NDArray[np.intp]
+
 #: Columns (an odd number: the middle one looks straight ahead), and rows above and below the horizon.
 COLUMNS, HALF = 49, 8
 MIDDLE = COLUMNS // 2
@@ -58,47 +60,64 @@ def column_of(ahead: float, aside: float) -> int | None:
 class Lens:
     """What the columns look at with one heading. Squares are offsets on a board with so many columns (``stride``)."""
 
-    one: NDArray[np.intp]
+    one: Numbers
     """For each column and step along its ray a square ..."""
-    other: NDArray[np.intp]
+    other: Numbers
     """... and another one (or the same): if both are opaque, the ray ends there."""
-    heights: NDArray[np.intp]
+    heights: Numbers
     """How many rows above the horizon a wall reaches that stands there."""
     shades: NDArray[np.uint32]
     """The character (code point) of a wall that stands there."""
-    floor: NDArray[np.intp]
+    floor: Numbers
     """For each row below the horizon and column the square of the floor there."""
 
 
-def lens_of(heading: int, stride: int, reach: int) -> Lens:
-    """Return the lens of a heading for boards with so many columns; rays end ``reach`` columns or rows away."""
-    import numpy as np
+class Optics:
+    """The lenses of all headings for boards on which rays end ``reach`` columns or rows away."""
 
-    forward, right = directions(heading)
-    rays = []
-    floor = np.zeros((HALF, COLUMNS), np.intp)
-    for column in range(COLUMNS):
-        slope = (column - MIDDLE) / MIDDLE * WIDE
-        across, down = forward[0] + slope * right[0], forward[1] + slope * right[1]
-        rays.append(list(_crossed(across, down, reach)))
-        for row in range(HALF):
-            ahead = FOCUS / (row + 0.5) - BACK
-            # What is farther than the reach is not on the board, and stays so.
-            x, y = (max(-reach, min(reach, round(ahead * part))) for part in (across, down))
-            floor[row, column] = y * stride + x
-    steps = max(map(len, rays))
-    # Rays that are shorter than others take their last step again.
-    padded = np.array([ray + ray[-1:] * (steps - len(ray)) for ray in rays])
-    squares, lengths = padded[..., :4].astype(np.intp), padded[..., 4]
-    return Lens(
-        squares[..., 1] * stride + squares[..., 0],
-        squares[..., 3] * stride + squares[..., 2],
-        np.clip(np.floor(FOCUS / (lengths + BACK) + 0.5), 1, HALF).astype(np.intp),
-        np.array([ord(shade) for _, shade in SHADES], np.uint32)[
-            np.searchsorted([limit for limit, _ in SHADES], lengths)
-        ],
-        floor,
-    )
+    def __init__(self, reach: int) -> None:
+        self._reach = reach
+        #: What one looks at when facing N (0) and NE (1): other headings see the same, turned by quarters.
+        self._rays: dict[int, _Rays] = {}
+
+    def lens(self, heading: int, stride: int) -> Lens:
+        """Return the lens of a heading for boards with so many columns."""
+        if heading % 2 not in self._rays:
+            self._rays[heading % 2] = _Rays(heading % 2, self._reach)
+        rays = self._rays[heading % 2]
+
+        def flat(across: Numbers, down: Numbers) -> Numbers:
+            for _ in range(heading // 2):
+                across, down = -down, across
+            return down * stride + across
+
+        return Lens(flat(*rays.one), flat(*rays.other), rays.heights, rays.shades, flat(*rays.floor))
+
+
+class _Rays:
+    """As ``Lens``, with pairs of columns and rows for squares."""
+
+    def __init__(self, heading: int, reach: int) -> None:
+        import numpy as np
+
+        forward, right = directions(heading)
+        slopes = [(column - MIDDLE) / MIDDLE * WIDE for column in range(COLUMNS)]
+        ways = [(forward[0] + slope * right[0], forward[1] + slope * right[1]) for slope in slopes]
+        rays = [list(_crossed(*way, reach)) for way in ways]
+        steps = max(map(len, rays))
+        # Rays that are shorter than others take their last step again.
+        padded = np.array([ray + ray[-1:] * (steps - len(ray)) for ray in rays])
+        squares, ahead = padded[..., :4].astype(np.intp), padded[..., 4]
+        self.one = squares[..., 0], squares[..., 1]
+        self.other = squares[..., 2], squares[..., 3]
+        self.heights = np.clip(np.floor(FOCUS / (ahead + BACK) + 0.5), 1, HALF).astype(np.intp)
+        shades = np.array([ord(shade) for _, shade in SHADES], np.uint32)
+        self.shades = shades[np.searchsorted([limit for limit, _ in SHADES], ahead)]
+        distances = FOCUS / (np.arange(HALF) + 0.5) - BACK
+        places = np.rint(distances[:, None, None] * np.array(ways)).astype(np.intp)
+        # What is farther than the reach is not on the board, and stays so.
+        places = places.clip(-reach, reach)
+        self.floor = places[..., 0], places[..., 1]
 
 
 def _crossed(across: float, down: float, reach: int) -> Iterator[tuple[int, int, int, int, float]]:

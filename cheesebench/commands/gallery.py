@@ -1,0 +1,98 @@
+"""``cheesebench gallery``: how protocols look in every view, as a page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from cheesebench.chat import Picture
+from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output, write_picture
+from cheesebench.errors import OptionError
+from cheesebench.film import printable
+from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Specification
+
+#: What stands above this line of a page that is written again stays: it is for words, the rest for pictures.
+MARK = "<!-- Generated below: cheesebench gallery"
+#: Protocols of this edition are shown where none is named; the others mostly have the same arena.
+EDITION = "paper"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the page of the named protocols, or write it with its pictures beside it."""
+    catalogue, plugins = installed_catalogue(), installed_plugins()
+    if options.protocols:
+        specifications = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+    else:
+        found, broken = catalogue.all()
+        if broken:
+            raise broken[0]
+        specifications = [one for one in found if one.edition == EDITION]
+    page = Path(options.output) if options.output is not None else None
+    folder = page.stem if page is not None else "pictures"
+    text, pictures = gallery(specifications, list(plugins.views.values()), options.seed, folder)
+    if page is None:
+        write_output(text, None)
+        return 0
+    try:
+        words = kept(page.read_text(encoding="utf-8")) if page.exists() else ""
+        page.with_suffix("").mkdir(exist_ok=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{page} cannot be written: {error}. Name a page in a directory that exists.") from None
+    for name, picture in pictures.items():
+        write_picture(picture, str(page.parent / name))
+    write_output(words + text, options.output)
+    return 0
+
+
+def kept(page: str) -> str:
+    """Return the part of a page that is not generated."""
+    return page.partition(MARK)[0]
+
+
+def gallery(
+    specifications: Iterable[Specification], views: Sequence[View], seed: int, folder: str
+) -> tuple[str, Mapping[str, Picture]]:
+    """Return the generated part of a page in Markdown, and its pictures by their paths as seen from the page.
+
+    Each protocol is shown from where the first trial of subject 0 begins under ``seed``, with the heading that shows
+    most.
+    """
+    pictures: dict[str, Picture] = {}
+    parts = [f"{MARK} --seed {seed} -->"]
+    for specification in specifications:
+        parts += _section(specification, views, seed, folder, pictures)
+    return "\n\n".join(parts) + "\n", pictures
+
+
+def _section(
+    specification: Specification, views: Sequence[View], seed: int, folder: str, pictures: dict[str, Picture]
+) -> Iterator[str]:
+    paradigm = installed_plugins().compile(specification)
+    if not isinstance(paradigm, Illustrated):
+        return
+    name = one_line(specification.name)
+    still = paradigm.still(views[0], seed, 0)
+    yield f"## {name}"
+    heading = max(specification.arena.headings, key=lambda heading: _variety(still, heading, views))
+    yield f"{one_line(specification.title)}; state `{one_line(still.state)}`, facing {HEADINGS[heading]}."
+    for view in views:
+        observation = view.render(still.scene, still.column, still.row, heading)
+        yield f"`{view.name}`"
+        if isinstance(observation, Picture):
+            path = f"{folder}/{specification.name.replace('@', '.')}.{view.name}.png"
+            pictures[path] = observation
+            yield f"![{name} from above, as a picture]({path})"
+        if text := str(observation):
+            # The fence is longer than any run of its character in the text.
+            fence = "`" * (3 + text.count("`"))
+            lines = (line.rstrip() for line in printable(text).split("\n"))
+            yield "\n".join([f"{fence}text", *lines, fence])
+
+
+def _variety(still: Still, heading: int, views: Sequence[View]) -> int:
+    """Return how much there is to see with a heading: the different lines of all views."""
+    observations = (view.render(still.scene, still.column, still.row, heading) for view in views)
+    return sum(len(set(observation.split("\n"))) for observation in observations)

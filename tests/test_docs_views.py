@@ -1,0 +1,67 @@
+"""The page about views: what is generated is up to date, and the example works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageChops
+
+from cheesebench.audit import audit_specification
+from cheesebench.commands.gallery import EDITION, gallery, kept
+from cheesebench.interfaces import AuditSettings
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.protocol import Catalogue
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
+#: The views that are shipped, whatever else is installed here.
+SHIPPED = ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d")
+
+
+def test_the_gallery_is_up_to_date(tmp_path: Path) -> None:
+    specifications, broken = Catalogue([ROOT / "protocols"]).all()
+    assert broken == []
+    paper = [one for one in specifications if one.edition == EDITION]
+    plugins = PluginManager()
+    text, pictures = gallery(paper, [plugins.view(name) for name in SHIPPED], 0, "views")
+    assert kept(PAGE) + text == PAGE, "cheesebench gallery --output docs/views.md"
+    assert len(pictures) == len(paper)
+    assert {path.name for path in (ROOT / "docs" / "views").iterdir()} == {Path(name).name for name in pictures}
+    for name, picture in pictures.items():
+        (tmp_path / "now.png").write_bytes(picture.png)
+        # Compressors may differ from machine to machine; pixels do not.
+        now, then = (Image.open(path).convert("RGB") for path in (tmp_path / "now.png", ROOT / "docs" / name))
+        assert ImageChops.difference(now, then).getbbox() is None, f"{name} is not what is drawn now"
+
+
+def test_the_example_of_a_view_works() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    (view,) = names["cheesebench_views"]()
+    plugins = PluginManager()
+    specification = Catalogue([ROOT / "protocols"]).find("star_maze")
+    still = plugins.compile(specification).still(view, 0, 0)  # type: ignore[attr-defined]
+    observation = view.render(still.scene, still.column, still.row, still.heading)
+    assert len(observation) <= view.max_length(still.scene)
+
+    class Plugin:
+        @staticmethod
+        @names["cheesebench"].hookimpl  # type: ignore[untyped-decorator]
+        def cheesebench_views() -> Any:
+            return [view]
+
+    plugins.register(Plugin())
+    report = audit_specification(specification, AuditSettings(trials=60, parts=("cues",)), [view.name], plugins)
+    (failure,) = report.failures
+    assert failure.rule == "cues, beneath"
+    assert failure.text.endswith("its absence: landmark SE, landmark SW")
+
+
+def test_every_shipped_view_is_described() -> None:
+    words = kept(PAGE)
+    for name in SHIPPED:
+        assert f"| `{name}` |" in words
+        assert f"**`{name}`**" in words
