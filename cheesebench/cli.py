@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": "compare",
     "bless": "bless",
     "study": "study",
+    "figures": "figures",
     "measures": "measures",
     "export": "export",
     "show": "show",
@@ -140,6 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_compare(command)
     add_bless(command)
     _add_study(command)
+    _add_figures(command)
     _add_measures(command)
     add_export(command)
     _add_show(command)
@@ -284,6 +286,21 @@ def _add_report(command: Command) -> None:
         help="write the page with everything, and every trial to be watched (default: report.html beside the log)",
     )
     add_output(parser)
+
+
+def _add_figures(command: Command) -> None:
+    parser = command(
+        "figures",
+        "draw what runs came to",
+        "Pass rates by paradigm, the cognitive profile, the scaling curve, a panel for each setting that was\n"
+        "varied, and the tables; as many of them as the runs have something for. Needs the extra 'figures'.",
+        "20250131-093000-ab12",
+        "monday tuesday --output paper --format svg,png",
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="a run's id, directory or run.sqlite")
+    parser.add_argument("--results", metavar="DIR", default="results", help="where the runs are (default: results)")
+    parser.add_argument("--output", metavar="DIR", default="figures", help="where they go (default: figures)")
+    parser.add_argument("--format", metavar="NAMES", default="svg,png", help="svg, png, pdf (default: svg,png)")
 
 
 def _add_study(command: Command) -> None:

@@ -448,6 +448,17 @@ class RunReporter(Protocol):
         ...
 
 
+@runtime_checkable
+class FigureReporter(Protocol):
+    """A reporter that also draws several runs together. Optional: ``cheesebench figures`` asks for it."""
+
+    def render_figures(
+        self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
+    ) -> Mapping[str, bytes]:
+        """Return file name -> content; ``sizes`` maps models to billions of parameters."""
+        ...
+
+
 class TrialObserver(Protocol):
     """Signature of the observer hook ``cheesebench_trial_finished``."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,19 @@ class ModuleRunReporter(ModuleReporter):
         return text
 
 
+class ModuleFigureReporter(ModuleReporter):
+    """One whose module also has ``render_figures``, for several runs together."""
+
+    __slots__ = ()
+
+    def render_figures(
+        self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
+    ) -> Mapping[str, bytes]:
+        """Return file name -> content."""
+        files: Mapping[str, bytes] = importlib.import_module(self.module).render_figures(summaries, sizes, formats)
+        return files
+
+
 @hookimpl
 def cheesebench_reporters() -> Iterable[Reporter]:
     """Return the built-in report formats."""
@@ -61,5 +74,6 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
+        ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
         ModuleRunReporter("html", ".html", "cheesebench.reports.html"),
     )

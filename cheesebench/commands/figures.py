@@ -1,0 +1,76 @@
+"""``cheesebench figures``: the figures and tables of a paper, from one run or several."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cheesebench.commands.common import one_line
+from cheesebench.errors import OptionError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.interfaces import FigureReporter
+from cheesebench.models import known_models, user_models
+from cheesebench.plugin_manager import installed_plugins
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import RunSummary
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draw everything that the runs have something for, and say where it is."""
+    plugins = installed_plugins()
+    reporter = plugins.reporter("figures")
+    if not isinstance(reporter, FigureReporter):
+        raise OptionError("The plugin that registers the report format 'figures' draws no figures.")
+    formats = tuple(dict.fromkeys(part.strip() for part in options.format.split(",")))
+    unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
+    if unknown:
+        raise OptionError(f"--format {options.format}: '{unknown[0]}' is none of svg, png, pdf.")
+    summaries = [_summary(Path(options.results), name) for name in options.runs]
+    check_same_protocols(summaries)
+    entries = known_models(plugins, user_models())
+    sizes = {
+        name: entry.parameters
+        for entry in entries.values()
+        if entry.parameters is not None
+        for name in (entry.name, *entry.aliases)
+    }
+    try:
+        files = reporter.render_figures(summaries, sizes, formats)
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise OptionError("Figures need matplotlib: pip install 'pytest-cheesebench[figures]'.") from error
+    directory = Path(options.output)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (directory / name).write_bytes(content)
+    except OSError as error:
+        raise OptionError(f"--output {options.output}: cannot be written ({error.strerror}). Name another.") from error
+    print(f"{one_line(str(directory))}: {', '.join(files)}")
+    return 0
+
+
+def _summary(results: Path, name: str) -> RunSummary:
+    from cheesebench.statistics import summarise_lives
+
+    with RunLog.open_read_only(locate(results, name)) as log:
+        return summarise_lives(log.manifest, log.plans(), log.lives_and_gaps, log.calls.by_cell())
+
+
+def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
+    """Raise OptionError if two runs have a protocol of the same name that is not the same."""
+    known: dict[str, tuple[str, object]] = {}
+    for summary in summaries:
+        run = summary.manifest.get("run_id")
+        for cell in summary.cells:
+            sha, other = known.setdefault(cell.plan.protocol, (cell.plan.sha256, run))
+            if sha != cell.plan.sha256:
+                raise OptionError(
+                    f"The protocol '{cell.plan.protocol}' is not the same in the runs {other} ({sha[:8]}) and {run} "
+                    f"({cell.plan.sha256[:8]}). What they came to cannot stand in one figure: leave one of them out."
+                )

@@ -1,0 +1,75 @@
+"""Figures of runs, as somebody would open them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from cheesebench.cli import main
+from cheesebench.experiment.log import RunLog
+from cheesebench.fake_server import FakeServer
+
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs pytest in an empty directory, which is the working directory from now on."""
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("matplotlib")
+
+    def run(*options: str) -> None:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert finished.returncode in (0, 1), finished.stdout + finished.stderr
+
+    return run
+
+
+def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    only = ("--design=smoke", "-k", "t_maze or dnms or shuttle")
+    run("--model=random,tabular-ql", "--cheese-run-id=one", *only)
+    with FakeServer("ACTIONS: FORWARD, ROTATE_LEFT") as server:
+        models = "--model=qwen2.5-vl-3b,qwen2.5-vl-7b"
+        run(models, "--study=ablation-history", f"--base-url={server.base_url}", "--cheese-run-id=two", *only)
+    assert main(["figures", "one", "two"]) == 0
+    names = ["paradigms", "profile", "scaling", "settings"]
+    files = [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]
+    assert capsys.readouterr().out == f"figures: {', '.join(files)}, figures.md\n"
+    page = Path("figures/figures.md").read_text(encoding="utf-8")
+    for name in names:
+        drawing = ElementTree.parse(f"figures/{name}.svg")
+        words = " ".join(drawing.getroot().itertext())
+        assert "random" in words or name == "scaling"
+        assert "pass rate" in words or name == "profile"
+        width, height = Image.open(f"figures/{name}.png").size
+        assert min(width, height) > 400
+        assert f"]({name}.svg)" in page
+    assert "qwen2.5-vl-3b (3.75 billion)" in page, "the alt text says what the curve shows"
+    assert "| tabular-ql " in page
+
+
+def test_the_same_runs_give_the_same_files(run: Run) -> None:
+    run("--model=random", "--design=smoke", "-k", "t_maze", "--cheese-run-id=one")
+    assert main(["figures", "one", "--output", "a"]) == main(["figures", "one", "--output", "b"]) == 0
+    assert sorted(path.name for path in Path("a").iterdir()) == ["figures.md", "paradigms.png", "paradigms.svg"]
+    for path in Path("a").iterdir():
+        assert path.read_bytes() == (Path("b") / path.name).read_bytes()
+
+
+def test_runs_of_other_protocols_are_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        run("--model=random", "--design=smoke", "-k", "t_maze", f"--cheese-run-id={name}")
+    with RunLog.open(Path("results/two")) as log, log.transaction() as connection:
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'feedface')")
+    assert main(["figures", "one", "two"]) == 2
+    assert "The protocol 't_maze' is not the same in the runs one (" in capsys.readouterr().err
+    assert not Path("figures").exists()
+    assert main(["figures", "one", "--format", "gif"]) == 2
+    assert "'gif' is none of svg, png, pdf" in capsys.readouterr().err
