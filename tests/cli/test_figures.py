@@ -48,8 +48,8 @@ def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.Capt
         words = " ".join(drawing.getroot().itertext())
         assert "random" in words or name == "scaling"
         assert "pass rate" in words or name == "profile"
-        width, height = Image.open(f"figures/{name}.png").size
-        assert min(width, height) > 400
+        with Image.open(f"figures/{name}.png") as picture:
+            assert min(picture.size) > 400
         assert f"]({name}.svg)" in page
     assert "qwen2.5-vl-3b (3.75 billion)" in page, "the alt text says what the curve shows"
     assert "| tabular-ql " in page
