@@ -128,15 +128,15 @@ def main() -> int:
         while program.poll() is None and not told.is_set() and os.getppid() == parent:
             told.wait(_TICK)
         _end(program, grace)
-        writer.join(_TICK)
+        writer.join(_MARGIN / 2)  # what is still in the pipe: the last words say most
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # Closed while we write: all processes are gone, this is what was left in the pipe.
-        with contextlib.suppress(ValueError):
+        # A full disk must not stop a program that only wants to tell us something; closed: nobody waits for the rest.
+        with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 
 
