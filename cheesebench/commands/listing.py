@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from cheesebench.chat import ModelAgentSpec
 from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import AgentSpec, RespondentSpec
@@ -43,6 +44,7 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
         "agents": [
             *(_describe_agent(agent) for agent in plugins.agents.values()),
             *(_describe_agent(agent) for agent in plugins.respondents.values()),
+            *(_describe_agent(agent) for agent in plugins.model_agents.values()),
         ],
         "backends": [
             {"name": backend.name, "options": dict(backend.options), "summary": backend.summary}
@@ -54,7 +56,7 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
     }
 
 
-def _describe_agent(agent: AgentSpec | RespondentSpec) -> dict[str, Any]:
+def _describe_agent(agent: AgentSpec | RespondentSpec | ModelAgentSpec) -> dict[str, Any]:
     return {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
 
 
