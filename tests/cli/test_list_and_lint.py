@@ -102,7 +102,7 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     (openai,) = [backend for backend in found["backends"] if backend["name"] == "openai"]
     assert "api_key_env" in openai["options"]
     assert found["views"] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d"]
-    assert found["report_formats"] == ["markdown", "json", "text", "html"]
+    assert found["report_formats"] == ["markdown", "json", "text", "figures", "html"]
 
 
 def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:
