@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
@@ -137,6 +138,36 @@ def call_numbers(totals: CallTotals) -> tuple[str, ...]:
 def call_totals(cells: Iterable[CellResult]) -> CallTotals:
     """Return what the calls of cells come to together."""
     return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
+
+
+@dataclass(frozen=True, slots=True)
+class CallsTable:
+    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and what the agent counted."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    served_by: tuple[str, ...]
+    """Under which names the server has answered."""
+
+
+def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
+    """Return the table of the cells that made calls, with their sum if they are several; None without any."""
+    made = [(cell, cell.calls) for cell in cells if cell.calls is not None]
+    if not made:
+        return None
+    counted = list({name: None for cell, _ in made for name in cell.agent_counts if name != "calls"})
+
+    def numbers(totals: CallTotals, *several: CellResult) -> tuple[str, ...]:
+        sums = (str(sum(cell.agent_counts.get(name, 0) for cell in several)) for name in counted)
+        return (*call_numbers(totals), *sums)
+
+    rows = [(cell.plan.label, *numbers(calls.totals, cell)) for cell, calls in made]
+    if len(rows) > 1:
+        together = [cell for cell, _ in made]
+        rows.append(("together", *numbers(call_totals(together), *together)))
+    served = {name: None for _, calls in made for name in calls.served_by}
+    headers = ("protocol", *CALL_HEADERS, *(name.replace("_", " ") for name in counted))
+    return CallsTable(headers, tuple(rows), tuple(served))
 
 
 def mapping(value: object) -> Mapping[str, object]:

@@ -244,21 +244,12 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _calls(cells: Sequence[CellResult]) -> list[str]:
-    made = [(cell.plan.label, cell.calls.totals, cell) for cell in cells if cell.calls is not None]
-    if not made:
+    calls = words.calls_table(cells)
+    if calls is None:
         return []
-    counted = list({name: None for _, _, cell in made for name in cell.agent_counts if name != "calls"})
-    rows = [
-        (name, *words.call_numbers(totals), *(str(cell.agent_counts.get(count, 0)) for count in counted))
-        for name, totals, cell in made
-    ]
-    if len(rows) > 1:
-        sums = (str(sum(cell.agent_counts.get(count, 0) for _, _, cell in made)) for count in counted)
-        rows.append(("together", *words.call_numbers(words.call_totals(cells)), *sums))
-    headers = ("protocol", *words.CALL_HEADERS, *(escape(count.replace("_", " ")) for count in counted))
-    served = list({name: None for _, _, cell in made if cell.calls for name in cell.calls.served_by})
-    names = [f"Answered by {', '.join(map(escape, served))}."] if served else []
-    return ["### Calls to the model", table(headers, rows, right=headers[1:]), *names]
+    headers = [escape(header) for header in calls.headers]
+    names = [f"Answered by {', '.join(map(escape, calls.served_by))}."] if calls.served_by else []
+    return ["### Calls to the model", table(headers, calls.rows, right=headers[1:]), *names]
 
 
 def _mean(measure: Measure) -> str:

@@ -10,7 +10,7 @@ from cheesebench.reports.escaping import clean
 from cheesebench.statistics.wording import percent
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import CellResult, ModelSummary
+    from cheesebench.statistics import CellResult, ControlResult, ModelSummary
 
 #: Fewer dimensions than this make no area.
 LEAST_DIMENSIONS = 3
@@ -53,6 +53,18 @@ def curve(cell: CellResult) -> Chart | None:
         "rodent": [_percent(animals[n - 1]) if n <= len(animals) else None for n in sessions] if animals else [],
         "reference": None if cell.plan.reference is None else _percent(cell.plan.reference.value),
         "chance": _percent(cell.plan.chance),
+    }
+
+
+def pair(result: ControlResult) -> Chart | None:
+    """Return the curves of a control and of its plain cell; None where there is no point."""
+    if not result.points:
+        return None
+    return {
+        "kind": "pair",
+        "labels": [point.session for point in result.points],
+        "plain": [_percent(point.plain) for point in result.points],
+        "control": [_percent(point.control) for point in result.points],
     }
 
 

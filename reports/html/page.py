@@ -6,10 +6,11 @@ import base64
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.reports import cells as words
+from cheesebench.reports import controls
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
 from cheesebench.reports.html.trials import Shelf, make_room, shelves
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.statistics import CellResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics import CellResult, ControlResult, Measure, ModelSummary, RunSummary
 
+#: Puts a chart on the page and returns its number there.
+Draw = Callable[[charts.Chart | None], int | None]
 #: Bytes that a page may have: what can be attached to a message and opened on a telephone.
 LARGEST = 10_000_000
 #: What a reason may have: it is a sentence or two.
@@ -52,7 +55,15 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
     names = _link_names(summary)
     first_failed = {shelf.plan.key: _first_failed(shelf) for shelf in trials}
     drawn: list[charts.Chart] = []
-    models = [_model(model, words.cells_of(summary, model), names, first_failed, drawn) for model in summary.models]
+
+    def draw(chart: charts.Chart | None) -> int | None:
+        """Put a chart on the page; return its number there."""
+        if chart is None:
+            return None
+        drawn.append(chart)
+        return len(drawn) - 1
+
+    models = [_model(model, words.cells_of(summary, model), names, first_failed, draw) for model in summary.models]
     scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "player.js")]
     style = Markup(_static("page.css"))
     text: str = (
@@ -68,6 +79,8 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             models=models,
             best_of_views=summary.best_of_views,
             published=summary.published,
+            controls=[_control(result, draw) for result in summary.controls],
+            how_to_read_controls=controls.HOW_TO_READ,
             protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
             charts=_data(drawn),
             index=_data([_entry(shelf, names[shelf.plan.key]) for shelf in trials]),
@@ -166,16 +179,9 @@ def _model(
     cells: Sequence[CellResult],
     names: dict[tuple[str, str, str, str], str],
     first_failed: dict[tuple[str, str, str, str], tuple[int, int] | None],
-    drawn: list[charts.Chart],
+    draw: Draw,
 ) -> dict[str, Any]:
-    """Return one model's part of the page; its charts are added to ``drawn``, and it has their numbers."""
-
-    def draw(chart: charts.Chart | None) -> int | None:
-        if chart is None:
-            return None
-        drawn.append(chart)
-        return len(drawn) - 1
-
+    """Return one model's part of the page."""
     profile = charts.radar(model, cells)
     others = {name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY}
     name, where = words.whose(model)
@@ -195,11 +201,12 @@ def _model(
         "kinds": {name: kind for kind, name in enumerate(TAXONOMY)},
         "strategy": list({measure.name: None for cell in cells for measure in cell.strategy}),
         "meanings": _meanings(cells),
+        "calls": words.calls_table(cells),
     }
 
 
 def _row(
-    cell: CellResult, names: dict[tuple[str, str, str, str], str], failed: tuple[int, int] | None, draw: Any
+    cell: CellResult, names: dict[tuple[str, str, str, str], str], failed: tuple[int, int] | None, draw: Draw
 ) -> dict[str, Any]:
     plan: CellPlan = cell.plan
     chart = charts.curve(cell)
@@ -222,6 +229,16 @@ def _row(
         "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
         "measures": [(measure.name, _mean(measure), measure.n) for measure in cell.measures],
         "failed": failed and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
+    }
+
+
+def _control(result: ControlResult, draw: Draw) -> dict[str, Any]:
+    return {
+        "title": controls.title(result),
+        "chart": draw(charts.pair(result)),
+        "headers": controls.headers(result),
+        "rows": controls.rows(result),
+        "sentences": list(controls.sentences(result)),
     }
 
 

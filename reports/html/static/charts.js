@@ -8,7 +8,7 @@
   function colours() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue("--" + name).trim();
-    return { model: read("model"), band: read("band"), rodent: read("rodent"), random: read("random"), grid: read("line"), text: read("soft") };
+    return { model: read("model"), band: read("band"), rodent: read("rodent"), control: read("control"), random: read("random"), grid: read("line"), text: read("soft") };
   }
 
   function line(label, values, colour, extra) {
@@ -29,9 +29,18 @@
     if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }));
     else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4] }));
     sets.push(line("model", chart.model, c.model, { pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
+    return lines(chart.labels, sets, c);
+  }
+
+  function pair(chart, c) {
+    const sets = [line("plain", chart.plain, c.model, { pointRadius: 2.5 }), line("control", chart.control, c.control, { borderDash: [7, 4], pointRadius: 2.5 })];
+    return lines(chart.labels, sets, c);
+  }
+
+  function lines(labels, sets, c) {
     return {
       type: "line",
-      data: { labels: chart.labels, datasets: sets },
+      data: { labels: labels, datasets: sets },
       options: {
         interaction: { mode: "index", intersect: false },
         scales: {
@@ -67,7 +76,7 @@
     const c = colours();
     for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
       const chart = data[Number(canvas.dataset.chart)];
-      const settings = chart.kind === "curve" ? curve(chart, c) : profile(chart, c);
+      const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : profile(chart, c);
       const shown = (item) => !String(item.text === undefined ? item.dataset.label : item.text).includes("bound");
       settings.options = Object.assign(settings.options, {
         animation: false,

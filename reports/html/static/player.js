@@ -3,6 +3,8 @@
 (function () {
   const WORDS = { F: "FORWARD", L: "ROTATE_LEFT", R: "ROTATE_RIGHT", S: "STAY", ".": "waited (the state is frozen)" };
   const SIGNS = { F: "↑", L: "↺", R: "↻", S: "•", ".": "·" };
+  // A text picture of more columns than a map has is a view in perspective, whose letters must touch.
+  const WIDE = 36;
   const cells = JSON.parse(document.getElementById("trial-index").textContent);
   const $ = (id) => document.getElementById(id);
   if (!cells.length) return;
@@ -77,7 +79,11 @@
       $("trouble").hidden = !problem;
       $("trouble").textContent = problem;
       $("stage").hidden = Boolean(problem);
-      if (shelf) $("observation").style.setProperty("--columns", String(widest(shelf.observations)));
+      if (shelf) {
+        const columns = widest(shelf.observations);
+        $("observation").style.setProperty("--columns", String(columns));
+        $("observation").classList.toggle("dense", columns > WIDE);
+      }
     }
     return shelf !== null;
   }
@@ -98,7 +104,7 @@
     const own = pickable.filter((one) => one.subject === trial.subject);
     fill($("pick-trial"), own.map((one) => [one.trial, mark(one) + " " + one.trial + ": " + one.outcome + ", " + one.actions.length + " steps"]), trial.trial);
     $("scrub").max = String(trial.actions.length);
-    cost = usualReward();
+    cost = usualCost();
     const asked = new Set((trial.calls || []).map((call) => call.step));
     $("ribbon").replaceChildren(...[...trial.actions].map((letter, index) => {
       const sign = element("span", SIGNS[letter] || letter, kind(trial.rewards[index + 1] || 0));
@@ -111,17 +117,13 @@
     show(at);
   }
 
-  // What most steps bring (often a small cost) is nothing to point at.
-  function usualReward() {
-    const counts = new Map();
-    for (let at = 1; at <= trial.actions.length; at++) {
-      const reward = trial.rewards[at] || 0;
-      counts.set(reward, (counts.get(reward) || 0) + 1);
-    }
-    return [...counts].reduce((most, one) => (one[1] > most[1] ? one : most), [0, 0])[0];
+  // Below what a reward is remarkable: a cost that every tenth step has is nothing to point at.
+  function usualCost() {
+    const rewards = [...trial.actions].map((letter, index) => trial.rewards[index + 1] || 0).sort((a, b) => a - b);
+    return Math.min(0, rewards[Math.floor(rewards.length / 10)]);
   }
 
-  const kind = (reward) => (reward > 0 ? "good" : reward < 0 && reward !== cost ? "bad" : "");
+  const kind = (reward) => (reward > 0 ? "good" : reward < cost ? "bad" : "");
 
   function facts() {
     const rows = [
