@@ -195,7 +195,7 @@
     const isPicture = typeof seen === "object";
     $("picture").hidden = !isPicture;
     if (isPicture) {
-      $("picture").src = "data:image/png;base64," + seen.png;
+      $("picture").src = "data:image/webp;base64," + seen.webp;
       $("picture").alt = "The picture that the model saw at step " + step;
     }
     $("observation").textContent = isPicture ? seen.text : seen;

@@ -149,16 +149,16 @@ class Parrot:
         pass
 
 
-def make_talk(directory: Path) -> tuple[RunLog, PluginManager]:
+def make_talk(directory: Path, view: str = "ascii_2d") -> tuple[RunLog, PluginManager]:
     """Let a model that only rants live through the maze."""
     plugins = PluginManager()
-    entry = ModelEntry(name="ranter", backend="parrot", id="p")
+    entry = ModelEntry(name="ranter", backend="parrot", id="p", images=True)
     backend = BackendSpec(name="parrot", connect=Parrot)
     plugins.register(SimpleNamespace(cheesebench_backends=lambda: [backend]), name="parrots")
     model = language_model(plugins, entry, settings={"actions": 4, "history": 1})
     specification = maze(directory)
     design = find_design("cohort", 1)
-    plan = plan_cell(specification, "ranter", "ascii_2d", design, agent=model.agent.name, settings=model.settings)
+    plan = plan_cell(specification, "ranter", view, design, agent=model.agent.name, settings=model.settings)
     cells = [(plan, specification)]
     log = RunLog.create(directory, "talk", cells, options={"seed": 3, "design": "cohort"})
     language = LanguageModels(log, {"ranter": model})
@@ -173,5 +173,13 @@ def make_talk(directory: Path) -> tuple[RunLog, PluginManager]:
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
     """A run of a language model whose every reply is hostile."""
     log, plugins = make_talk(tmp_path_factory.mktemp("talk"))
+    yield log, plugins
+    log.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunLog, PluginManager]]:
+    """The same with observations that are pictures."""
+    log, plugins = make_talk(tmp_path_factory.mktemp("pictures"), "topdown_2d")
     yield log, plugins
     log.close()

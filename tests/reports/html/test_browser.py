@@ -230,3 +230,18 @@ def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Op
     assert "more characters; the run log has all of them" in page.locator("#call-reply").inner_text()
     assert page.evaluate("window.hacked") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+def test_pictures_are_shown(pictures: Run, open_page: Open) -> None:
+    page = open_page(pictures, "#little/0/0/1", width=360)
+    said(page, "Step 1 of 6")
+    picture = page.locator("#picture")
+    assert picture.get_attribute("alt") == "The picture that the model saw at step 1"
+    assert page.locator("#observation").inner_text() == "wait"
+    before = picture.get_attribute("src")
+    page.keyboard.press("End")
+    said(page, "Step 6 of 6")
+    assert picture.get_attribute("src") != before
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 448
+    assert page.locator("#observation").is_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

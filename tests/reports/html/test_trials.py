@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import gzip
+import io
 import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from cheesebench.chat import ChatReply, ModelAgentContext, Picture
 from cheesebench.experiment.log import RunLog
@@ -105,14 +107,31 @@ def test_small_cells_leave_their_room_to_large_ones(sizes: list[int], room: int,
 
 
 def test_pictures_with_the_same_words_are_different_observations() -> None:
-    known: dict[tuple[bytes, str], Any] = {}
-    one, other = (_observation(Picture(png, "here"), known) for png in (b"one", b"other"))
-    assert one == {"png": base64.b64encode(b"one").decode(), "text": "here"}
+    known: dict[str, Any] = {}
+    drawn = [drawing(colour) for colour in ("red", "green")]
+    one, other = (_observation(Picture(png, "here"), known) for png in drawn)
     assert _observation("here", known) == "here"
-    assert _observation(Picture(b"one", "here"), known) is one
+    assert _observation(Picture(drawn[0], "here"), known) is one
     contents = unpacked(pack([{"subject": 0, "trial": 0, "observations": [one, other, one]}]))
     assert contents["trials"][0]["observations"] == [0, 1, 0]
-    assert contents["observations"] == [one, other]
+    for png, kept in zip(drawn, contents["observations"], strict=True):
+        assert kept["text"] == "here"
+        small = base64.b64decode(kept["webp"])
+        assert len(small) < len(png)
+        assert pixels(small) == pixels(png)
+
+
+def drawing(colour: str) -> bytes:
+    png = io.BytesIO()
+    picture = Image.new("RGB", (96, 96), "white")
+    picture.paste(colour, (20, 30, 50, 70))
+    picture.save(png, format="PNG")
+    return png.getvalue()
+
+
+def pixels(data: bytes) -> bytes:
+    with Image.open(io.BytesIO(data)) as picture:
+        return picture.convert("RGB").tobytes()
 
 
 def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
