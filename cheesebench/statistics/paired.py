@@ -25,6 +25,8 @@ Pair = tuple[SubjectCounts, SubjectCounts]
 ALPHA = 0.05
 #: Most sign flips tried: all of them up to 13 pairs, a sample of this size beyond.
 MOST_FLIPS = 9999
+#: Signs that are in memory at once: several arrays of so many numbers.
+FLIPS_AT_ONCE = 500_000
 
 
 def compare_paired(
@@ -129,6 +131,7 @@ def _sign_flip_p_value(values: NDArray[np.float64], seed: int) -> float:
         permutation_type="samples",
         vectorized=True,
         n_resamples=MOST_FLIPS,
+        batch=max(1, FLIPS_AT_ONCE // len(values)),
         rng=np.random.default_rng(seed),
     )
     return float(test.pvalue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -112,3 +113,14 @@ def test_error_rate_of_the_test_under_equality() -> None:
         for _ in range(400)
     )
     assert wrong / 400 < 0.08
+
+
+def test_many_pairs_take_no_more_memory_than_some() -> None:
+    values = list(np.random.default_rng(1).normal(0.02, 0.2, 600))
+    paired_p_value(values[:20], seed=0, method="permutation")  # what is imported once is none of it
+    tracemalloc.start()
+    found = paired_p_value(values, seed=0, method="permutation")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == pytest.approx(paired_p_value(values, seed=0, method="t"), abs=0.02)
+    assert peak < 30e6, "all flips of 600 pairs at once are 48 MB, several times"
