@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import Specification
     from cheesebench.statistics import RunSummary
-    from cheesebench.statistics.runs import RunComparison
 
 #: The four egocentric actions; their index is the action number everywhere.
 ACTIONS = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
@@ -427,15 +426,6 @@ class Reporter(Protocol):
 
     def render(self, summary: RunSummary) -> str:
         """Return the report's text."""
-        ...
-
-
-@runtime_checkable
-class ComparisonReporter(Protocol):
-    """A reporter that can also show two runs compared. Optional: ``cheesebench compare`` asks for it."""
-
-    def render_comparison(self, comparison: RunComparison) -> str:
-        """Return the comparison's text."""
         ...
 
 

@@ -9,19 +9,18 @@ from cheesebench.baselines import find_counted
 from cheesebench.cli import FINDINGS
 from cheesebench.commands.common import write_output
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import ComparisonReporter
 from cheesebench.plugin_manager import installed_plugins
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, write the table, and return 1 if something is worse and that was to fail."""
     plugins = installed_plugins()
+    from cheesebench.statistics.runs import ComparisonReporter, compare_runs
+
     reporter = plugins.reporter(options.format)
     if not isinstance(reporter, ComparisonReporter):
         able = sorted(name for name, one in plugins.reporters.items() if isinstance(one, ComparisonReporter))
         raise OptionError(f"--format {options.format} cannot show comparisons. Use one of {', '.join(able)}.")
-    from cheesebench.statistics.runs import compare_runs
-
     first, second = (
         find_counted(Path(options.results), name, Path(options.baselines)) for name in (options.first, options.second)
     )

@@ -10,9 +10,8 @@ import pytest
 
 from cheesebench.baselines import DIRECTORY, count_run, find_counted
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import ComparisonReporter
 from cheesebench.statistics.counts import CountedRun, count_cell
-from cheesebench.statistics.runs import RunComparison, compare_runs, match_runs
+from cheesebench.statistics.runs import ComparisonReporter, RunComparison, compare_runs, match_runs
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog

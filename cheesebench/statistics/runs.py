@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 from cheesebench.errors import ComparisonError
 from cheesebench.statistics.counts import CellCounts, CountedRun
@@ -79,6 +80,15 @@ class RunComparison:
     def worse(self) -> bool:
         """Whether anything is worse: a model over all protocols, or on one of them."""
         return any("worse" in model.answers for model in self.models)
+
+
+@runtime_checkable
+class ComparisonReporter(Protocol):
+    """A reporter that can also show two runs compared. Optional: ``cheesebench compare`` asks for it."""
+
+    def render_comparison(self, comparison: RunComparison) -> str:
+        """Return the comparison's text."""
+        ...
 
 
 def compare_runs(
