@@ -35,8 +35,8 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
 
 
 def curve(cell: CellResult) -> Chart | None:
-    """Return the learning curve with its interval, the animals' curve and the random floor; None without one."""
-    if not cell.curve:
+    """Return the learning curve with its interval, the animals' curve and the random floor; None for a single point."""
+    if len(cell.curve) < 2:
         return None
     by_session = cell.curve_unit == "session"
     animals = cell.plan.reference.curve if cell.plan.reference is not None and by_session else ()

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls
+from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
 from cheesebench.reports.html.trials import Shelf, make_room, shelves
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -79,6 +79,9 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             models=models,
             best_of_views=summary.best_of_views,
             published=summary.published,
+            study=studies.study_name(summary),
+            study_table=studies.settings_table(summary),
+            how_to_read_study=studies.HOW,
             controls=[_control(result, draw) for result in summary.controls],
             how_to_read_controls=controls.HOW_TO_READ,
             protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
@@ -227,6 +230,8 @@ def _row(
         "raw": ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
         "curve": chart and {**chart, "chart": draw(chart), "text": charts.curve_in_words(cell)},
         "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
+        "classes": [(one.name, shares(one), sum(one.counts.values())) for one in cell.classes],
+        "splits": [(f"{one.variable} {shown_value(one.value)}", one.passed, one.trials) for one in cell.splits],
         "measures": [(measure.name, _mean(measure), measure.n) for measure in cell.measures],
         "failed": failed and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
     }

@@ -47,13 +47,14 @@ class Talk:
         if self._agent is None or self.problem:
             return []
         try:
-            return [_call(told) for told in retell(self._agent, frames, self._calls.pop(trial, []))]
+            return [call_of(told) for told in retell(self._agent, frames, self._calls.pop(trial, []))]
         except CheeseBenchError as error:
             self.problem = f"What the model replied is not shown: {error}"
             return []
 
 
-def _call(told: ToldCall) -> dict[str, Any]:
+def call_of(told: ToldCall) -> dict[str, Any]:
+    """Return a call in its place as JSON values."""
     record = told.record
     return {
         "step": told.step,

@@ -1,8 +1,8 @@
 "use strict";
 // The trial player. Everything that a model or a protocol wrote is put on the page with textContent, never as markup.
 (function () {
-  const WORDS = { F: "FORWARD", L: "ROTATE_LEFT", R: "ROTATE_RIGHT", S: "STAY", ".": "waited (the state is frozen)" };
-  const SIGNS = { F: "↑", L: "↺", R: "↻", S: "•", ".": "·" };
+  const WORDS = { F: "FORWARD", L: "ROTATE_LEFT", R: "ROTATE_RIGHT", S: "STAY", ".": "waited (the state is frozen)", "?": "answered" };
+  const SIGNS = { F: "↑", L: "↺", R: "↻", S: "•", ".": "·", "?": "…" };
   // A text picture of more columns than a map has is a view in perspective, whose letters must touch.
   const WIDE = 36;
   const cells = JSON.parse(document.getElementById("trial-index").textContent);
