@@ -12,7 +12,7 @@ from cheesebench.commands.common import counted, one_line, table, write_output
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.interfaces import ACTIONS
+from cheesebench.interfaces import ACTIONS, NO_VIEW
 from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallReco
     record = records[number]
     call = recall(log, installed_plugins(), plan, subject, record.trial, record.call)
     head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
-    return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
+    return "\n".join([head, *_facts(plan, record), "", *_sections(call, plan.view == NO_VIEW)]) + "\n"
 
 
 def _title(plan: CellPlan, subject: int) -> str:
@@ -131,7 +131,7 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     yield f"the prompt is the one that was recorded (digest {record.digest})"
 
 
-def _sections(call: RecalledCall) -> Iterator[str]:
+def _sections(call: RecalledCall, dialogue: bool) -> Iterator[str]:
     for message in call.messages:
         yield f"--- {message.role} ---"
         yield "".join(
@@ -141,7 +141,7 @@ def _sections(call: RecalledCall) -> Iterator[str]:
     if reply.reasoning:
         yield f"--- reasoning ---\n{reply.reasoning}"
     yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
-    if call.record.fault is None:
+    if call.record.fault is None and not dialogue:
         yield "--- read as ---"
         yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: it is asked again"
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.conversations import converse
-from cheesebench.experiment.replay import recorded_paradigm
+from cheesebench.experiment.dialogues import talk
+from cheesebench.experiment.replay import recorded_dialogue, recorded_paradigm
+from cheesebench.interfaces import NO_VIEW
 
 if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext
@@ -40,6 +42,8 @@ def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, tr
     Every prompt on the way must be the one that was recorded: RunLogError names the first that is not, and says so
     when there is no such call, or when the protocol cannot be read as the run had it.
     """
+    if plan.view == NO_VIEW:
+        return _recall_dialogue(log, plugins, plan, subject, trial, call)
     spec = plugins.model_agent(plan.agent)
     view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
     paradigm = recorded_paradigm(log, plugins, plan)
@@ -62,6 +66,26 @@ def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, tr
     except _FoundError as found:
         actions = () if found.record.fault else tuple(created[-1].read(found.record.reply))
         return RecalledCall(found.record, found.request, actions)
+    raise AssertionError("a life that is over without the call raises")
+
+
+def _recall_dialogue(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int
+) -> RecalledCall:
+    """Do the same for a dialogue, whose replies are no actions."""
+    dialogue, seed = recorded_dialogue(log, plugins, plan), log.manifest["options"]["seed"]
+    memory = _Memory(log, plan, subject, (trial, call))
+
+    async def live() -> None:
+        async with contextlib.aclosing(talk(dialogue, plan, seed, subject, memory)) as life:
+            async for _ in life:
+                pass
+        raise memory.different(trial, call)
+
+    try:
+        asyncio.run(live())
+    except _FoundError as found:
+        return RecalledCall(found.record, found.request, ())
     raise AssertionError("a life that is over without the call raises")
 
 

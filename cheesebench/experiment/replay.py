@@ -15,9 +15,9 @@ from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import Life, Paradigm, View
+    from cheesebench.interfaces import Conversational, Life, Paradigm, View
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import AnySpecification, Specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,31 @@ def films(life: Life, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:
 def recorded_protocol(log: RunLog, plan: CellPlan) -> Specification:
     """Return the protocol of a cell as the run used it, from the run's own manifest, wherever its file is now.
 
-    Raises RunLogError when this version reads another protocol out of that text.
+    Raises RunLogError when this version reads another protocol out of that text, or when it is a dialogue.
     """
+    from cheesebench.protocol import Specification
+
+    specification = _recorded(log, plan)
+    if not isinstance(specification, Specification):
+        raise RunLogError(f"'{plan.protocol}' is a dialogue: it has no film. See its calls: cheesebench show.")
+    return specification
+
+
+def recorded_dialogue(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Conversational:
+    """Return what the subjects of a dialogue's cell were asked, compiled once more; see ``recorded_paradigm``."""
+    from cheesebench.protocol import DialogueSpecification
+
+    specification = _recorded(log, plan)
+    if not isinstance(specification, DialogueSpecification):
+        raise RunLogError(f"'{plan.protocol}' is no dialogue.")
+    return plugins.compile_dialogue(specification)
+
+
+def _recorded(log: RunLog, plan: CellPlan) -> AnySpecification:
     from cheesebench.protocol import Catalogue
 
     recorded = log.manifest["protocols"].get(plan.protocol, {})
-    specification, found = Catalogue().examine_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
+    specification, found = Catalogue().inspect_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
     if specification is None or specification.sha256 != plan.sha256:
         reason = found[0].sentence if found else "it means something else now"
         raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). {_REMEDY}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
+from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.fake_server import Call, FakeServer
 
@@ -63,7 +64,10 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*: * of answers are right, against 25 % by chance: *"])
 
 
-def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester) -> None:
+SECOND = ("--variant", "ordered_rooms-rewardReval-t0")
+
+
+def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
     def script(call: Call) -> str:
         if "changed" in call.prompt:
             return "Now the other one pays more.\n\n**Answer:** the hall, room 1, room 3"
@@ -101,6 +105,11 @@ def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester) -> None:
             "Answer: hall -> 2 -> 4",
             "**Answer:** the hall, room 1, room 3",
         ]
+    # The whole conversation can be seen again.
+    assert main(["show", "one", "--results", str(fork.path / "results"), *SECOND, "--subject", "3", "--call", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "--- assistant ---\nAnswer: hall -> 2 -> 4\n--- user ---\nAfter the tour something has changed." in shown
+    assert "--- reply ---\nNow the other one pays more." in shown
     # What was paid for is never paid for again, and the run comes out the same from its log.
     with FakeServer("nobody is to be asked") as server:
         again = fork.runpytest("--resume", "one", "--model", "openai/tiny", "--base-url", server.base_url, "maps")
