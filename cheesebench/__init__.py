@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Server,
         Usage,
     )
+    from cheesebench.dialogue import Puzzle, RespondentSpec
     from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, did_you_mean
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
         Agent,
         AgentContext,
         AgentSpec,
-        Puzzle,
-        RespondentSpec,
         Scene,
         Tile,
         View,
@@ -64,7 +63,7 @@ _HOME = {
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(
-        ("Agent", "AgentContext", "AgentSpec", "Puzzle", "RespondentSpec", "Scene", "Tile", "View"),
+        ("Agent", "AgentContext", "AgentSpec", "Scene", "Tile", "View"),
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(
@@ -98,6 +97,7 @@ _HOME = {
     "load_models": "cheesebench.models",
     "read_document": "cheesebench.protocol.other_files",
     **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
+    **dict.fromkeys(("Puzzle", "RespondentSpec"), "cheesebench.dialogue"),
     "hookimpl": "cheesebench.hookspecs",
 }
 

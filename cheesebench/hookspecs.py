@@ -14,8 +14,9 @@ import pluggy
 
 if TYPE_CHECKING:
     from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
+    from cheesebench.dialogue import RespondentSpec
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import AgentSpec, Family, Reporter, RespondentSpec, View
+    from cheesebench.interfaces import AgentSpec, Family, Reporter, View
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"

@@ -13,15 +13,17 @@ import pluggy
 
 from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
+from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import RespondentSpec, RunReporter
+from cheesebench.interfaces import RunReporter
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
     from cheesebench.chat import BackendSpec, ModelEntry
+    from cheesebench.dialogue import Conversational
     from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import AgentSpec, Conversational, Family, Paradigm, Reporter, View
+    from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
     from cheesebench.protocol import AnySpecification, DialogueSpecification, Specification
     from cheesebench.statistics import RunSummary
 

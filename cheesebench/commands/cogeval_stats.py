@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.commands.common import installed_catalogue, one_line, table, write_output
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.interfaces import NO_VIEW
 from cheesebench.protocol.dialogue.published import Published, read_published
 from cheesebench.statistics.deviance import DevianceTable
 from cheesebench.statistics.dialogues import (

@@ -8,8 +8,9 @@ from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
+from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
-from cheesebench.interfaces import AgentSpec, RespondentSpec
+from cheesebench.interfaces import AgentSpec
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification, Specification
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table, write_output
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.interfaces import ACTIONS, NO_VIEW
+from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:

@@ -12,18 +12,19 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatRequest, Message, Sampling
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import OptionError
 from cheesebench.experiment.conversations import SilenceWatch, call_seed
 from cheesebench.experiment.designs import Design
 from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, read_result
-from cheesebench.interfaces import NO_VIEW, TaskEvent
+from cheesebench.interfaces import TaskEvent
 from cheesebench.protocol.dialogue.published import published_beside
 from cheesebench.protocol.dialogue.specification import variant_name
 
 if TYPE_CHECKING:
+    from cheesebench.dialogue import Conversational, Dialogue, RespondentSpec
     from cheesebench.experiment.conversations import Asker
-    from cheesebench.interfaces import Conversational, Dialogue, RespondentSpec
     from cheesebench.protocol import DialogueSpecification
 
 #: Generations of a cell where the design leaves it open; a design that claims nothing runs its own few subjects.

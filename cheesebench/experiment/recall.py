@@ -8,12 +8,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.dialogues import talk
 from cheesebench.experiment.replay import recorded_dialogue, recorded_paradigm
-from cheesebench.interfaces import NO_VIEW
 
 if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cheesebench.interfaces import NO_VIEW, Memory, Value
+from cheesebench.dialogue import NO_VIEW
+from cheesebench.interfaces import Memory, Value
 
 #: Version of the run log and of these records.
 FORMAT = 2

@@ -13,9 +13,10 @@ from cheesebench.experiment.subjects import read_result
 from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING
 
 if TYPE_CHECKING:
+    from cheesebench.dialogue import Conversational
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import Conversational, Life, Paradigm, View
+    from cheesebench.interfaces import Life, Paradigm, View
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import AnySpecification, Specification
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.jobs import HEADER, Job, Report, Stopped, Workplace, pack
-from cheesebench.interfaces import NO_VIEW
 
 if TYPE_CHECKING:
     from pluggy import HookCaller

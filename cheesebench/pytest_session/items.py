@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import CellPlan
 from cheesebench.film import printable
-from cheesebench.interfaces import NO_VIEW
 from cheesebench.junit import case_properties
 from cheesebench.protocol import AnySpecification, DialogueSpecification
 from cheesebench.protocol.dialogue.published import published_beside

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cheesebench.dialogue import Puzzle
 from cheesebench.errors import StepAfterEndError, UnknownNameError
-from cheesebench.interfaces import Puzzle, TrialResult, Value
+from cheesebench.interfaces import TrialResult, Value
 from cheesebench.paradigms.dialogue.answers import Answer, read_answer
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 from cheesebench.paradigms.dialogue.prompts import answer_text, questions

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.interfaces import NO_VIEW
 from cheesebench.statistics import Verdict, judge
 from cheesebench.statistics.dialogues import (
     Score,
