@@ -151,10 +151,11 @@ class _Checks:
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
-            if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed > 0):
+            # A zero that is written down says that nothing is to be paid.
+            if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed >= 0):
                 return
         place = self.root.key_position("trial")
-        self.say.warning(305, place, "No rule gives a positive reward.", "Reward what the subject is to learn.")
+        self.say.warning(305, place, "No rule gives a positive reward.", "Reward something, or write 'reward: 0'.")
 
     def zones(self) -> None:
         """306: a zone that cannot be walked to (or placed at) even with all doors open."""
