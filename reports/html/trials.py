@@ -14,10 +14,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.replay import Frame, films, recorded_paradigm
 from cheesebench.experiment.retelling import ToldCall
-from cheesebench.interfaces import NO_VIEW
 from cheesebench.reports.escaping import clean, visible
 from cheesebench.reports.html.talk import Talk, call_of
 
