@@ -140,12 +140,41 @@ def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> A
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     claim = _claim(sentences[0 if marked else -1])
-    if any(token.text in _OR and token.node is None for token in claim):
+    # "Wim or Reza", "Wim (or Reza)", "Wim. Or Reza."
+    others = sentences[1:2] if marked else []
+    if (
+        _offers_two(claim)
+        or _offers_two_in_brackets(sentences[0 if marked else -1])
+        or any(map(_begins_with_or, others))
+    ):
         return Answer(_items(claim, lexicon), several=True)
     nodes = _items(claim, lexicon)
     if form == "first_step":
         nodes = tuple(dict.fromkeys(nodes))
     return Answer(nodes)
+
+
+def _offers_two(tokens: Iterable[Token]) -> bool:
+    return any(token.text in _OR and token.node is None for token in tokens)
+
+
+def _offers_two_in_brackets(sentence: Iterable[Token]) -> bool:
+    """Whether a bracket holds an "or" with a name after it."""
+    depth, alternative = 0, False
+    for token in sentence:
+        if token.text in ("(", "["):
+            depth += 1
+        elif token.text in (")", "]"):
+            depth, alternative = max(0, depth - 1), False
+        elif depth and token.node is None and token.text in _OR:
+            alternative = True
+        elif depth and alternative and token.node is not None:
+            return True
+    return False
+
+
+def _begins_with_or(sentence: Sequence[Token]) -> bool:
+    return bool(sentence) and sentence[0].node is None and sentence[0].text in (*_OR, "alternatively")
 
 
 def _claim(sentence: list[Token]) -> list[Token]:

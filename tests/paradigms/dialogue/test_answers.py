@@ -77,7 +77,17 @@ def test_nothing_is_added_and_nothing_left_out(reply: str, nodes: list[str | Non
     assert path(reply) == nodes
 
 
-@pytest.mark.parametrize("reply", ["Answer: Ada or Ben", "Answer: either Ada, Cleo or Ben", "Ada, Ben or Ada, Cleo"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Answer: Ada or Ben",
+        "Answer: either Ada, Cleo or Ben",
+        "Ada, Ben or Ada, Cleo",
+        "Answer: Ben (or Cleo)",
+        "Answer: Ben. Or Cleo.",
+        "Answer: Ben. Alternatively, Cleo.",
+    ],
+)
 def test_two_answers_are_none(reply: str) -> None:
     assert read_answer(reply, PEOPLE, "path").several
     assert read_answer(reply, PEOPLE, "first_step").several
