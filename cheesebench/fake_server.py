@@ -100,7 +100,12 @@ class FakeServer:
     a function of the call. Every call takes ``latency`` seconds. At most ``capacity`` calls are served at once; the
     others wait, or are refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models`` they must
     name one of them. ``keep`` bounds the list of calls that are remembered.
+
+    A server that speaks another protocol is a subclass with another ``path``, ``reply_body`` and ``error_body``.
     """
+
+    #: Where calls go, below ``base_url``.
+    path = "/chat/completions"
 
     def __init__(
         self,
@@ -173,7 +178,7 @@ class FakeServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._room = asyncio.Semaphore(self.capacity or 1_000_000)
         application = web.Application(client_max_size=64 * 1024 * 1024)
-        application.router.add_post("/v1/chat/completions", self._complete)
+        application.router.add_post(f"/v1{self.path}", self._complete)
         application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/health", self._health)
         # A client that goes away makes room: nothing is served to nobody.
@@ -203,12 +208,12 @@ class FakeServer:
         try:
             body = json.loads(await request.read())
         except ValueError:
-            return _response(Answer(status=400, error={"message": "the body is no JSON"}), None)
+            return self._response(Answer(status=400, error={"message": "the body is no JSON"}), None)
         call = Call(number=self.count, body=body, headers=dict(request.headers), arrived=time.monotonic())
         self.count += 1
         self.calls.append(call)
         if refusal := self._refusal(call):
-            return _response(refusal, call)
+            return self._response(refusal, call)
         try:
             async with self._room:
                 self.in_flight += 1
@@ -241,8 +246,26 @@ class FakeServer:
             answer = Answer(text=answer)
         await asyncio.sleep(self.latency + answer.delay)
         if answer.fault is None:
-            return _response(answer, call)
-        return await _misbehave(answer, call, request)
+            return self._response(answer, call)
+        return await _misbehave(answer, self.reply_body, call, request)
+
+    def reply_body(self, answer: Answer, call: Call) -> Any:
+        """Return the JSON of a reply: here as OpenAI's servers and vLLM send it."""
+        return _completion(answer, call)
+
+    def error_body(self, answer: Answer) -> Any:
+        """Return the JSON of a status other than 200."""
+        return {"error": {"message": "", **answer.error}}
+
+    def _response(self, answer: Answer, call: Call | None) -> web.Response:
+        from aiohttp import web
+
+        body = answer.body
+        if body is None:
+            body = self.reply_body(answer, call) if answer.status == 200 and call else self.error_body(answer)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **answer.headers}
+        return web.Response(status=answer.status, body=data, headers=headers)
 
 
 def _as_script(script: str | Answer | Sequence[str | Answer] | Script) -> Script:
@@ -250,19 +273,6 @@ def _as_script(script: str | Answer | Sequence[str | Answer] | Script) -> Script
         return script
     answers = [script] if isinstance(script, str | Answer) else list(script)
     return lambda call: answers[min(call.number, len(answers) - 1)]
-
-
-def _response(answer: Answer, call: Call | None) -> web.Response:
-    from aiohttp import web
-
-    body = answer.body
-    if body is None:
-        body = (
-            _completion(answer, call) if answer.status == 200 and call else {"error": {"message": "", **answer.error}}
-        )
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json", **answer.headers}
-    return web.Response(status=answer.status, body=data, headers=headers)
 
 
 def _completion(answer: Answer, call: Call) -> dict[str, Any]:
@@ -285,7 +295,9 @@ def _completion(answer: Answer, call: Call) -> dict[str, Any]:
     }
 
 
-async def _misbehave(answer: Answer, call: Call, request: web.Request) -> web.StreamResponse:
+async def _misbehave(
+    answer: Answer, reply_body: Callable[[Answer, Call], Any], call: Call, request: web.Request
+) -> web.StreamResponse:
     from aiohttp import web
 
     if answer.fault == "hang":
@@ -296,9 +308,9 @@ async def _misbehave(answer: Answer, call: Call, request: web.Request) -> web.St
             await asyncio.sleep(0.05)
         _cut(request)
         return web.Response()
-    data = json.dumps(_completion(answer, call)).encode()
+    data = json.dumps(reply_body(answer, call)).encode()
     if answer.fault == "huge":
-        head, tail = json.dumps(_completion(Answer(text="|"), call)).split("|")
+        head, tail = json.dumps(reply_body(Answer(text="|"), call)).split("|")
         length = HUGE
     else:
         head, tail, length = "", "", len(data)

@@ -1,13 +1,11 @@
-"""Tests for authors: run ours in your own repository.
+"""The audit of a protocol, as a test of your own::
 
-The audit of a protocol, as a test of yours::
+import pytest
+from cheesebench.testing import assert_sound
 
-    import pytest
-    from cheesebench.testing import assert_sound
-
-    @pytest.mark.parametrize("path", ["protocols/my_maze.protocol.yaml"])
-    def test_measures_what_it_names(path):
-        assert_sound(path)
+@pytest.mark.parametrize("path", ["protocols/my_maze.protocol.yaml"])
+def test_measures_what_it_names(path):
+    assert_sound(path)
 """
 
 from __future__ import annotations

@@ -1,0 +1,335 @@
+"""What every agent must do, whether it acts by itself or asks a model: the rules, checked in a small world."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext, ModelAgentSpec
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Agent, AgentContext, AgentSpec, Life, Memory
+from cheesebench.redaction import quoted
+from cheesebench.testing import world
+from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
+
+#: Most actions of one answer: far more than a trial has steps.
+MOST_ACTIONS = 100_000
+#: What no agent must stumble over, whoever said it.
+HOSTILE = (
+    *("", " ", "\n" * 500, "\x00\x1b[2J\x1b]0;owned\x07", "\ud800", "🐭" * 99, "ACTIONS:", "ACTIONS: , ,;|"),
+    *("ACTIONS: FLY, DIG", "ACTIONS: " + "FORWARD, " * 20_000, "FORWARD " * 20_000, "ACTIONS: ١٢٣ ²", "LEARNINGS:"),
+    *('{"actions": [0, 99, -1, null, 1e999]}', "[" * 5_000, "<think>" * 3_000, "</think>", "<think>ACTIONS: STAY"),
+    *("LEARNINGS: " + "x" * 200_000, "%s %(x)s {0} {x} ${x}", "ACTIONS: 1e9", "ACTIONS: -1, 4, 99999999999999999999"),
+)
+
+RULES: Rules[AgentCase] = Rules()
+MODEL_RULES: Rules[ModelAgentCase] = Rules()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCase:
+    """An agent that acts by itself, and the view in which it is tried."""
+
+    spec: AgentSpec
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAgentCase:
+    """An agent that asks a model, the view, and its settings."""
+
+    spec: ModelAgentSpec
+    view: str
+    settings: Mapping[str, Any]
+
+
+def broken_agent_rules(
+    spec: AgentSpec | ModelAgentSpec,
+    *,
+    view: str = "ascii_2d",
+    settings: Mapping[str, Any] | None = None,
+    but: Collection[str] = (),
+) -> list[Broken]:
+    """Return the rules that an agent breaks.
+
+    ``view`` is the view (of text) in which it is tried, ``settings`` are other ones than its defaults (of an agent
+    that asks a model), ``but`` names rules that are left out.
+    """
+    if isinstance(spec, ModelAgentSpec):
+        return MODEL_RULES.broken(ModelAgentCase(spec, view, {**spec.settings, **(settings or {})}), but)
+    return RULES.broken(AgentCase(spec, view), but)
+
+
+def assert_agent_sound(
+    spec: AgentSpec | ModelAgentSpec,
+    *,
+    view: str = "ascii_2d",
+    settings: Mapping[str, Any] | None = None,
+    but: Collection[str] = (),
+) -> None:
+    """Raise AssertionError with the rules that an agent breaks; see ``broken_agent_rules`` for the arguments."""
+    broken = broken_agent_rules(spec, view=view, settings=settings, but=but)
+    assert_none(f"the agent '{getattr(spec, 'name', spec)}'", broken)
+
+
+def check_name(name: object, memory: object, summary: str) -> None:
+    """Check what all agents declare."""
+    good = isinstance(name, str) and name and name == name.strip() and not set(name) & set("/:, @\n")
+    need(good, f"the name {name!r} cannot be written as --model NAME: take letters, digits and hyphens")
+    need(memory in get_args(Memory), f"memory is {memory!r}; it is 'life', or 'none' for what keeps nothing")
+    need(summary.strip(), "summary is empty: 'cheesebench list' shows it")
+
+
+@contextmanager
+def untouched_randomness() -> Iterator[None]:
+    """Check that what happens inside leaves Python's and numpy's global generators alone."""
+    before = random.getstate()
+    arrays = _state_of_arrays()
+    yield
+    drawn = random.getstate() != before
+    need(not drawn, "draws from the global 'random': take random.Random(context.seed), or runs cannot be repeated")
+    same = _state_of_arrays() == arrays
+    need(same, "draws from the global 'numpy.random': take numpy.random.default_rng(context.seed)")
+
+
+def _state_of_arrays() -> tuple[object, ...]:
+    from numpy import random as numpy_random
+
+    state: Any = numpy_random.get_state(legacy=True)
+    name, words, *rest = state
+    return (name, words.tobytes(), *rest)
+
+
+# -- agents that act by themselves
+
+
+def _live(lives: Sequence[tuple[Agent, Life]]) -> list[list[int]]:
+    """Let agents live side by side, a step each in turn; return the actions that each has chosen."""
+    chosen: list[list[int]] = [[] for _ in lives]
+    running = [_steps(agent, life, actions) for (agent, life), actions in zip(lives, chosen, strict=True)]
+    while running:
+        running = [steps for steps in running if next(steps, None) is not None]
+    return chosen
+
+
+def _steps(agent: Agent, life: Life, chosen: list[int]) -> Iterator[int]:
+    """Live a life as the runner does, and yield after every answer."""
+    while (observation := life.begin_trial()) is not None:
+        agent.begin_trial(observation)
+        status = RUNNING
+        while status == RUNNING:
+            actions = [STAY] if life.waiting else checked(agent.act(observation))
+            if not life.waiting:
+                chosen += actions
+            for action in actions:
+                observation, reward, status = life.step(action)
+                agent.observe(action, reward, observation, status != RUNNING)
+                if status != RUNNING or life.waiting:
+                    break
+            yield 1
+
+
+def checked(actions: object, fewest: int = 1) -> list[int]:
+    """Return actions as a list; BreachError where they are none."""
+    need(isinstance(actions, Sequence) and not isinstance(actions, str), f"answers {_kind(actions)}, no actions")
+    found = list(actions) if isinstance(actions, Sequence) else []
+    need(fewest <= len(found) <= MOST_ACTIONS, f"answers with {len(found)} actions")
+    for action in found:
+        whole = isinstance(action, int) and not isinstance(action, bool)
+        need(whole and 0 <= action < len(ACTIONS), f"answers with the action {action!r}; actions are 0 to 3")
+    return found
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _alone(case: AgentCase, seed: int) -> list[int]:
+    agent = case.spec.create(AgentContext(seed, case.view))
+    return _live([(agent, world.life(case.view, 7))])[0]
+
+
+@RULES.rule(DECLARATION)
+def _declaration(case: AgentCase) -> None:
+    need(isinstance(case.spec, AgentSpec), f"is a {type(case.spec).__name__}, where an AgentSpec is expected")
+    check_name(case.spec.name, case.spec.memory, case.spec.summary)
+
+
+@RULES.rule("valid actions")
+def _actions(case: AgentCase) -> None:
+    need(_alone(case, 1), "has not acted once")
+
+
+@RULES.rule("same seed, same actions")
+def _deterministic(case: AgentCase) -> None:
+    lives = []
+    for state in (1, 2):
+        before = random.getstate()
+        random.seed(state)
+        lives.append(_alone(case, 11))
+        random.setstate(before)
+    need(lives[0] == lives[1], "two subjects of the same seed act differently: runs cannot be repeated")
+
+
+@RULES.rule("no global randomness")
+def _no_global_randomness(case: AgentCase) -> None:
+    with untouched_randomness():
+        _alone(case, 3)
+
+
+@RULES.rule("subjects of their own")
+def _independent(case: AgentCase) -> None:
+    """Subjects that live side by side in one process do what each does alone."""
+    agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
+    together = _live([(agent, world.life(case.view, 7)) for agent in agents])
+    alone = [_alone(case, seed) for seed in (21, 22)]
+    need(together == alone, "a subject acts differently when another one lives beside it: they share something")
+
+
+@RULES.rule("whatever is seen")
+def _whatever_is_seen(case: AgentCase) -> None:
+    agent = case.spec.create(AgentContext(5, case.view))
+    for text in HOSTILE:
+        agent.begin_trial(text)
+        for _ in range(3):
+            action = checked(agent.act(text))[0]
+            agent.observe(action, 1e9, text, False)
+        agent.observe(STAY, float("-1e9"), text, True)
+
+
+# -- agents that ask a model
+
+
+def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) -> list[object]:
+    """Live with a model that says these replies (by number of the call); return all that the agent said and did."""
+    agent, lived = _new(case, seed), world.life(case.view, 7)
+    record: list[object] = []
+    calls = 0
+    while (observation := lived.begin_trial()) is not None:
+        agent.begin_trial(observation)
+        status, asked = RUNNING, 0
+        while status == RUNNING:
+            actions: Sequence[int] = [STAY]
+            if not lived.waiting:
+                prompt = agent.prompt()
+                _check_prompt(prompt)
+                need(agent.prompt() == prompt, "prompt() asked twice says two things: it is a function of the past")
+                actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
+                record += [prompt, *actions]
+                calls, asked = calls + 1, asked + 1
+                need(asked <= 2000, "a trial takes more than 2000 calls: read() never gives up a reply without action")
+            for action in actions:
+                observation, reward, status = lived.step(action)
+                agent.observe(action, reward, observation, status != RUNNING)
+                if status != RUNNING or lived.waiting:
+                    break
+        record.append(_checked_tally(agent.tally()))
+    return record
+
+
+def _new(case: ModelAgentCase, seed: int) -> ModelAgent:
+    return case.spec.create(ModelAgentContext(seed=seed, view=case.view, settings=case.settings))
+
+
+def _check_prompt(prompt: object) -> None:
+    need(isinstance(prompt, tuple) and prompt, f"prompt() returns {_kind(prompt)}, where messages are expected")
+    messages = prompt if isinstance(prompt, tuple) else ()
+    for message in messages:
+        need(isinstance(message, Message), f"prompt() holds {_kind(message)}, where a Message is expected")
+        need(message.role in ("system", "user", "assistant"), f"a message has the role {message.role!r}")
+        need(isinstance(message.parts, tuple), "a message's parts are no tuple, so that it cannot be kept")
+        pictures = [part for part in message.parts if not isinstance(part, str)]
+        need(not pictures, "a prompt holds a picture, where all that was observed is text")
+    need(messages[-1].role == "user", "the last message is not the user's, so that there is nothing to answer")
+
+
+def _checked_tally(tally: object) -> object:
+    need(isinstance(tally, Mapping), f"tally() returns {_kind(tally)}, where counts by name are expected")
+    counts = dict(tally) if isinstance(tally, Mapping) else {}
+    for name, count in counts.items():
+        whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+        need(isinstance(name, str) and whole, f"tally() counts {name!r} as {count!r}; it takes whole numbers from 0")
+    return counts
+
+
+def _sensible(number: int) -> str:
+    words = ("FORWARD", "ROTATE_LEFT, FORWARD", "ROTATE_RIGHT", "FORWARD, FORWARD", "STAY")
+    return f"LEARNINGS: call {number} went well.\nACTIONS: {words[number % len(words)]}"
+
+
+@MODEL_RULES.rule(DECLARATION)
+def _model_declaration(case: ModelAgentCase) -> None:
+    check_name(case.spec.name, case.spec.memory, case.spec.summary)
+
+
+@MODEL_RULES.rule("settings")
+def _settings(case: ModelAgentCase) -> None:
+    """Settings are recorded and can be swept: plain values, which its own check accepts."""
+    try:
+        same = json.loads(json.dumps(dict(case.settings))) == dict(case.settings)
+    except (TypeError, ValueError):
+        same = False
+    need(same, "settings are no plain values (numbers, words, true or false): they are written into the run log")
+    case.spec.check(case.settings)
+    _new(case, 1)
+
+
+@MODEL_RULES.rule("prompts are a function of the past")
+def _prompts(case: ModelAgentCase) -> None:
+    need(_converse(case, 1, _sensible), "nothing was asked")
+
+
+@MODEL_RULES.rule("same seed, same prompts")
+def _same_prompts(case: ModelAgentCase) -> None:
+    lives = []
+    for state in (1, 2):
+        before = random.getstate()
+        random.seed(state)
+        lives.append(_converse(case, 11, _sensible))
+        random.setstate(before)
+    need(lives[0] == lives[1], "two subjects of the same seed ask or act differently after the same replies")
+
+
+@MODEL_RULES.rule("no global randomness")
+def _model_randomness(case: ModelAgentCase) -> None:
+    with untouched_randomness():
+        _converse(case, 3, _sensible)
+
+
+@MODEL_RULES.rule("subjects of their own")
+def _model_independent(case: ModelAgentCase) -> None:
+    one, other = _new(case, 1), _new(case, 2)
+    one.begin_trial("here")
+    before = one.prompt()
+    other.begin_trial("elsewhere")
+    other.read(ChatReply(text="LEARNINGS: all is blue.\nACTIONS: FORWARD"))
+    other.observe(0, 5.0, "nowhere", True)
+    need(one.prompt() == before, "what one subject lives through changes what another one asks: they share something")
+
+
+@MODEL_RULES.rule("whatever is replied")
+def _whatever_is_replied(case: ModelAgentCase) -> None:
+    """A model's reply is hostile text: reading it never raises, and brings actions or nothing."""
+    for text in HOSTILE:
+        for reply in (ChatReply(text=text, finish="length"), ChatReply(text=text, reasoning=text)):
+            agent = _new(case, 5)
+            agent.begin_trial("here")
+            try:
+                actions = checked(agent.read(reply), fewest=0)
+            except (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+                said = quoted(text, 40)
+                need(False, f"read() raises {type(error).__name__} ({quoted(str(error), 80)}) at the reply '{said}'")
+            else:
+                for action in actions[:20]:
+                    agent.observe(action, -1e9, "here", False)
+                _check_prompt(agent.prompt())
+                _checked_tally(agent.tally())
+
+
+@MODEL_RULES.rule("trials come to an end")
+def _gives_up(case: ModelAgentCase) -> None:
+    """A model that never names an action does not keep its subject in one step for ever."""
+    _converse(case, 1, lambda number: "I would rather not say.")

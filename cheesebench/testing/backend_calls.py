@@ -1,0 +1,166 @@
+"""How the rules for backends call one: against a real server on loopback, in a thread that cannot take us along."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cheesebench.chat import (
+    BackendContext,
+    BackendSpec,
+    ChatFaultError,
+    ChatReply,
+    ChatRequest,
+    Connection,
+    Message,
+    ModelEntry,
+)
+from cheesebench.fake_server import Answer, FakeServer, Script
+from cheesebench.redaction import quoted
+from cheesebench.testing.rules import BreachError
+
+#: What a key of ours looks like; it must be found nowhere but at the server.
+KEY = "key-4u-0123456789-conformance"
+#: Seconds that a call may take which is to time out.
+SHORT = 0.5
+
+#: What a call came to.
+Outcome = ChatReply | ChatFaultError
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendCase:
+    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds outcomes that several rules use."""
+
+    spec: BackendSpec
+    model: str
+    server: Callable[..., FakeServer] | None
+    key_env: str
+    options: Mapping[str, Any]
+    patience: float
+    kept: dict[str, tuple[Outcome | None, int]] = field(default_factory=dict)
+
+    def request(self, *texts: str, **fields: Any) -> ChatRequest:
+        """Return a request whose user says these texts."""
+        messages = tuple(Message("user", (text,)) for text in texts or ("Which way?",))
+        return replace(ChatRequest(model=self.model, messages=messages, timeout=self.patience), **fields)
+
+    def context(self, base_url: str | None) -> BackendContext:
+        """Return what the backend is connected with."""
+        return BackendContext(
+            entry=ModelEntry(name=self.model, backend=self.spec.name, id=self.model),
+            directory=Path(tempfile.gettempdir()),
+            base_url=base_url,
+            options=self.options,
+        )
+
+    def play(
+        self,
+        script: str | Answer | Sequence[str | Answer] | Script,
+        scene: Callable[[Connection, FakeServer], Awaitable[T]],
+    ) -> tuple[T, FakeServer]:
+        """Connect to a server that follows the script, let the scene run, close; return its result and the server."""
+        assert self.server is not None
+        with self.environment(), self.server(script) as server:
+            return self._in_thread(lambda connection: scene(connection, server), server), server
+
+    def play_alone(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
+        """Like ``play`` for a backend without a server."""
+        with self.environment():
+            return self._in_thread(scene, None)
+
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """Put the key where the backend reads it, and no proxy between us and the server; then all as it was."""
+        wanted = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+        if self.key_env:
+            wanted[self.key_env] = KEY
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+    def _in_thread(self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None) -> T:
+        """Run a scene in an event loop of its own; BreachError where it does not end, whatever keeps it."""
+        results: list[T] = []
+        failures: list[BaseException] = []
+
+        async def main() -> None:
+            connection = self.spec.connect(self.context(server.base_url if server else None))
+            try:
+                results.append(await _within(self.patience, scene(connection), "a call is not done"))
+            finally:
+                await _within(self.patience, connection.close(), "close() is not done")
+
+        def run() -> None:
+            try:
+                asyncio.run(main())
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=run, name="conformance", daemon=True)
+        thread.start()
+        thread.join(2 * self.patience + 2)
+        if thread.is_alive():
+            # Whoever waits for the server in the loop's own thread is set free by the server's end.
+            if server is not None:
+                server.stop()
+            thread.join(self.patience)
+            raise BreachError(
+                "blocks the event loop, or does not let itself be cancelled. Call the server with a library for "
+                "asyncio, or in asyncio.to_thread"
+            )
+        if failures:
+            raise failures[0]
+        return results[0]
+
+
+async def _within(seconds: float, work: Awaitable[T], what: str) -> T:
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    if not done:
+        task.cancel()
+        await asyncio.wait([task])
+        raise BreachError(f"{what} after {seconds:g} s")
+    return task.result()
+
+
+async def ask(connection: Connection, request: ChatRequest) -> Outcome:
+    """Return a reply or a fault; BreachError for anything else."""
+    try:
+        reply: object = await connection.complete(request)
+    except ChatFaultError as fault:
+        return fault
+    except (BreachError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        raise BreachError(
+            f"raises {type(error).__name__} ({quoted(str(error), 120)}), where the harness understands nothing but "
+            "ChatFaultError"
+        ) from None
+    if not isinstance(reply, ChatReply):
+        raise BreachError(f"returns {type(reply).__name__}, where a ChatReply is expected")
+    return reply
+
+
+async def until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something holds; return whether it does at last."""
+    for _ in range(max(1, round(seconds / 0.01))):
+        if holds():
+            return True
+        await asyncio.sleep(0.01)
+    return holds()

@@ -1,0 +1,83 @@
+"""Rules with names: a suite is a list of them, and what it comes to is the list of those that are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from cheesebench.errors import UnknownNameError
+from cheesebench.redaction import quoted
+
+Case = TypeVar("Case")
+#: The rule that comes first.
+DECLARATION = "declaration"
+
+
+class BreachError(Exception):
+    """A rule is broken; the text says how, and what would mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A rule that is broken, by name, and how."""
+
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+def need(condition: object, text: str) -> None:
+    """Raise BreachError with ``text`` unless the condition holds."""
+    if not condition:
+        raise BreachError(text)
+
+
+class Rules(Generic[Case]):
+    """The rules of one kind of plugin, in the order in which they are checked."""
+
+    def __init__(self) -> None:
+        self._checks: dict[str, Callable[[Case], None]] = {}
+
+    def rule(self, name: str) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
+        """Decorate the check of the rule of this name."""
+
+        def keep(check: Callable[[Case], None]) -> Callable[[Case], None]:
+            self._checks[name] = check
+            return check
+
+        return keep
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._checks)
+
+    def broken(self, case: Case, but: Collection[str] = ()) -> list[Broken]:
+        """Check all rules but those named in ``but``; UnknownNameError if there is no such rule.
+
+        Whatever breaks the rule ``declaration`` is not tried further: it is something else.
+        """
+        if unknown := [name for name in but if name not in self._checks]:
+            raise UnknownNameError("rule", unknown[0], self._checks)
+        found = []
+        for name, check in self._checks.items():
+            if name in but:
+                continue
+            try:
+                check(case)
+            except BreachError as breach:
+                found.append(Broken(name, str(breach)))
+            except Exception as error:  # whatever a plugin raises, the other rules are checked too
+                found.append(Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}"))
+            if found and name == DECLARATION:
+                break
+        return found
+
+
+def assert_none(what: str, broken: list[Broken]) -> None:
+    """Raise AssertionError with a line for each broken rule."""
+    if broken:
+        lines = "\n".join(f"  {one}" for one in broken)
+        rules = "1 rule is" if len(broken) == 1 else f"{len(broken)} rules are"
+        raise AssertionError(f"{what}: {rules} broken\n{lines}")

@@ -1,0 +1,180 @@
+"""What every view must do: bounded, pure, told by its heading, and with every cue in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cheesebench.chat import Picture
+from cheesebench.interfaces import HEADINGS, PictureView, Scene, Tile, TileKind, View
+from cheesebench.redaction import quoted
+from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
+
+RULES: Rules[View] = Rules()
+
+#: How the drawings below are read.
+_KINDS: dict[str, TileKind] = {"#": "wall", " ": "void", "+": "door", "L": "solid", "1": "landmark", "2": "landmark"}
+#: An open field, crossing corridors, and a room so small that one can only turn.
+_DRAWINGS = (
+    "###1###\n#.....#\n#..o..#\n2.....L\n#.....#\n#.....#\n#######",
+    "  ###  \n  #,#  \n###.###\n#..+..2\n###.###\n  #.#  \n  #1#  ",
+    "###\n#.#\n###",
+)
+#: Pixels of a picture's side that nobody needs.
+MOST_PIXELS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Two scenes that differ in one thing only."""
+
+    name: str
+    present: Scene
+    absent: Scene
+
+
+def broken_view_rules(view: View, *, but: Collection[str] = ()) -> list[Broken]:
+    """Return the rules that a view breaks; ``but`` names rules that are left out."""
+    return RULES.broken(view, but)
+
+
+def assert_view_sound(view: View, *, but: Collection[str] = ()) -> None:
+    """Raise AssertionError with the rules that a view breaks.
+
+    ``cheesebench audit PROTOCOL --view NAME`` says of each protocol whether its cues can be seen in the view.
+    """
+    assert_none(f"the view '{getattr(view, 'name', view)}'", broken_view_rules(view, but=but))
+
+
+def scene_of(drawing: str, *text: str) -> Scene:
+    """Return the scene that is drawn."""
+    rows = drawing.split("\n")
+    return Scene(tuple(tuple(Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row) for row in rows), text)
+
+
+def poses(scene: Scene) -> Iterator[tuple[int, int, int]]:
+    """Yield column, row and heading of all that can be stood in."""
+    for row, tiles in enumerate(scene.tiles):
+        for column, tile in enumerate(tiles):
+            if tile.kind == "floor":
+                for heading in range(len(HEADINGS)):
+                    yield column, row, heading
+
+
+def cues() -> Iterator[Cue]:
+    """Yield every kind of cue: landmarks, a glyph on the floor, a solid, a closed door, and words."""
+    for drawing in _DRAWINGS[:2]:
+        for glyph, name in (("1", "landmark"), ("2", "another landmark"), ("o", "glyph on the floor")):
+            if glyph in drawing:
+                without = "." if glyph == "o" else "#"
+                yield Cue(name, scene_of(drawing), scene_of(drawing.replace(glyph, without)))
+        for glyph, name in (("L", "solid"), ("+", "closed door"), (",", "glyph at an end")):
+            if glyph in drawing:
+                without = "#" if glyph == "L" else "."
+                yield Cue(name, scene_of(drawing), scene_of(drawing.replace(glyph, without)))
+        yield Cue("word", scene_of(drawing, "TONE"), scene_of(drawing))
+
+
+def _scenes() -> Iterator[Scene]:
+    for drawing in _DRAWINGS:
+        yield scene_of(drawing)
+        yield scene_of(drawing, "TONE", "-- new trial --")
+
+
+@RULES.rule(DECLARATION)
+def _declaration(view: View) -> None:
+    name: Any = view.name
+    need(isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(), f"the name {name!r} is no word")
+    need(isinstance(view.characters, str), "characters is no text")
+    reading: Any = getattr(view, "reading", "")
+    good = isinstance(reading, str) and len(reading) < 1000
+    need(good, "reading is not a few sentences (it goes into every prompt)")
+
+
+@RULES.rule("pure")
+def _pure(view: View) -> None:
+    """What is rendered depends on the arguments alone; observations are kept, and drawn once."""
+    for scene in _scenes():
+        first = {pose: view.render(scene, *pose) for pose in poses(scene)}
+        for pose in reversed(list(first)):
+            need(view.render(scene, *pose) == first[pose], f"the same pose {pose} of a scene is drawn in two ways")
+        twin = replace(scene)
+        pose = next(iter(first))
+        need(view.render(twin, *pose) == first[pose], "two equal scenes are drawn in two ways")
+
+
+@RULES.rule("bounded")
+def _bounded(view: View) -> None:
+    for scene in _scenes():
+        most = view.max_length(scene)
+        for pose in poses(scene):
+            observation = view.render(scene, *pose)
+            need(isinstance(observation, str), f"render returns {type(observation).__name__}, where text is expected")
+            length = len(observation)
+            need(length <= most, f"an observation has {length} characters, and max_length says {most}")
+
+
+@RULES.rule("characters")
+def _characters(view: View) -> None:
+    for scene in _scenes():
+        allowed = (
+            set(view.characters) | {tile.glyph for row in scene.tiles for tile in row} | set("\n".join(scene.text))
+        )
+        for pose in poses(scene):
+            odd = "".join(sorted(set(str(view.render(scene, *pose))) - allowed))
+            need(not odd, f"draws '{quoted(odd, 40)}', which neither the scene nor 'characters' holds")
+
+
+@RULES.rule("heading")
+def _heading(view: View) -> None:
+    """Whoever looks can tell where they face: no two headings share an observation."""
+    for scene in _scenes():
+        seen: dict[str, int] = {}
+        for column, row, heading in poses(scene):
+            observation = view.render(scene, column, row, heading)
+            other = seen.setdefault(observation, heading)
+            both = f"{HEADINGS[other]} and {HEADINGS[heading]}"
+            need(other == heading, f"{both} look alike: the heading cannot be told from the observation")
+
+
+@RULES.rule("cues")
+def _cues(view: View) -> None:
+    hidden = []
+    for cue in cues():
+        standing = set(poses(cue.present)) & set(poses(cue.absent))
+        if not any(view.render(cue.present, *pose) != view.render(cue.absent, *pose) for pose in sorted(standing)):
+            hidden.append(cue.name)
+    names = ", ".join(dict.fromkeys(hidden))
+    need(not hidden, f"from everywhere this looks like its absence: {names}")
+
+
+@RULES.rule("words")
+def _words(view: View) -> None:
+    for drawing in _DRAWINGS:
+        scene = scene_of(drawing, "TONE", "-- new trial --")
+        for pose in poses(scene):
+            observation = view.render(scene, *pose)
+            need("TONE" in observation and "-- new trial --" in observation, "what the state says is not in it")
+
+
+@RULES.rule("pictures")
+def _pictures(view: View) -> None:
+    """A view of pictures says how large they are, and they are; a view of text returns no pictures."""
+    for scene in _scenes():
+        pose = next(poses(scene))
+        observation = view.render(scene, *pose)
+        if not isinstance(view, PictureView):
+            need(not isinstance(observation, Picture), "returns pictures, and has no picture_size")
+            continue
+        need(isinstance(observation, Picture), "has picture_size, and returns no Picture")
+        if isinstance(observation, Picture):
+            size, drawn = view.picture_size(scene), png_size(observation.png)
+            need(size == drawn, f"picture_size says {size}, and the picture has {drawn} pixels")
+            need(max(drawn) <= MOST_PIXELS, f"a picture of {drawn} pixels is more than any model looks at")
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """Return width and height of a PNG; BreachError where it is none."""
+    need(png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR", "a picture is no PNG")
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")

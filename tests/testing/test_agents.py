@@ -1,0 +1,242 @@
+"""Agents that are wrong in one way each are failed, by the name of the rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+import pytest
+
+from cheesebench import (
+    AgentContext,
+    AgentSpec,
+    ChatReply,
+    Message,
+    ModelAgentContext,
+    ModelAgentSpec,
+    Puzzle,
+    RespondentSpec,
+)
+from cheesebench.testing import (
+    assert_agent_sound,
+    assert_respondent_sound,
+    broken_agent_rules,
+    broken_respondent_rules,
+)
+
+SHARED: list[int] = []
+COUNTER = itertools.count()
+
+
+class Good:
+    """Goes round and round, with some chance."""
+
+    def __init__(self, context: AgentContext) -> None:
+        self.random = random.Random(context.seed)
+
+    def begin_trial(self, observation: str) -> None: ...
+
+    def act(self, observation: str) -> Sequence[int]:
+        return [self.random.randrange(4)]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None: ...
+
+
+class Names(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return ["FORWARD"]  # type: ignore[list-item]
+
+
+class NoAction(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return []
+
+
+class Fifth(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return (4,)
+
+
+class Global(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return [random.randrange(4)]
+
+
+class GlobalArrays(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return [int(numpy.random.randint(4))]
+
+
+class Sharing(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        SHARED.append(0)
+        return [len(SHARED) % 4]
+
+
+class Parsing(Good):
+    def act(self, observation: str) -> Sequence[int]:
+        return [observation.index("#") % 4]
+
+
+def spec_of(create: Callable[[AgentContext], Any], **fields: Any) -> AgentSpec:
+    return AgentSpec(**{"name": "mine", "create": create, "summary": "for tests", **fields})
+
+
+def names(broken: Sequence[Any]) -> set[str]:
+    return {one.rule for one in broken}
+
+
+def test_a_good_agent_passes() -> None:
+    assert_agent_sound(spec_of(Good))
+
+
+@pytest.mark.parametrize(
+    ("create", "rule"),
+    [
+        (Names, "valid actions"),
+        (NoAction, "valid actions"),
+        (Fifth, "valid actions"),
+        (Global, "same seed, same actions"),
+        (Global, "no global randomness"),
+        (GlobalArrays, "no global randomness"),
+        (Sharing, "subjects of their own"),
+        (Parsing, "whatever is seen"),
+    ],
+)
+def test_a_wrong_agent_is_failed_by_the_name_of_the_rule(create: Callable[[AgentContext], Any], rule: str) -> None:
+    assert rule in names(broken_agent_rules(spec_of(create)))
+
+
+@pytest.mark.parametrize("fields", [{"name": "my agent"}, {"name": "a/b"}, {"memory": "trial"}, {"summary": ""}])
+def test_wrong_declarations(fields: dict[str, Any]) -> None:
+    assert names(broken_agent_rules(spec_of(Good, **fields))) == {"declaration"}
+
+
+def test_the_error_names_the_agent_and_the_rules() -> None:
+    with pytest.raises(AssertionError, match=r"the agent 'mine': \d rules are broken\n  valid actions: answers with"):
+        assert_agent_sound(spec_of(Fifth))
+    assert_agent_sound(spec_of(Parsing), but=["whatever is seen"])
+
+
+class Asking:
+    """The simplest agent that asks a model."""
+
+    def __init__(self, context: ModelAgentContext) -> None:
+        self.told: list[str] = []
+        self.calls = 0
+
+    def begin_trial(self, observation: str) -> None:
+        self.told.append(observation)
+        self.calls = 0
+
+    def prompt(self) -> tuple[Message, ...]:
+        return (Message("user", ("\n".join(self.told[-3:]) or "?",)),)
+
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        self.calls += 1
+        for number, word in enumerate(("FORWARD", "LEFT", "RIGHT")):
+            if word in reply.text[:1000]:
+                return [number]
+        return [3]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        self.told.append(observation)
+
+    def tally(self) -> Mapping[str, int]:
+        return {"calls": self.calls}
+
+
+class Impure(Asking):
+    def prompt(self) -> tuple[Message, ...]:
+        return (Message("user", (f"call {next(COUNTER)}",)),)
+
+
+class Twice(Asking):
+    def prompt(self) -> tuple[Message, ...]:
+        self.told.append("again")
+        return super().prompt()
+
+
+class Strict(Asking):
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        return [("FORWARD", "ROTATE_LEFT").index(reply.text.split("ACTIONS: ")[1].split(",")[0]) % 4]
+
+
+class NeverGivesUp(Asking):
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        return [0] if "FORWARD" in reply.text else []
+
+
+class OddTally(Asking):
+    def tally(self) -> Mapping[str, int]:
+        return {"calls": 1.5}  # type: ignore[dict-item]
+
+
+class Together(Asking):
+    everything: list[str] = []  # noqa: RUF012  # the mistake that is looked for
+
+    def __init__(self, context: ModelAgentContext) -> None:
+        super().__init__(context)
+        self.told = self.everything
+
+
+class Answering(Asking):
+    def prompt(self) -> tuple[Message, ...]:
+        return (*super().prompt(), Message("assistant", ("ACTIONS:",)))
+
+
+class Dicing(Asking):
+    def read(self, reply: ChatReply) -> Sequence[int]:
+        return [random.randrange(4)]
+
+
+def model_spec(create: Callable[[ModelAgentContext], Any], **fields: Any) -> ModelAgentSpec:
+    return ModelAgentSpec(**{"name": "asks", "create": create, "summary": "for tests", **fields})
+
+
+def test_a_good_model_agent_passes() -> None:
+    assert_agent_sound(model_spec(Asking))
+
+
+@pytest.mark.parametrize(
+    ("create", "rule"),
+    [
+        (Impure, "prompts are a function of the past"),
+        (Twice, "prompts are a function of the past"),
+        (OddTally, "prompts are a function of the past"),
+        (Answering, "prompts are a function of the past"),
+        (Strict, "whatever is replied"),
+        (NeverGivesUp, "trials come to an end"),
+        (Together, "subjects of their own"),
+        (Dicing, "no global randomness"),
+        (Dicing, "same seed, same prompts"),
+    ],
+)
+def test_a_wrong_model_agent_is_failed(create: Callable[[ModelAgentContext], Any], rule: str) -> None:
+    assert rule in names(broken_agent_rules(model_spec(create)))
+
+
+def refuse(settings: Mapping[str, Any]) -> None:
+    raise ValueError("never")
+
+
+def test_settings_must_be_plain_and_their_own_check_must_take_them() -> None:
+    assert names(broken_agent_rules(model_spec(Asking, settings={"x": {1, 2}}))) == {"settings"}
+    assert names(broken_agent_rules(model_spec(Asking, check=refuse))) == {"settings"}
+
+
+def good(puzzle: Puzzle, question: str, seed: int) -> str:
+    return puzzle.say(random.Random(seed).choice(puzzle.walks()))
+
+
+def test_respondents() -> None:
+    spec = RespondentSpec("right", good, summary="for tests")
+    assert_respondent_sound(spec)
+    dicing = dataclasses.replace(spec, reply=lambda puzzle, question, seed: str(random.random()))
+    assert names(broken_respondent_rules(dicing)) == {"same seed, same answer", "no global randomness"}
+    silent = dataclasses.replace(spec, reply=lambda puzzle, question, seed: "")
+    assert names(broken_respondent_rules(silent)) == {"answers in words"}

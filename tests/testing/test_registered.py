@@ -1,0 +1,77 @@
+"""Everything that is registered passes the suite that vendors are given."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.chat import ModelAgentSpec
+from cheesebench.interfaces import AgentSpec, RespondentSpec, View
+from cheesebench.plugin_manager import BUILT_INS, PluginManager
+from cheesebench.testing import (
+    assert_agent_sound,
+    assert_backend_sound,
+    assert_respondent_sound,
+    assert_view_sound,
+    broken_backend_rules,
+)
+
+PLUGINS = PluginManager()
+#: How each backend is called: the arguments of the suite beside the backend.
+CALLS: dict[str, dict[str, Any]] = {
+    "openai": {"key_env": "OPENAI_API_KEY"},
+    # A server that is already up is asked through the same client.
+    "vllm": {"key_env": "VLLM_API_KEY"},
+    "litellm": {"model": "openai/tiny", "key_env": "GATE", "options": {"api_key_env": "GATE"}},
+    "scripted": {"server": None},
+}
+
+
+def test_every_backend_is_called() -> None:
+    assert {*CALLS, "vllm-offline"} >= set(PLUGINS.backends)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore")  # litellm leaves sockets to the garbage collector
+def test_backends(name: str, tmp_path: Path) -> None:
+    if name == "litellm" and importlib.util.find_spec("litellm") is None:
+        pytest.skip("litellm is not installed")
+    calls = dict(CALLS[name])
+    if name == "scripted":
+        script = tmp_path / "replies.yaml"
+        script.write_text("replies: [{say: 'ACTIONS: STAY'}]\n", encoding="utf-8")
+        calls["model"] = str(script)
+    assert_backend_sound(PLUGINS.backend(name), **calls)
+
+
+@pytest.mark.parametrize("spec", [*PLUGINS.agents.values(), *PLUGINS.model_agents.values()], ids=lambda spec: spec.name)
+def test_agents(spec: AgentSpec | ModelAgentSpec) -> None:
+    assert_agent_sound(spec)
+
+
+@pytest.mark.parametrize("spec", PLUGINS.respondents.values(), ids=lambda spec: spec.name)
+def test_respondents(spec: RespondentSpec) -> None:
+    assert_respondent_sound(spec)
+
+
+@pytest.mark.parametrize("view", PLUGINS.views.values(), ids=lambda view: view.name)
+def test_views(view: View) -> None:
+    assert_view_sound(view)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
+@pytest.mark.filterwarnings("ignore")
+def test_litellm_s_own_client_repeats_a_call_whose_connection_was_reset() -> None:
+    """It is written so in litellm, and nothing turns it off: the page on backends says so."""
+    call = CALLS["litellm"] | {"model": "hosted_vllm/tiny"}
+    broken = broken_backend_rules(PLUGINS.backend("litellm"), **call)
+    assert [one.rule for one in broken] == ["fault: reset", "no retries"]
+    assert "reset (2 requests)" in broken[1].text
+
+
+def test_something_is_registered() -> None:
+    assert PLUGINS.reloadable >= set(BUILT_INS)
+    assert all((PLUGINS.backends, PLUGINS.agents, PLUGINS.model_agents, PLUGINS.respondents, PLUGINS.views))
