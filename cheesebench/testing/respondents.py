@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from cheesebench.interfaces import Puzzle, RespondentSpec
+from cheesebench.dialogue import Puzzle, RespondentSpec
 from cheesebench.testing.agents import check_name, untouched_randomness
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
 

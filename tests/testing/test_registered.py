@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ModelAgentSpec
-from cheesebench.interfaces import AgentSpec, RespondentSpec, View
+from cheesebench.dialogue import RespondentSpec
+from cheesebench.interfaces import AgentSpec, View
 from cheesebench.plugin_manager import BUILT_INS, PluginManager
 from cheesebench.testing import (
     assert_agent_sound,
