@@ -113,9 +113,10 @@ class CallLog:
         with self._log.transaction() as connection:
             if system not in self._known_texts:
                 connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, _storable(record.system)))
-                self._known_texts.add(system)
             marks = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR REPLACE INTO calls VALUES ({marks})", values)
+        # Only now: a transaction that failed has not written the text, and no call can be found without it.
+        self._known_texts.add(system)
 
     def totals(self) -> CallTotals:
         """Return what all calls come to."""

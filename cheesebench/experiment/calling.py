@@ -24,6 +24,11 @@ LONGEST_PAUSE = 60.0
 #: Faults that tell of a crowd rather than of this call: they are waited out, PATIENCE seconds at most.
 THROTTLES = frozenset({"rate_limit", "overload"})
 PATIENCE = 900.0
+#: Subjects that must have given up, one after the other with no reply in between, before a server that has been
+#: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
+WITNESSES = 2
+#: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
+MOST_NAMES = 8
 
 
 class SubjectStoppedError(CheeseBenchError):
@@ -59,6 +64,30 @@ class Line:
     #: Why no call of this model can succeed, once that is known.
     dead: str = ""
     served_by: set[str] = field(default_factory=set)
+    #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
+    _silent_since: float | None = None
+    _given_up: int = 0
+
+    def answered(self) -> None:
+        """A reply has come."""
+        self._silent_since, self._given_up = None, 0
+
+    def failed(self) -> bool:
+        """A call has failed; return whether there has been no reply for longer than anybody waits."""
+        now = time.monotonic()
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        return now - self._silent_since > PATIENCE
+
+    def lose(self, text: str, silent: bool) -> None:
+        """A subject has given up; if the server seems gone, the others need not find out one by one."""
+        self._given_up += 1
+        if silent and self._given_up >= WITNESSES:
+            self.stop(f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes")
+
+    def stop(self, text: str) -> None:
+        """No call of this model can succeed: whoever waits is told at once."""
+        self.dead = text
+        self.limiter.resume()
 
 
 @dataclass(slots=True)
@@ -123,29 +152,33 @@ class Caller:
             )
         if known.fault is None:
             return known
-        if self.line.retry_errors:
+        if self.line.retry_errors and not self.line.replaying:
             return None
-        raise SubjectStoppedError(
-            f"{known.fault} at {where}, as recorded: {known.reply.text} (--retry-errors asks again)"
-        )
+        remedy = "" if self.line.replaying else " (--retry-errors asks again)"
+        raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 
     async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
         """Return the reply, the seconds of the answered attempt, and the number of attempts."""
-        jitter = random.Random(mark)
+        # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
+        jitter = random.Random(f"{mark}|{self.subject}")
         waited, faults, attempts = 0.0, 0, 0
         while True:
             attempts += 1
             try:
                 reply, seconds = await self._attempt(request)
+                self.line.answered()
                 return reply, seconds, attempts
             except ChatFaultError as fault:
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
-                pause = min(FIRST_PAUSE * 2 ** (attempts - 1), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
+                pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
-                gives_up = waited + pause > PATIENCE if throttled else faults > self.line.patience.retries
+                silent = self.line.failed()
+                gives_up = silent if throttled else faults > self.line.patience.retries
+                if throttled or fault.retry_after:  # a wish for a pause is no licence to hold us for a day
+                    gives_up = gives_up or waited + pause > PATIENCE
                 if fault.kind not in TRANSIENT or gives_up:
-                    self._give_up(fault, request, trial, call, mark, attempts)
+                    self._give_up(fault, request, trial, call, mark, attempts, silent)
                 waited += pause
             await asyncio.sleep(pause)
 
@@ -171,28 +204,39 @@ class Caller:
                 raise ChatFaultError("timeout", f"no reply within {timeout:g} s") from None
             except ChatFaultError as fault:
                 if fault.kind in THROTTLES:
-                    line.limiter.objected(fault.retry_after)
+                    # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
+                    wish = fault.retry_after or 0.0
+                    line.limiter.objected(wish if wish <= PATIENCE else None)
                 raise
             finally:
                 seconds = time.monotonic() - began
                 self._in_flight += seconds
             line.limiter.succeeded()
         reply = as_recorded(reply)
-        if reply.model and reply.model not in line.served_by:
+        if reply.model and reply.model not in line.served_by and len(line.served_by) < MOST_NAMES:
             line.served_by.add(reply.model)
             if len(line.served_by) > 1:
                 self.log.note("warning", f"answered by several models: {', '.join(sorted(line.served_by))}", self.plan)
         return reply, seconds
 
     def _give_up(
-        self, fault: ChatFaultError, request: ChatRequest, trial: int, call: int, mark: str, attempts: int
+        self,
+        fault: ChatFaultError,
+        request: ChatRequest,
+        trial: int,
+        call: int,
+        mark: str,
+        attempts: int,
+        silent: bool,
     ) -> None:
         """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"{fault.kind.replace('_', ' ')}: {fault}{tried}"
         if fault.kind in FATAL:
-            self.line.dead = text
-        elif fault.kind not in TRANSIENT:
+            self.line.stop(text)
+        elif fault.kind in TRANSIENT:
+            self.line.lose(text, silent)
+        else:
             record = CallRecord(
                 trial=trial,
                 call=call,

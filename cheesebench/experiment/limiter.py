@@ -70,7 +70,7 @@ class Limiter:
         pause = self._paused_until - time.monotonic()
         if pause > 0:
             if self._waiting and self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(pause, self._resume)
+                self._timer = asyncio.get_running_loop().call_later(pause, self._wake)
             return
         while self._waiting and self.in_flight < self.limit:
             _, _, place = heapq.heappop(self._waiting)
@@ -78,8 +78,13 @@ class Limiter:
                 self.in_flight += 1
                 place.set_result(None)
 
-    def _resume(self) -> None:
+    def _wake(self) -> None:
         self._timer = None
+        self._admit()
+
+    def resume(self) -> None:
+        """Cut a pause short."""
+        self._paused_until = 0.0
         self._admit()
 
     def succeeded(self) -> None:

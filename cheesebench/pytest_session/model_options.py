@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ INTERFACE: Mapping[str, str] = {
 }
 #: Those, and the others that decide which model it is and how it is asked: a resumed run keeps them.
 RECORDED = ("agent", *INTERFACE, "agent_option", "backend_option")
+#: What the query of a URL may not hold, because the URL is written down.
+_SECRETS = re.compile(r"[?&][^=&#]*(key|token|secret|passw|credential|sig)[^=&#]*=.", re.IGNORECASE)
 
 
 def language_models(
@@ -43,6 +46,8 @@ def language_models(
         # Of several, each cell takes its own; the first stands for all where they are checked.
         settings["temperature"] = settings["temperature"][0]
     settings |= pairs("cheese-agent-option", options["agent_option"] or ())
+    if _SECRETS.search(options["base_url"] or ""):
+        raise OptionError("--base-url holds a key, and is written down. Put the key into an environment variable.")
     backend_options = pairs("cheese-backend-option", options["backend_option"] or ())
     entries = tuple(entries)
     found = {}
@@ -97,6 +102,16 @@ def call_options(option: Callable[[str], Any]) -> CallOptions:
         limits=Limits(cost=option("max_cost"), tokens=option("max_tokens"), minutes=option("max_minutes")),
         retry_errors=bool(option("retry_errors")),
     )
+
+
+def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
+    """Raise OptionError if there is a limit in dollars for a model of which nobody knows what it costs."""
+    for model in models:
+        if limits.cost is not None and model.entry.price is None:
+            raise OptionError(
+                f"--max-cost {limits.cost:g}: no price is known for '{model.entry.name}', so its cost cannot be "
+                "limited. Give --max-tokens instead, or a price in a file of models (--cheese-models)."
+            )
 
 
 def _positive(name: str, value: float | None) -> None:

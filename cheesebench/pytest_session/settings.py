@@ -22,7 +22,7 @@ from cheesebench.experiment.studies import Study, find_study
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import DEFAULT_EDITION
 from cheesebench.pytest_plugin import PREFIX
-from cheesebench.pytest_session.model_options import RECORDED, call_options, language_models
+from cheesebench.pytest_session.model_options import RECORDED, call_options, check_prices, language_models
 
 #: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
 DEFAULTS: Mapping[str, Any] = {
@@ -137,6 +137,9 @@ def read_settings(
     language = replayed
     if language is None:
         language = language_models(plugins, models, interface, _user_models(config))
+    calls = call_options(option)
+    if replayed is None:  # a replay costs nothing
+        check_prices(calls.limits, language.values())
     if study:
         study.check(language, tuple(models))
     for model in models:
@@ -178,7 +181,7 @@ def read_settings(
         inconclusive_fails=option("inconclusive") == "fail",
         exit_zero=option("exit_zero"),
         language=language,
-        calls=call_options(option),
+        calls=calls,
         interface=interface,
     )
 

@@ -15,6 +15,8 @@ _FINISH: dict[object, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
 }
+#: Reasons that are the server's own breakdown: what it had written until then is no reply of the model.
+_BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error"})
 #: Tags that models put around their thoughts.
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
 #: More tokens than any reply has: a number beyond it is a slip of the server.
@@ -46,6 +48,8 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
     finish = choice.get("finish_reason")
     if finish == "content_filter":
         raise ChatFaultError("content_filter", "The server's content filter has cut the reply off.")
+    if isinstance(finish, str) and finish.lower() in _BROKEN_OFF:
+        raise ChatFaultError("server", f"The server has broken the reply off (finish_reason '{finish}').")
     content, thoughts = _content(message.get("content"))
     # A refusal is what the model says; it is judged like any other reply.
     content = content or _words(message.get("refusal"))

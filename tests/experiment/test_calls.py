@@ -17,7 +17,7 @@ from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price,
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import budget, calling
 from cheesebench.experiment.budget import Budget, BudgetSpentError, Limits
-from cheesebench.experiment.call_log import digest
+from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.calling import Patience
 from cheesebench.experiment.contestants import LanguageModel, language_model, replayed_models
 from cheesebench.experiment.designs import find_design, plan_cell
@@ -213,6 +213,9 @@ LASTING: Mapping[str, tuple[Answer, str]] = {
     "quota": (Answer(status=429, error={"code": "insufficient_quota"}), "quota: "),
     "filter": (Answer(status=400, error={"code": "content_filter"}), "content filter: "),
     "length": (Answer(status=400, error={"code": "context_length_exceeded"}), "context too long: "),
+    "wish for a day": (Answer(status=429, headers={"Retry-After": "86400"}), "rate limit: "),
+    "wish of the broken": (Answer(status=500, headers={"Retry-After": "86400"}), "server: "),
+    "broken off": (Answer(text="F", finish="abort"), "server: "),
 }
 
 
@@ -228,6 +231,66 @@ def test_faults_that_last_make_trials_missing_and_nothing_worse(
             laboratory.run(log, model, cells)
             assert {record.missing for record in log.trials()} == {"infrastructure"}
             assert all(said in text for text in errors(log)), errors(log)
+
+
+def test_a_server_that_refuses_for_ever_is_given_up_for_all(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "PATIENCE", 0.3)
+    laboratory.options = CallOptions(concurrency=2)
+    with FakeServer(Answer(status=429, headers={"Retry-After": "0.1"})) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=100, names=("corridor",))
+        with laboratory.log("storm", cells) as log:
+            laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials()} == {"infrastructure"}
+            assert len(errors(log)) == 100
+            assert "there was no reply at all for" in errors(log)[-1]
+        assert server.count < 100
+
+
+def test_one_hopeless_subject_does_not_stop_the_others(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "PATIENCE", 0.0)
+    laboratory.options = CallOptions(concurrency=1, patience=Patience(request=2.0, retries=1))
+    hopeless: set[str] = set()
+
+    def script(call: Call) -> Answer | str:
+        seed = str(call.body["seed"])
+        hopeless.update([seed] if call.number == 0 else [])
+        return Answer(status=500) if seed in hopeless else walk(call)
+
+    with FakeServer(script) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=3, names=("hall",))
+        with laboratory.log("hopeless", cells) as log:
+            laboratory.run(log, model, cells)
+            assert len({record.subject for record in log.trials() if record.missing}) == 1
+
+
+def test_a_name_for_every_reply_does_not_fill_the_journal(laboratory: Laboratory) -> None:
+    with FakeServer(lambda call: Answer(text=walk(call), model=f"model-{call.number}")) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("names", cells) as log:
+            laboratory.run(log, model, cells)
+            assert server.count > 30
+            assert len(log.journal(kind="warning")) == calling.MOST_NAMES - 1
+
+
+def test_a_call_whose_writing_failed_can_be_written_and_found_later(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server))
+    plan = next(iter(cells))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=ChatReply(text="F"))
+    with laboratory.log("full", cells) as log:
+        with log.transaction() as connection:
+            connection.execute("CREATE TRIGGER full BEFORE INSERT ON calls BEGIN SELECT RAISE(ABORT, 'is full'); END")
+        with pytest.raises(RunLogError, match="the disk is full"):
+            log.calls.write(plan, 0, record)
+        with log.transaction() as connection:
+            connection.execute("DROP TRIGGER full")
+        log.calls.write(plan, 0, record)
+        assert log.calls.find(plan, 0, 0, 0) == record
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
@@ -260,6 +323,11 @@ def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laborat
             assert "as recorded" in errors(log)[-1]
             assert "--retry-errors" in errors(log)[-1]
             laboratory.options = CallOptions(retry_errors=True)
+            replayed = replayed_models(laboratory.plugins, log.plans())["tiny"]
+            with laboratory.log("replay", cells) as replay:
+                laboratory.run(replay, replayed, cells, log)
+                assert all("as recorded" in text and "--retry-errors" not in text for text in errors(replay))
+                assert len(errors(replay)) == 2
             laboratory.run(log, model, cells)
             assert not any(record.missing for record in log.trials())
 

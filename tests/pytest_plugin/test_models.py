@@ -150,6 +150,8 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
+        (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),
+        (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url holds a key, and *"),
         (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
         (["--model", "openai/tiny", "--cheese-agent-option", "unparsd=noop"], "*Did you mean 'unparsed'?*"),
         (
@@ -165,7 +167,7 @@ def _recorded(project: pytest.Pytester) -> int:
 )
 def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:
     with FakeServer(FORWARD) as server:
-        result = project.runpytest(*given, "--base-url", server.base_url, "lab")
+        result = project.runpytest("--base-url", server.base_url, *given, "lab")
         assert server.count == 0
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {said}"])

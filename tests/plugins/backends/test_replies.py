@@ -55,6 +55,13 @@ def test_where_servers_put_thoughts() -> None:
     assert (reply({"content": parts}).text, reply({"content": parts}).reasoning) == ("F", "hm")
 
 
+@pytest.mark.parametrize("finish", ["abort", "error", "ERROR", "cancelled"])
+def test_a_reply_that_the_server_broke_off_is_none(finish: str) -> None:
+    with pytest.raises(ChatFaultError, match="broken the reply off") as caught:
+        reply({"content": "ACTIONS: F"}, finish)
+    assert caught.value.kind == "server"
+
+
 def test_a_refusal_is_what_the_model_says() -> None:
     assert reply({"content": None, "refusal": "I would rather not."}).text == "I would rather not."
 
