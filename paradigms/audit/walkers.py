@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -85,15 +84,14 @@ def walk(
 ) -> Iterator[tuple[TrialResult, Trial]]:
     """Let a walker live through trials; yield each.
 
-    With ``every_block`` they are the first ones of each block, in equal parts; the others begin and are passed over.
+    With ``every_block`` they are the first ones of each block, so many of each; the others begin and are passed over.
     """
-    most = math.ceil(trials / len(specification.schedule)) if every_block else trials
     walked: Counter[str] = Counter()
     while every_block or walked.total() < trials:
         if (observation := life.begin_trial()) is None:
             return
         walked[life.block] += 1
-        if walked[life.block] > most:
+        if walked[life.block] > trials:
             continue
         walker.begin()
         status, total, state = RUNNING, 0.0, ""
