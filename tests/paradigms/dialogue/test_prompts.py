@@ -14,7 +14,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
-SHIPPED = sorted(path for folder in _catalogue.folders.values() for path in folder.glob(f"*{SUFFIX}"))
+SHIPPED = sorted(_catalogue.folders["cogeval"].glob(f"*{SUFFIX}"))
 every_dialogue = pytest.mark.parametrize("path", SHIPPED, ids=[path.name.split(".")[0] for path in SHIPPED])
 
 
