@@ -41,6 +41,11 @@ class Budget:
         self._looked_at = time.monotonic()
         self.spent = recorded()
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether it can only be kept if servers say what their replies take."""
+        return self._limits.cost is not None or self._limits.tokens is not None
+
     def add(self, call: CallTotals) -> None:
         """Count a call."""
         self.spent += call

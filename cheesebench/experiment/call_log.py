@@ -118,6 +118,11 @@ class CallLog:
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
         self._known_texts.add(system)
 
+    def served_by(self, model: str, most: int) -> set[str]:
+        """Return names (``most`` of them) under which a model's calls were answered."""
+        query = "SELECT DISTINCT served_by FROM calls WHERE model = ? AND served_by != '' LIMIT ?"
+        return {name for (name,) in self._log.select(query, (model, most))}
+
     def totals(self) -> CallTotals:
         """Return what all calls come to."""
         return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])

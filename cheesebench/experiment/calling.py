@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
 from cheesebench.errors import CheeseBenchError, RunLogError
+from cheesebench.experiment.budget import Budget, BudgetSpentError
 from cheesebench.experiment.call_log import CallRecord, as_recorded, digest, readable
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.budget import Budget
     from cheesebench.experiment.limiter import Limiter
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
@@ -27,6 +27,8 @@ PATIENCE = 900.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
 WITNESSES = 2
+#: Replies in a row that may come without a count of tokens where a budget needs one.
+UNCOUNTED = 10
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
 MOST_NAMES = 8
 
@@ -64,6 +66,8 @@ class Line:
     #: Why no call of this model can succeed, once that is known.
     dead: str = ""
     served_by: set[str] = field(default_factory=set)
+    #: Replies in a row of which the server did not say what they took.
+    _uncounted: int = 0
     #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
     _silent_since: float | None = None
     _given_up: int = 0
@@ -71,6 +75,15 @@ class Line:
     def answered(self) -> None:
         """A reply has come."""
         self._silent_since, self._given_up = None, 0
+
+    def count(self, tokens: int) -> None:
+        """Stop where the server keeps to itself what its replies take: no budget can be kept."""
+        self._uncounted = 0 if tokens else self._uncounted + 1
+        if self._uncounted >= UNCOUNTED:
+            self.stop(
+                "the server does not say how many tokens its replies take, so --max-tokens and --max-cost cannot be "
+                "kept. Give --max-minutes instead"
+            )
 
     def failed(self) -> bool:
         """A call has failed; return whether there has been no reply for longer than anybody waits."""
@@ -135,6 +148,8 @@ class Caller:
         )
         self.log.calls.write(self.plan, self.subject, record)
         self.budget.add(record.totals)
+        if self.budget.counts_tokens:
+            self.line.count(reply.usage.prompt + reply.usage.completion)
         return reply
 
     def _find(self, trial: int, call: int, mark: str) -> CallRecord | None:
@@ -143,7 +158,9 @@ class Caller:
         where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
             if self.line.replaying:
-                raise SubjectStoppedError(f"{where} is not in the run that is replayed")
+                missing = {record.missing for record in self.source.trials(self.plan, self.subject)}
+                cause = BudgetSpentError if "budget" in missing else SubjectStoppedError
+                raise cause(f"{where} is not in the run that is replayed")
             return None
         if known.digest != mark:
             raise RunLogError(

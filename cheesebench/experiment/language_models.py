@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Message, Sampling, Server
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import Budget, Limits
-from cheesebench.experiment.calling import THROTTLES, Caller, Line, Patience
+from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, Line, Patience
 from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.dialogues import talk
@@ -169,6 +169,7 @@ class LanguageModels:
                 patience=options.patience,
                 replaying=self._source is not None,
                 retry_errors=options.retry_errors,
+                served_by=self._log.calls.served_by(name, MOST_NAMES),
             )
         return self._lines[name]
 

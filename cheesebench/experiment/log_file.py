@@ -14,6 +14,8 @@ from cheesebench.experiment.records import FORMAT
 from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
 
 FILE_NAME = "run.sqlite"
+#: Lies beside it, and is locked by the session that runs the run.
+LOCK_NAME = "session.lock"
 #: Marks the file as a run log in SQLite's header ("CHZB").
 APPLICATION_ID = 0x43485A42
 #: Bytes of a page of a new file.
@@ -122,6 +124,27 @@ def make_directory(results: Path, run_id: str) -> Path:
             "or choose another place for results."
         ) from error
     return directory
+
+
+def claim(path: Path) -> sqlite3.Connection:
+    """Return a lock on the run log ``path``, to be closed at the end of the session; it ends with the process, too.
+
+    Two sessions that continue the same run would pay for the same calls, and mix their replies. RunLogError names
+    the remedy where another one has it.
+    """
+    with errors_explained(path):
+        lock = sqlite3.connect(path.with_name(LOCK_NAME), timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            lock.close()
+            if "locked" not in str(error):
+                raise
+            raise RunLogError(
+                f"Run '{path.parent.name}' is being run by another process. Wait for its end, or end it; then continue "
+                f"with --resume {path.parent.name}."
+            ) from None
+        return lock
 
 
 def locate(results: Path, run: str) -> Path:

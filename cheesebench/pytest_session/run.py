@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from cheesebench.experiment.designs import plan_cell
 from cheesebench.experiment.dialogues import plan_dialogue
 from cheesebench.experiment.language_models import LanguageModels, connected, probe, start_servers, stop_servers
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.log_file import claim, locate
 from cheesebench.experiment.manifest import new_run_id
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
@@ -67,6 +68,7 @@ class Run:
         #: What this run is to be compared with; a worker leaves that to its controller.
         self.comparing = None if self.is_worker else read_comparing(config, self.settings.results)
         self.log: RunLog | None = None
+        self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
         self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
@@ -83,10 +85,12 @@ class Run:
         if self.is_worker:
             self.log = RunLog.open(Path(self._handed["log"]))
         elif self._existing is not None:
+            self._lock = claim(self._existing)
             self.log = RunLog.open(self._existing)
         else:
             run_id = self.settings.run_id or new_run_id()
             self.log = RunLog.create(self.settings.results, run_id, cells, options=self.settings.recorded)
+            self._lock = claim(self.log.path)
         if self._existing is not None:
             try:
                 check_resumable(self.log, cells, self.settings.seed)
@@ -233,6 +237,9 @@ class Run:
         if self.log is not None:
             self.log.close()
             self.log = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
 
 def _replayed(config: pytest.Config) -> str | None:

@@ -369,6 +369,45 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
                 assert all(said in text for text in errors(log))
 
 
+def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> None:
+    with FakeServer(lambda call: Answer(text=walk(call), usage={})) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=1))
+        with laboratory.log("uncounted", cells) as log:
+            laboratory.run(log, model, cells)
+            assert server.count == calling.UNCOUNTED
+            assert all("does not say how many tokens" in text for text in errors(log))
+            assert {record.missing for record in log.trials() if record.missing} == {"infrastructure"}
+
+
+def test_a_run_that_spent_its_budget_is_replayed_as_it_was(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=500))
+        with laboratory.log("spent", cells) as log, laboratory.log("replay", cells) as replay:
+            dump = laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials()} == {"", "budget"}
+            replayed = replayed_models(laboratory.plugins, log.plans())["tiny"]
+            assert laboratory.run(replay, replayed, cells, log) == dump
+
+
+def test_a_new_name_of_the_server_is_noticed_in_a_resumed_run(laboratory: Laboratory) -> None:
+    name = ["old"]
+    with FakeServer(lambda call: Answer(text=walk(call), model=name[0])) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("renamed", cells) as log:
+            laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=200))
+            laboratory.run(log, model, cells)
+            assert log.journal(kind="warning") == []
+            name[0] = "new"
+            laboratory.options = HASTE
+            laboratory.run(log, model, cells)
+            assert [entry.text for entry in log.journal(kind="warning")] == ["answered by several models: new, old"]
+
+
 def test_a_resumed_run_counts_what_was_spent_before(laboratory: Laboratory) -> None:
     with FakeServer(walk) as server:
         model = laboratory.model(server)

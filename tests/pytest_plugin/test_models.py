@@ -13,6 +13,7 @@ import pytest
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import claim
 from cheesebench.fake_server import Answer, Call, FakeServer
 
 FORWARD = "LEARNINGS: the way out is ahead\nACTIONS: FORWARD, FORWARD"
@@ -133,6 +134,17 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
         project.runpytest(*again).assert_outcomes(passed=2)
         assert server.count - before == 1 + 42 - 15
     assert dump(project, "one") == dump(project, "undisturbed")
+
+
+def test_a_run_that_is_running_is_not_resumed_beside_itself(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        project.runpytest(*options(server)).assert_outcomes(passed=2)
+        lock = claim(project.path / "results" / "one" / "run.sqlite")
+        result = project.runpytest("--model", "openai/tiny", "--resume", "one", "lab")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["ERROR: Run 'one' is being run by another process. *"])
+        lock.close()
+        project.runpytest("--model", "openai/tiny", "--resume", "one", "lab").assert_outcomes(passed=2)
 
 
 def _recorded(project: pytest.Pytester) -> int:
