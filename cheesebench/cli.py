@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from cheesebench import __version__
 from cheesebench.arguments import Command, add_output, add_run, positive_number, whole_number
+from cheesebench.author_arguments import add_new_plugin, add_plugins
 from cheesebench.dialogue_arguments import add_cogeval_stats
 from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
@@ -42,6 +43,8 @@ COMMANDS = {
     "reference": "reference",
     "cogeval-stats": "cogeval_stats",
     "gallery": "gallery",
+    "new-plugin": "new_plugin",
+    "plugins": "plugins",
 }
 
 _PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
@@ -148,6 +151,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reference(command)
     add_cogeval_stats(command)
     _add_gallery(command)
+    add_new_plugin(command)
+    add_plugins(command)
     return parser
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
+#: Version of the hooks, and of all that goes through them. It goes up when a plugin that is written for it could be
+#: misunderstood by an older CheeseBench; what is only added does not change it. A plugin says what it is written for
+#: with ``cheesebench_api = 1`` in its module, and is refused where that version is not known.
+API_VERSION = 1
+#: The oldest version that is still understood.
+OLDEST_API_VERSION = 1
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import pluggy
 from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.dialogue import RespondentSpec
-from cheesebench.errors import PluginError, UnknownNameError, did_you_mean
+from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
 from cheesebench.interfaces import RunReporter
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ BUILT_INS = (
     "cheesebench.reports",
 )
 
+#: Where a plugin says for which version of the hooks it is written.
+_API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
 
@@ -63,7 +66,13 @@ class PluginManager(pluggy.PluginManager):
                 self.reloadable.add(entry_point.name)
             except Exception as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
-                self.failures[entry_point.name] = f"{type(error).__name__}: {error}"
+                known = isinstance(error, CheeseBenchError)
+                self.failures[entry_point.name] = str(error) if known else f"{type(error).__name__}: {error}"
+
+    def register(self, plugin: Any, name: str | None = None) -> str | None:
+        """Register a plugin; PluginError if it is written for other versions of the hooks than ours."""
+        _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
+        return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
         """Take a function by its name alone, so that a conftest.py needs no marker; name a misspelt one."""
@@ -186,6 +195,18 @@ class PluginManager(pluggy.PluginManager):
                 f"(known: {', '.join(sorted(families))}). Install the plugin that does."
             )
         return families[specification.family].compile(specification)
+
+
+def _check_api(plugin: Any, name: str) -> None:
+    # Static: a module may have a __getattr__ that looks names up among the plugins.
+    version: Any = inspect.getattr_static(plugin, _API, hookspecs.API_VERSION)
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise PluginError(f"The plugin '{name}' has {_API} = {version!r}. Write the number {hookspecs.API_VERSION}.")
+    oldest, newest = hookspecs.OLDEST_API_VERSION, hookspecs.API_VERSION
+    known = f"this CheeseBench knows version {newest}" if oldest == newest else f"known are {oldest} to {newest}"
+    if not oldest <= version <= newest:
+        remedy = "Upgrade pytest-cheesebench." if version > newest else "Upgrade the plugin."
+        raise PluginError(f"The plugin '{name}' is written for version {version} of the hooks, and {known}. {remedy}")
 
 
 def _look_up(kind: str, name: str, known: dict[str, T]) -> T:

@@ -32,6 +32,7 @@ LAYERS = (
         "dialogue_arguments",
         "run_arguments",
         "author",
+        "author_arguments",
     ),
 )
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,32 @@
+"""Templates, filled in and written; nothing that exists is ever overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from cheesebench.errors import OptionError
+
+
+def filled(template: str, **values: str) -> str:
+    """Return a template of this package (``plugin/readme``), with ``$name`` replaced."""
+    text = files("cheesebench.author").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    return Template(text).substitute(values)
+
+
+def write_files(directory: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by their path below a directory; OptionError if one is there already, and nothing is written."""
+    for name in texts:
+        if (directory / name).exists():
+            raise OptionError(f"{directory / name} exists already. Name another place with --output.")
+    for name, text in texts.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise OptionError(
+                f"{path} cannot be written: {error.strerror}. Name another place with --output."
+            ) from None

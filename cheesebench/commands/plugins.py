@@ -1,0 +1,129 @@
+"""``cheesebench plugins``: what is loaded from where, what it supplies, and why something was not loaded."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cheesebench import __version__
+from cheesebench.commands.common import one_line, table
+from cheesebench.hookspecs import API_VERSION, PROJECT
+from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
+
+#: Who supplies the built-in plugins.
+OURS = "pytest-cheesebench"
+#: Hooks that are asked for things with names, and what those things are.
+_SUPPLIES = {
+    "cheesebench_agents": "agents",
+    "cheesebench_backends": "backends",
+    "cheesebench_models": "models",
+    "cheesebench_views": "views",
+    "cheesebench_protocols": "protocols",
+    "cheesebench_families": "families",
+    "cheesebench_reporters": "report formats",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """A plugin: where it comes from, and what it supplies by hook; ``failure`` says why it was not loaded."""
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    api: int | None = None
+    hooks: dict[str, list[str]] = field(default_factory=dict)
+    failure: str = ""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all plugins, and what is wrong with them."""
+    manager = installed_plugins()
+    plugins = list(collect(manager))
+    replaced = list(replacements(plugins))
+    if options.json:
+        # JSON is pure ASCII, so whatever a stranger's plugin calls itself, a terminal is safe.
+        found = {"api": API_VERSION, "plugins": [asdict(one) for one in plugins], "replaced": replaced}
+        print(json.dumps(found, indent=2))
+        return 0
+    rows = [
+        (one.name, f"{one.distribution} {one.version}".strip(), one.module, f"{_hooks(one)}")
+        for one in plugins
+        if not one.failure
+    ]
+    print(table(["plugin", "distribution", "module", "supplies"], rows))
+    failed = [(one.name, f"{one.distribution} {one.version}".strip(), one.failure) for one in plugins if one.failure]
+    if failed:
+        print("\n" + table(["not loaded", "distribution", "because"], failed))
+    if replaced:
+        print("\n" + "\n".join(map(one_line, replaced)))
+    print(f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin of its session only, and not listed here.")
+    return 0
+
+
+def collect(manager: PluginManager) -> Iterator[Plugin]:
+    """Yield the built-ins, then what is installed under the entry point group, by name."""
+    for module in BUILT_INS:
+        plugin = manager.get_plugin(module)
+        yield Plugin(name=module, distribution=OURS, version=__version__, module=module, hooks=_supplied(plugin))
+    points = importlib.metadata.entry_points(group=PROJECT)
+    for point in sorted(points, key=lambda one: (one.name, one.value)):
+        dist = point.dist
+        plugin = manager.get_plugin(point.name)
+        # Of two entry points of one name, one is loaded and the other one is not.
+        failure = manager.failures.get(point.name, "")
+        if plugin is not None and getattr(plugin, "__name__", point.value) == point.value.partition(":")[0]:
+            failure = ""
+        yield Plugin(
+            name=point.name,
+            distribution=dist.name if dist else "",
+            version=dist.version if dist else "",
+            module=point.value,
+            api=None if failure else inspect.getattr_static(plugin, "cheesebench_api", None),
+            hooks={} if failure else _supplied(plugin),
+            failure=failure,
+        )
+
+
+def _supplied(plugin: Any) -> dict[str, list[str]]:
+    found = {}
+    for hook in sorted(name for name in dir(plugin) if name.startswith(f"{PROJECT}_")):
+        supply = getattr(plugin, hook)
+        if not callable(supply):
+            continue
+        names: list[str] = []
+        if hook in _SUPPLIES:
+            try:
+                names = [str(getattr(one, "name", one)) for one in supply()]
+            except Exception as error:  # a stranger's; the other plugins are listed all the same
+                names = [f"fails: {type(error).__name__}: {error}"]
+        found[hook] = names
+    return found
+
+
+def _hooks(plugin: Plugin) -> str:
+    # Models are many, and have a command of their own.
+    said = []
+    for hook, names in plugin.hooks.items():
+        what = _SUPPLIES.get(hook, hook)
+        many = hook in ("cheesebench_models", "cheesebench_protocols") and len(names) > 1
+        said.append(f"{len(names)} {what}" if many else f"{what}: {', '.join(names)}" if names else what)
+    return "; ".join(said) or "nothing"
+
+
+def replacements(plugins: list[Plugin]) -> Iterator[str]:
+    """Yield a sentence for everything that is supplied twice under one name: the later plugin's is used."""
+    seen: dict[tuple[str, str], Plugin] = {}
+    for plugin in plugins:
+        for hook, names in plugin.hooks.items():
+            for name in names if hook != "cheesebench_protocols" else ():
+                if (before := seen.get((hook, name))) is not None:
+                    what = _SUPPLIES[hook].removesuffix("s")
+                    yield f"The {what} '{name}' of {plugin.name} is used in place of that of {before.name}."
+                seen[hook, name] = plugin

@@ -1,0 +1,95 @@
+"""Which plugins are taken, and why others are not; ``cheesebench plugins`` says both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cheesebench.cli import main
+from cheesebench.errors import PluginError
+from cheesebench.hookspecs import API_VERSION
+from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
+
+VIEW = """
+class Blank:
+    name = "{name}"
+    characters = ""
+    def render(self, scene, column, row, heading): return ""
+    def max_length(self, scene): return 0
+def cheesebench_views(): return [Blank()]
+"""
+
+
+def install(directory: Path, module: str, code: str) -> None:
+    """Write a module and the metadata of a distribution that registers it."""
+    (directory / f"{module}.py").write_text(code, encoding="utf-8")
+    information = directory / f"{module}-2.5.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 2.5\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(f"[cheesebench]\n{module} = {module}\n", encoding="utf-8")
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    installed_plugins.cache_clear()
+    yield tmp_path
+    installed_plugins.cache_clear()
+
+
+def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> None:
+    install(site, "kit_future", f"cheesebench_api = {API_VERSION + 1}\n" + VIEW.format(name="future"))
+    install(site, "kit_present", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="present"))
+    plugins = PluginManager()
+    assert plugins.failures["kit_future"] == (
+        f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks, and this CheeseBench knows "
+        f"version {API_VERSION}. Upgrade pytest-cheesebench."
+    )
+    assert "future" not in plugins.views
+    assert "present" in plugins.views
+    assert "kit_present" not in plugins.failures
+
+
+@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Write the number"), (True, "Write")])
+def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
+    with pytest.raises(PluginError, match=said):
+        PluginManager().register(SimpleNamespace(cheesebench_api=version), name="odd")
+
+
+def test_a_conftest_for_newer_hooks_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(f"cheesebench_api = {API_VERSION + 1}\ndef cheesebench_views(): return []\n")
+    result = pytester.runpytest_subprocess("--model", "random", "--protocols", "t_maze", "--design", "smoke")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*is written for version {API_VERSION + 1} of the hooks*"])
+
+
+def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "kit_eyes", VIEW.format(name="eyes"))
+    install(site, "kit_other", VIEW.format(name="ascii_2d"))
+    install(site, "kit_broken", "raise ValueError('no \\x1b[31m luck')")
+    install(site, "kit_raising", "def cheesebench_views(): return 1 / 0")
+    install(site, "kit_typo", "def cheesebench_vievs(): return []")
+    assert main(["plugins"]) == 0
+    out = capsys.readouterr().out
+    lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.startswith(("kit", "cheese"))}
+    assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 kit_eyes views: eyes"
+    assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
+    assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
+    assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
+    assert "The view 'ascii_2d' of kit_other is used in place of that of cheesebench.plugins.views." in out
+    assert set(BUILT_INS) <= set(lines)
+    assert "\x1b" not in out
+
+
+def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "kit_ears", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears"))
+    assert main(["plugins", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    [ears] = [one for one in found["plugins"] if one["name"] == "kit_ears"]
+    assert ears["hooks"] == {"cheesebench_views": ["ears"]}
+    assert (ears["distribution"], ears["version"], ears["api"], ears["failure"]) == ("kit_ears", "2.5", API_VERSION, "")
+    assert found["api"] == API_VERSION
