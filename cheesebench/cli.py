@@ -17,6 +17,7 @@ from cheesebench.dialogue_arguments import add_cogeval_stats
 from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
 from cheesebench.run_arguments import add_bless, add_compare, add_export, add_plan
+from cheesebench.terminal import spare
 
 #: Exit codes: findings (errors of ``lint``), a user's mistake, a reader that closed the pipe, Ctrl-C.
 FINDINGS, MISTAKE, BROKEN_PIPE, INTERRUPTED = 1, 2, 141, 130
@@ -53,9 +54,8 @@ _PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml f
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code; a user's mistake is one line on stderr, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show an arrow shows its number instead of ending the program.
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # A terminal that cannot show an arrow shows something like it instead of ending the program.
+        spare(stream)
     try:
         code = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()

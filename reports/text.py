@@ -1,51 +1,44 @@
-"""The verdict table for a terminal."""
+"""The verdict table for a terminal: it fits 80 columns, and uses some more where there are more."""
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells, controls, studies
 from cheesebench.reports.escaping import clean
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import ControlResult, ModelSummary, RunSummary
+    from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
 
-_HEADERS = ("", "protocol", "rate", "95 %", "rodent", "random", "n", "remarks")
+#: Columns that every terminal has, and those beyond which lines are tiring to read.
+NARROW, WIDE = 80, 120
+_HEADERS = ("", "protocol", "rate", "95 %", "rodent", "random")
+_ALIGNMENT = ("left", "left", "right", "right", "left", "right")
+#: Characters of a protocol's name that are shown at least.
+_LEAST = 12
+#: Columns of a control's table that there is room for: the rates' own intervals are in the other reports.
+_CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
 def render(summary: RunSummary) -> str:
     """Return one table for each model and view, and what it comes to."""
     if not summary.models:
         return "No cell was run.\n"
-    parts = [_model(summary, model) for model in summary.models]
-    parts += [_control(result) for result in summary.controls]
+    width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
+    parts = [_model(summary, model, width) for model in summary.models]
+    parts += [_control(result, width) for result in summary.controls]
     if studies.study_name(summary):
-        parts.append(_study(summary))
+        parts.append(_study(summary, width))
     return "\n\n".join(parts) + "\n"
 
 
-def _model(summary: RunSummary, model: ModelSummary) -> str:
-    from tabulate import tabulate
-
+def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     own = cells.cells_of(summary, model)
-    rows = [
-        [
-            cells.marked(cell.verdict),
-            clean(cell.plan.label),
-            cells.rate(cell),
-            cells.interval(cell),
-            cells.reference(cell),
-            cells.floor(cell),
-            cell.n_text,
-            ", ".join(cells.remarks(cell)),
-        ]
-        for cell in own
-    ]
-    alignment = ("left", "left", "right", "right", "left", "right", "left", "left")
-    table = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True, colalign=alignment)
-    gate = f"{cells.marked(model.gate)}: {clean(model.gate_reason)}"
     reasons = [
-        f"{cells.marked(cell.verdict)} {clean(cell.plan.label)}: {clean(cell.reason)}"
+        f"{cells.marked(cell.verdict)} {cell.plan.label}: {cell.reason}"
         for cell in own
         if cell.verdict in ("INCONCLUSIVE", "ERROR") and cell.plan.claims
     ]
@@ -54,28 +47,84 @@ def _model(summary: RunSummary, model: ModelSummary) -> str:
     if totals.calls:
         numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
         calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
-    parts = [f"{clean(' in '.join(cells.whose(model)))} ({cells.counts(own)})", table, "\n".join(reasons), calls, gate]
+    parts = [
+        _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
+        _verdicts(own, width),
+        "\n".join(_filled(reason, width) for reason in reasons),
+        _filled(calls, width),
+        _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _study(summary: RunSummary) -> str:
+def _verdicts(own: Sequence[CellResult], width: int) -> str:
+    """Return two lines for each cell: what it came to, and of how many trials that is said, with remarks."""
+    from tabulate import tabulate
+
+    rows = [
+        [cells.marked(cell.verdict), cells.rate(cell), cells.interval(cell), cells.reference(cell), cells.floor(cell)]
+        for cell in own
+    ]
+    taken = [max(map(len, column)) for column in zip(*rows, (_HEADERS[0], *_HEADERS[2:]), strict=True)]
+    room = max(_LEAST, width - sum(taken) - 2 * len(taken))
+    for row, cell in zip(rows, own, strict=True):
+        row.insert(1, _shortened(clean(cell.plan.label), room))
+    # As a row like the others: tabulate gives headers two columns more than they need.
+    table = tabulate([_HEADERS, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT)
+    head, *lines = table.splitlines()
+    taken.insert(1, max(len(row[1]) for row in [_HEADERS, *rows]))
+    rule = "  ".join("-" * column for column in taken)
+    indent = " " * (taken[0] + 2)
+    details = ["; ".join((cell.n_text, *cells.remarks(cell))) for cell in own]
+    return "\n".join(
+        [head.rstrip(), rule]
+        + [
+            f"{line.rstrip()}\n{_filled(detail, width, indent, indent)}"
+            for line, detail in zip(lines, details, strict=True)
+        ]
+    )
+
+
+def _shortened(name: str, room: int) -> str:
+    """Return a name in at most ``room`` characters: both ends are kept, because names differ at either."""
+    if len(name) <= room:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[len(name) - end :]}"
+
+
+def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
+    """Return text in lines of ``width`` characters; a name is never divided."""
+    return textwrap.fill(
+        clean(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _study(summary: RunSummary, width: int) -> str:
     from tabulate import tabulate
 
     headers, rows = studies.settings_table(summary)
     # A terminal has no room for a column for each protocol; the Markdown report has.
-    short = [[clean(value) for value in row[:3]] for row in rows]
+    short = [[_shortened(clean(value), (width - 20) // 2) for value in row[:3]] for row in rows]
     table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
     return f"Study {clean(studies.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
 
 
-def _control(result: ControlResult) -> str:
+def _control(result: ControlResult, width: int) -> str:
     from tabulate import tabulate
 
+    headers = controls.headers(result)
     table = tabulate(
-        controls.rows(result),
-        headers=controls.headers(result),
+        [[row[column] for column in _CONTROL_COLUMNS] for row in controls.rows(result)],
+        headers=[headers[column] for column in _CONTROL_COLUMNS],
         tablefmt="simple",
         disable_numparse=True,
-        colalign=["right"] * len(controls.headers(result)),
+        colalign=["right"] * len(_CONTROL_COLUMNS),
     )
-    return f"Control {clean(controls.title(result))}\n\n{table}\n{clean(' '.join(controls.sentences(result)))}"
+    said = "\n".join(_filled(sentence, width) for sentence in controls.sentences(result))
+    return f"{_filled(f'Control {controls.title(result)}', width)}\n\n{table}\n\n{said}"

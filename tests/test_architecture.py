@@ -21,7 +21,7 @@ LAYERS = (
     ("protocol", "models", "model_files"),
     ("experiment",),
     ("statistics",),
-    ("film", "junit", "baselines", "planning"),
+    ("film", "junit", "terminal", "baselines", "planning"),
     (
         "pytest_plugin",
         "pytest_session",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 import pluggy
 import pytest
 
@@ -11,6 +14,7 @@ from cheesebench.pytest_session.collection import Collection
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.running import Running
+from cheesebench.terminal import spared
 
 
 class _Adopter:
@@ -39,6 +43,9 @@ def start(config: pytest.Config) -> None:
         collection = Collection(run)
     except CheeseBenchError as error:
         raise pytest.UsageError(str(error)) from error
+    glyphs = contextlib.ExitStack()
+    glyphs.enter_context(spared(sys.stdout))
+    config.add_cleanup(glyphs.close)
     config.addinivalue_line("markers", "cheesebench: a model on a protocol, judged against the rodent.")
     config.pluginmanager.register(collection, "cheesebench-collection")
     config.pluginmanager.register(Running(run), "cheesebench-running")

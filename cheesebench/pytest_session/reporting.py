@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Generator
 from pathlib import Path
@@ -18,6 +19,13 @@ from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_lives
 
+#: How a verdict at the beginning of a line is written.
+_COLOURS = {
+    Verdict.PASS.value: {"green": True},
+    Verdict.FAIL.value: {"red": True},
+    Verdict.INCONCLUSIVE.value: {"yellow": True},
+    Verdict.ERROR.value: {"red": True, "bold": True},
+}
 #: Category in pytest's counts, letter, and word with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 #: Options with a value that a command to resume must not repeat.
@@ -141,7 +149,9 @@ class Reporting:
                 f"To continue:\n  {_resume_command(config, log.run_id)}"
             )
         shown = _short(log.directory, config)
-        self._lines.append(f"Run: {shown}\nReport: {shown / 'report.md'}; more with: cheesebench report {shown}")
+        self._lines.append(
+            f"Run: {shown}\nReport: {shown / 'report.md'}\nTo watch its trials: cheesebench report {shown} --html"
+        )
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         self._lines += self._write_html(config, summary)
@@ -163,7 +173,16 @@ class Reporting:
         """Show the verdicts, where the run is, and how to go on."""
         if self._lines:
             terminalreporter.section("cheesebench")
-            terminalreporter.write_line("\n\n".join(self._lines))
+            for line in "\n\n".join(self._lines).split("\n"):
+                _write_line(terminalreporter, line)
+
+
+def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
+    """Write a line; where colours are shown, the verdict that it begins with has one."""
+    found = re.match(rf"\S ({'|'.join(_COLOURS)})\b", line)
+    if found is not None:
+        terminalreporter.write(found.group(), **_COLOURS[found.group(1)])
+    terminalreporter.write_line(line[found.end() :] if found else line)
 
 
 def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:

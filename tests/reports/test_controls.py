@@ -32,7 +32,7 @@ def test_the_paired_curve_is_in_text_and_markdown(make_plan: MakePlan, make_tria
         assert "cue-off" in report
         assert "\x1b" not in report
         assert "plain − control" in report
-        assert "10 paired subjects" in report
+        assert "10 paired subjects" in " ".join(report.split())
         assert "more than chance explains" in report
         assert report.count("From first to last") == 1
     assert "\\|" in reporters["markdown"].render(run).split("## Controls")[1].splitlines()[4]

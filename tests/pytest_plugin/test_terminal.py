@@ -1,0 +1,88 @@
+"""What a session leaves on the terminal: 80 columns, colours where they are shown, glyphs where they can be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import takewhile
+
+import pytest
+
+ESCAPE = "\x1b["
+
+
+def summary(lines: list[str]) -> list[str]:
+    """Return what stands under the heading ``cheesebench``."""
+    begin = next(number for number, line in enumerate(lines) if line.strip("=") == " cheesebench ")
+    return list(takewhile(lambda line: "=====" not in line, lines[begin + 1 :]))
+
+
+FLAGS = [(), ("-q",), ("-v",), ("-vv",), ("--no-header",), ("-n", "2"), ("-n", "2", "-v"), ("-q", "--no-header")]
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
+def test_the_summary_is_the_same_whatever_surrounds_it(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = project.runpytest_subprocess("--model", "statue", "lab", "--cheese-run-id=one", *flags)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert summary(result.stdout.lines) == [
+        "statue in ascii_2d (3 FAIL)",
+        "",
+        "        protocol  rate      95 %  rodent           random",
+        "------  --------  ----  --------  ---------------  ------",
+        "✘ FAIL  east       0 %  0–16.1 %  50 % (declared)       –",
+        "        1 subject x 20 trials (20/20 valid)",
+        "✘ FAIL  few        0 %  0–65.8 %  90 % (declared)       –",
+        "        1 subject x 2 trials (2/2 valid)",
+        "✘ FAIL  west       0 %  0–16.1 %  50 % (declared)       –",
+        "        1 subject x 20 trials (20/20 valid)",
+        "",
+        "✘ FAIL: 0 of 3 protocols passed; east, few, west failed, also after Holm's",
+        "  correction for testing them together.",
+        "",
+        "Run: results/one",
+        "Report: results/one/report.md",
+        "To watch its trials: cheesebench report results/one --html",
+    ]
+    assert ESCAPE not in str(result.stdout)
+
+
+def test_long_names_and_many_remarks_fit_too(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8")
+    name = "corridor_" * 8 + "end"
+    (project.path / "lab" / f"{name}.protocol.yaml").write_text(text.replace("east", name), encoding="utf-8")
+    result = project.runpytest("--model", "walker", "lab", "--design=smoke", "--cheese-run-id=one")
+    lines = summary(result.stdout.lines)
+    assert [line for line in lines if len(line) > 80 and name not in line] == []
+    assert any(line.startswith("? INCONCLUSIVE  corridor_") and "…" in line for line in lines)
+
+
+def test_verdicts_are_coloured_where_colours_are_shown(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "--model", "statue", "lab", "--color=yes")
+    lines = summary(result.stdout.lines)
+    assert any(line.startswith(f"{ESCAPE}32m✔ PASS{ESCAPE}0m  ") and " east " in line for line in lines)
+    assert any(line.startswith(f"{ESCAPE}31m✘ FAIL{ESCAPE}0m  east") for line in lines)
+    assert any(line.startswith(f"{ESCAPE}33m? INCONCLUSIVE{ESCAPE}0m  few") for line in lines)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
+@pytest.mark.parametrize("flags", [("-v",), ("-n", "2")], ids=" ".join)
+def test_code_pages_without_our_glyphs_get_what_is_like_them(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, encoding: str, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    command = [sys.executable, "-m", "pytest", "--model", "statue", "lab", *flags]
+    result = subprocess.run(
+        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False
+    )
+    assert result.returncode == pytest.ExitCode.TESTS_FAILED
+    text = result.stdout.decode(encoding)
+    assert "x FAIL  east       0 %  0" in text
+    assert "#>..#" in text  # the film of a failed trial
+    assert "\\u" not in text
+    assert "Traceback" not in text
+    assert "INTERNALERROR" not in text
