@@ -138,8 +138,10 @@ class SilenceWatch:
 
     def see(self, reply: ChatReply) -> None:
         """Take notice of a reply."""
-        # A reply that was cut off in the middle of reasoning is the model's own affair, and is counted as such.
-        silent = not (reply.text.strip() or reply.reasoning.strip()) and reply.finish != "length"
+        # A reply that was cut off in the middle of reasoning is the model's own affair, and is counted as such; but
+        # somebody must say that it was reasoning: a server that just cuts everything off is broken.
+        thought = reply.reasoning.strip() or (reply.finish == "length" and reply.usage.reasoning)
+        silent = not (reply.text.strip() or thought)
         self._empty = self._empty + 1 if silent else 0
         if self._empty >= EMPTY_IN_A_ROW:
             raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not really answer")

@@ -85,9 +85,9 @@ def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
 def call_options(option: Callable[[str], Any]) -> CallOptions:
     """Return how calls are made; ``option`` looks an option up by its destination's name."""
     defaults, patience = CallOptions(), Patience()
-    for name in ("concurrency", "max_tokens"):
-        _positive(name, option(name))
-    for name in ("timeout", "trial_timeout", "max_cost", "max_minutes"):
+    for name in ("concurrency", "timeout", "trial_timeout"):
+        _positive(f"cheese-{name}", option(name))
+    for name in ("max_tokens", "max_cost", "max_minutes"):
         _positive(name, option(name))
     retries = option("retries")
     if retries is not None and retries < 0:

@@ -209,6 +209,7 @@ LASTING: Mapping[str, tuple[Answer, str]] = {
     "server error": (Answer(status=500), "server: "),
     "reset": (Answer(fault="reset"), "connection: "),
     "empty": (Answer(text=""), "10 empty replies in a row"),
+    "empty and cut off": (Answer(text="", finish="length"), "10 empty replies in a row"),
     "key": (Answer(status=401), "authentication: "),
     "quota": (Answer(status=429, error={"code": "insufficient_quota"}), "quota: "),
     "filter": (Answer(status=400, error={"code": "content_filter"}), "content filter: "),

@@ -162,6 +162,7 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
+        (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),
         (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url holds a key, and *"),
         (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
