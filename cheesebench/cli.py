@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from cheesebench import __version__
 from cheesebench.arguments import Command, add_output, add_run, positive_number, whole_number
-from cheesebench.author_arguments import add_new_plugin, add_plugins
+from cheesebench.author_arguments import add_diff, add_new, add_new_plugin, add_plugins, add_schema, add_trace
 from cheesebench.dialogue_arguments import add_cogeval_stats
 from cheesebench.errors import CheeseBenchError, FileError, OptionError, ProtocolError, UnknownNameError
 from cheesebench.interfaces import AUDIT_PARTS
@@ -44,6 +44,9 @@ COMMANDS = {
     "reference": "reference",
     "cogeval-stats": "cogeval_stats",
     "gallery": "gallery",
+    "new": "new",
+    "trace": "trace",
+    "diff": "diff",
     "new-plugin": "new_plugin",
     "plugins": "plugins",
 }
@@ -139,7 +142,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_render(command)
     _add_play(command)
     add_plan(command)
-    _add_schema(command)
+    add_schema(command)
     _add_report(command)
     add_compare(command)
     add_bless(command)
@@ -151,6 +154,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reference(command)
     add_cogeval_stats(command)
     _add_gallery(command)
+    add_new(command)
+    add_trace(command)
+    add_diff(command)
     add_new_plugin(command)
     add_plugins(command)
     return parser
@@ -260,16 +266,6 @@ def _add_play(command: Command) -> None:
     parser.add_argument("--output", metavar="PNG", help="a view of pictures: write each one to this file")
     parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
     _add_life(parser)
-
-
-def _add_schema(command: Command) -> None:
-    parser = command(
-        "schema",
-        "print the JSON Schema of protocol files",
-        "For editors: begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
-        "--output protocol.schema.json",
-    )
-    add_output(parser)
 
 
 def _add_report(command: Command) -> None:

@@ -1,14 +1,52 @@
-"""``cheesebench schema``: the JSON Schema of protocol files."""
+"""``cheesebench schema``: the JSON Schema of protocol files, printed or put where VS Code finds it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
+from typing import Any
 
-from cheesebench.commands.common import write_output
-from cheesebench.protocol.schema import schema_text
+from cheesebench.commands.common import one_line, write_output
+from cheesebench.errors import OptionError
+from cheesebench.protocol import SUFFIX
+from cheesebench.protocol.schema import FILE_NAME, schema_text
+
+#: What the YAML extension of VS Code (Red Hat's) reads, and where.
+SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the schema."""
-    write_output(schema_text(), options.output)
+    """Write the schema; with --install also the setting that names it."""
+    if not options.install:
+        write_output(schema_text(), options.output)
+        return 0
+    if options.output is not None:
+        raise OptionError("--install writes into the folder .vscode, so --output means nothing beside it.")
+    settings, schema = Path(FOLDER) / "settings.json", Path(FOLDER) / FILE_NAME
+    text = with_schema(settings.read_text(encoding="utf-8") if settings.is_file() else "", schema.as_posix())
+    schema.parent.mkdir(exist_ok=True)
+    schema.write_text(schema_text(), encoding="utf-8")
+    settings.write_text(text, encoding="utf-8")
+    print(one_line(f"{schema} and {settings} are written."))
+    print(f"With the extension 'YAML', VS Code now checks and completes *{SUFFIX}.")
     return 0
+
+
+def with_schema(settings: str, schema: str) -> str:
+    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError where they cannot be read.
+
+    Everything else stays as it is. VS Code allows comments in its settings: those are not rewritten.
+    """
+    try:
+        values: Any = json.loads(settings or "{}")
+    except ValueError:
+        values = None
+    schemas = values.get(SETTING, {}) if isinstance(values, dict) else None
+    if not isinstance(schemas, dict):
+        entry = json.dumps({SETTING: {schema: f"*{SUFFIX}"}})
+        raise OptionError(
+            f"{FOLDER}/settings.json is no plain JSON (it may hold comments), so it is left alone. Put this in: "
+            f"{entry[1:-1]}, and write the schema: cheesebench schema --output {schema}."
+        )
+    return json.dumps({**values, SETTING: {**schemas, schema: f"*{SUFFIX}"}}, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,66 @@
+"""A protocol to begin with: it has no errors and no warnings, and passes its own tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cheesebench.author.writing import filled
+from cheesebench.errors import OptionError, PluginError
+from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue, Specification
+from cheesebench.protocol.values import is_name
+
+#: Paradigms that can be begun with; an edition begins with another protocol.
+TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
+#: The seed with which the tests of a template are played.
+SEED = 1
+#: Trials after which a draw of two values has surely had both.
+_ENOUGH = 100
+
+
+def protocol_text(template: str, name: str) -> str:
+    """Return a new protocol of this name; OptionError for what is no name."""
+    check_name("paradigm", name)
+    if template != "chamber":
+        return filled(f"protocol/{template}", name=name)
+    # What a trial draws depends on the protocol's name, so the tests have to be told which trials to play.
+    draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
+    lit, dark = _first_trials(draft, "light", ("on", "off"))
+    return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
+
+
+def edition_text(name: str, parent: BaseSpecification) -> str:
+    """Return a new edition of a protocol; OptionError for what is no name, or names the parent's own edition."""
+    check_name("edition", name)
+    if parent.edition == name:
+        raise OptionError(f"'{name}' is the parent's own edition. Name the new one differently.")
+    stem = Path(parent.path).name.removesuffix(SUFFIX)
+    if not is_name(stem):
+        remedy = f"Extend what it extends: {parent.ancestors[0]}." if parent.ancestors else "Rename the file."
+        raise OptionError(f"'{stem}' is itself an edition, and its file's name cannot be extended. {remedy}")
+    title = f"{parent.title or parent.paradigm}, {name}".replace("'", "''")
+    return filled("protocol/edition", name=name, parent=stem, paradigm=parent.paradigm, title=f"'{title}'")
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise OptionError unless this can be a name in a protocol."""
+    if not is_name(name) or len(name) > 60:
+        raise OptionError(f"'{name}' cannot be the name of {what}. Take letters, digits and _, a letter first.")
+
+
+def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int]:
+    """Return the trial (from 1) of subject 0 in which a variable first has each of the values."""
+    specification, found = Catalogue().examine_text(text)
+    if not isinstance(specification, Specification):
+        raise PluginError("\n".join(map(str, found)))
+    plugins = installed_plugins()
+    life = plugins.compile(specification).life(next(iter(plugins.views.values())), SEED, 0)
+    trials: dict[object, int] = {}
+    for number in range(1, _ENOUGH):
+        if life.begin_trial() is None or all(value in trials for value in values):
+            break
+        while life.step(STAY)[2] == RUNNING:
+            pass
+        trials.setdefault(life.result().variables[variable], number)
+    return [trials[value] for value in values]

@@ -1,0 +1,70 @@
+"""``cheesebench diff``: two protocols compared after their parents are merged: what really differs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cheesebench.cli import FINDINGS
+from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, shown_path, table
+from cheesebench.protocol import BaseSpecification, Catalogue
+
+#: Longest value that is shown whole.
+LONGEST = 120
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the differences; return FINDINGS if there are any, as diff does."""
+    catalogue = installed_catalogue()
+    parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
+    found = list(differences(_values(parent), _values(child)))
+    print(one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"))
+    if not found:
+        print("\nThey say the same.")
+        return 0
+    print("\n" + table(["key", parent.name, child.name], [(key, _shown(old), _shown(new)) for key, old, new in found]))
+    same = "the same" if parent.sha256 == child.sha256 else "different"
+    print(f"\nThe hash that results carry is {same}.")
+    return FINDINGS
+
+
+def _load(catalogue: Catalogue, name: str) -> BaseSpecification:
+    return catalogue.load_any(find_protocol(catalogue, name))
+
+
+def _values(specification: BaseSpecification) -> Mapping[str, Any]:
+    values: dict[str, Any] = specification.document.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {name: value for name, value in values.items() if name != "extends"}
+
+
+class _Absent:
+    """Stands for a key that is not there."""
+
+
+ABSENT = _Absent()
+
+
+def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield key, value before and value after of everything that differs; a list differs as a whole.
+
+    ABSENT stands for what is not there.
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in dict.fromkeys([*old, *new]):
+            path = f"{key}.{name}" if key else str(name)
+            yield from differences(old.get(name, ABSENT), new.get(name, ABSENT), path)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and old:
+        for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
+            yield from differences(one, other, f"{key}[{number}]")
+    elif old is ABSENT or new is ABSENT or old != new:
+        yield key, old, new
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, _Absent):
+        return "-"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = " / ".join(text.split("\n")) if isinstance(value, str) else text
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

@@ -1,0 +1,42 @@
+"""``cheesebench new``: a protocol to begin with."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cheesebench.author.protocols import edition_text, protocol_text
+from cheesebench.author.writing import write_files
+from cheesebench.commands.common import find_protocol, installed_catalogue, one_line
+from cheesebench.errors import OptionError
+from cheesebench.protocol import SUFFIX
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the protocol and say what comes next."""
+    file, text = _edition(options) if options.template == "edition" else _paradigm(options)
+    path = Path(options.output or file)
+    if not path.name.endswith(SUFFIX):
+        raise OptionError(f"--output {options.output}: the name of a protocol file ends with {SUFFIX}.")
+    # A parent may be out of reach from there.
+    specification, found = installed_catalogue().inspect_text(text, str(path))
+    if specification is None:
+        raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
+    write_files(path.parent, {path.name: text})
+    shown = one_line(path)
+    print(f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then pytest --protocols {shown}")
+    return 0
+
+
+def _paradigm(options: argparse.Namespace) -> tuple[str, str]:
+    if options.parent is not None:
+        raise OptionError("--parent names what an edition is made from. Leave it out, or take the template 'edition'.")
+    return f"{options.name}{SUFFIX}", protocol_text(options.template, options.name)
+
+
+def _edition(options: argparse.Namespace) -> tuple[str, str]:
+    if options.parent is None:
+        raise OptionError("An edition extends a protocol. Name it: cheesebench new edition NAME --parent PROTOCOL.")
+    catalogue = installed_catalogue()
+    parent = catalogue.load_any(find_protocol(catalogue, options.parent))
+    return f"{parent.paradigm}.{options.name}{SUFFIX}", edition_text(options.name, parent)

@@ -1,0 +1,117 @@
+"""``cheesebench trace``: what every step did: action, what changed, reward, state, and the rule that fired."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from cheesebench.chat import Picture
+from cheesebench.commands import keys
+from cheesebench.commands.common import load_protocol, one_line, table
+from cheesebench.errors import OptionError
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Life, TrialResult, WatchedLife
+from cheesebench.plugin_manager import installed_plugins
+
+#: Changed squares of one step that are told one by one.
+MOST_CHANGES = 4
+_HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a table for every trial that the actions last for."""
+    actions = keys.parse_actions(options.actions)
+    if not actions:
+        raise OptionError("--actions names no action. Use F (forward), L and R (turn), S (stay).")
+    specification = load_protocol(options.protocol)
+    plugins = installed_plugins()
+    life = plugins.compile(specification).life(plugins.view(options.view), options.seed, options.subject)
+    number = 0
+    while actions and (observation := life.begin_trial()) is not None:
+        number += 1
+        if number < options.trial:
+            while life.step(STAY)[2] == RUNNING:
+                pass
+            continue
+        print(one_line(f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"))
+        trace = Trace(life, observation)
+        result = trace.play(actions)
+        print(f"\n{table(_HEADERS, trace.rows)}\n\n{_end(result)}\n")
+        if result is None:
+            return 0
+    if actions:
+        print(f"The schedule is over after {number} trials; {len(actions)} actions are left.")
+    return 0
+
+
+class Trace:
+    """The rows of one trial: one for each step, and one more for each further rule that fired in it."""
+
+    def __init__(self, life: Life, observation: str) -> None:
+        self._life, self._seen = life, observation
+        self._state = self._now()
+        self._told = len(life.events) if isinstance(life, WatchedLife) else 0
+        self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
+
+    def play(self, actions: list[int]) -> TrialResult | None:
+        """Take actions from the list until the trial ends; None if they are over first."""
+        step = 0
+        while actions:
+            action, step = actions.pop(0), step + 1
+            observation, reward, status = self._life.step(action)
+            result = None if status == RUNNING else self._life.result()
+            fired = list(self._fired(result))
+            change = changes(self._seen, observation)
+            state = self._now()
+            moved = state if state == self._state else f"{self._state} -> {state}"
+            first, *others = fired or [""]
+            self.rows.append((step, ACTIONS[action], change, f"{reward:+g}" if reward else "", moved, first))
+            self.rows += [("", "", "", "", "", other) for other in others]
+            self._seen, self._state = observation, state
+            if result is not None:
+                return result
+        return None
+
+    def _now(self) -> str:
+        return self._life.state if isinstance(self._life, WatchedLife) else ""
+
+    def _fired(self, result: TrialResult | None) -> Iterator[str]:
+        """Yield the rules that have fired since this was asked last, each with its place in the file."""
+        events = result.events if result is not None else ()
+        if result is None and isinstance(self._life, WatchedLife):
+            events = self._life.events
+        for event in events[self._told :]:
+            yield f"{event.source}: {event.event}"
+        self._told = len(events)
+
+
+def changes(before: str, now: str) -> str:
+    """Return what is different, in a few words: squares by column and row (from 0), or how many there are."""
+    if before == now:
+        return ""
+    if isinstance(now, Picture):
+        words = f"; now it says: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
+        return f"the picture{words}"
+    found = []
+    for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):
+        if old is None or new is None:
+            found.append(f"line {row}: {(new or '').strip() or '(gone)'}")
+            continue
+        pairs = enumerate(zip_longest(old, new, fillvalue=" "))
+        differing = [(column, one, other) for column, (one, other) in pairs if one != other]
+        if len(differing) > MOST_CHANGES:
+            found.append(f"line {row}: {new.strip() or '(empty)'}")
+        else:
+            found += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
+    return "; ".join(found) if len(found) <= MOST_CHANGES else f"{len(found)} squares"
+
+
+def _glyph(glyph: str) -> str:
+    return "blank" if glyph == " " else glyph
+
+
+def _end(result: TrialResult | None) -> str:
+    if result is None:
+        return "The actions are over; the trial goes on."
+    judgement = {True: ", success", False: ", no success", None: ""}[result.success]
+    return one_line(f"The trial ends: {result.outcome}{judgement}.")

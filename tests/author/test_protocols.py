@@ -1,0 +1,68 @@
+"""Protocols to begin with have neither errors nor warnings, pass their own tests, and measure what they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cheesebench.author.protocols import TEMPLATES, edition_text, protocol_text
+from cheesebench.errors import OptionError
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.author_tests import run_tests
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+from cheesebench.testing import assert_sound
+
+CATALOGUE = Catalogue(installed_plugins().protocol_directories)
+VIEW = installed_plugins().view("ascii_2d")
+
+
+def checked(text: str, file: str = "mine.protocol.yaml") -> Specification | None:
+    """Return the specification (None of a dialogue) of a protocol without errors and warnings, its tests passed."""
+    specification, found = CATALOGUE.inspect_text(text, file)
+    assert [str(one) for one in found if one.severity != "info"] == []
+    assert specification is not None
+    if not isinstance(specification, Specification):
+        return None
+    reports = run_tests(ArenaParadigm(specification), VIEW)
+    assert len(reports) >= 4
+    assert [str(one) for one in reports if not one.passed] == []
+    return specification
+
+
+@pytest.mark.parametrize("name", ["mine", "another_one"])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_protocol_to_begin_with_passes_its_own_tests(template: str, name: str) -> None:
+    specification = checked(protocol_text(template, name))
+    assert (specification is None) == (template == "dialogue")
+    assert specification is None or specification.paradigm == name
+
+
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "dialogue"])
+def test_it_passes_the_audit(template: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.protocol.yaml"
+    path.write_text(protocol_text(template, "mine"), encoding="utf-8")
+    assert_sound(path)
+
+
+def test_an_edition_inherits_what_it_does_not_say() -> None:
+    parent = CATALOGUE.find("t_maze")
+    edition = checked(edition_text("long", parent), "t_maze.long.protocol.yaml")
+    assert edition is not None
+    assert (edition.name, edition.limit) == ("t_maze@long", parent.limit)
+
+
+@pytest.mark.parametrize("name", ["", "my maze", "1st", "a-b", "x" * 61, "a: b"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(OptionError, match="cannot be the name"):
+        protocol_text("maze", name)
+    with pytest.raises(OptionError, match="cannot be the name"):
+        edition_text(name, CATALOGUE.find("t_maze"))
+
+
+def test_an_edition_of_an_edition_says_what_to_extend() -> None:
+    with pytest.raises(OptionError, match=r"Extend what it extends: t_maze\."):
+        edition_text("long", CATALOGUE.find("t_maze", "rodent"))
+    with pytest.raises(OptionError, match="parent's own edition"):
+        edition_text("paper", CATALOGUE.find("t_maze"))

@@ -1,0 +1,104 @@
+"""The commands for authors: new, trace, diff, schema --install."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cheesebench.commands.diff import ABSENT, differences
+from cheesebench.commands.trace import changes
+
+from .conftest import Run
+
+
+def test_new_writes_what_lint_and_test_accept(here: Path, run: Run) -> None:
+    written = run("new", "chamber", "my_box")
+    assert written.code == 0
+    assert written.out.startswith("my_box.protocol.yaml\n\nNext: cheesebench lint my_box.protocol.yaml")
+    assert run("lint", "--strict", "my_box.protocol.yaml").code == 0
+    assert run("test", "my_box.protocol.yaml").out.endswith("4 tests: 0 failed\n")
+    assert run("new", "chamber", "my_box").code == 2
+
+
+def test_new_edition_and_diff(here: Path, run: Run) -> None:
+    assert run("new", "edition", "long", "--parent", "little").code == 0
+    path = here / "little.long.protocol.yaml"
+    text = path.read_text(encoding="utf-8")
+    result = run("diff", "little", path)
+    assert result.code == 1
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert "edition - long" in lines
+    path.write_text(text + "trial: {limit: 30, states: {run: {show: null}}}\nmeasures: {latency: steps}\n")
+    lines = [" ".join(line.split()) for line in run("diff", "little", path).out.splitlines()]
+    assert "trial.limit 9 30" in lines
+    assert "measures.latency steps / 2 steps" in lines
+    assert 'trial.states.run.show {"cue": "*"} -' in lines
+    assert not [line for line in lines if line.startswith(("arena", "extends", "version"))]
+    assert run("diff", "little", "little").out.endswith("They say the same.\n")
+
+
+def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
+    assert "Name it: cheesebench new edition NAME --parent PROTOCOL" in run("new", "edition", "long").err
+    assert "--parent names what an edition is made from" in run("new", "maze", "x", "--parent", "little").err
+    assert "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
+    outside = here / "elsewhere" / "x.protocol.yaml"
+    assert "It would not load from there" in run("new", "edition", "x", "--parent", "little", "--output", outside).err
+    assert not outside.exists()
+
+
+def test_differences() -> None:
+    old = {"a": 1, "b": {"c": [1, 2], "d": 0}, "e": 1}
+    new = {"a": 1, "b": {"c": [1, 3], "d": None}, "f": 2}
+    assert list(differences(old, new)) == [("b.c[2]", 2, 3), ("b.d", 0, None), ("e", 1, ABSENT), ("f", ABSENT, 2)]
+    assert list(differences([1], [1, 2], "x")) == [("x", [1], [1, 2])]
+
+
+def test_trace_tells_every_step_and_the_rules_that_fired(run: Run) -> None:
+    result = run("trace", "little", "--actions", "SSFFFFS")
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert lines[0] == "little: trial 1 of subject 0, seed 0"
+    assert "0 wait" in lines
+    assert "1 STAY wait" in lines
+    [turned] = [line for line in lines if line.startswith("2 STAY")]
+    assert "wait -> run little.protocol.yaml:17: after 2" in turned
+    assert "(3, 1) . to *; line 3: (gone)" in turned
+    assert "3 FORWARD (1, 1) → to .; (2, 1) . to → run" in lines
+    [last] = [line for line in lines if line.startswith("6 FORWARD")]
+    assert "+1 run little.protocol.yaml:21: enter goal" in last
+    assert "The trial ends: found, success." in lines
+    assert "little: trial 2 of subject 0, seed 0" in lines
+    assert lines[-2] == "The actions are over; the trial goes on."
+
+
+def test_trace_begins_where_it_is_told(run: Run) -> None:
+    result = run("trace", "little", "--actions", "F", "--trial", 3)
+    assert result.out.startswith("little: trial 3 of subject 0, seed 0")
+    over = run("trace", "little", "--actions", "FS", "--trial", 9)
+    assert over.out == "The schedule is over after 4 trials; 2 actions are left.\n"
+    assert "is no action" in run("trace", "little", "--actions", "FX").err
+    assert "names no action" in run("trace", "little", "--actions", " ").err
+
+
+def test_changes_are_told_in_few_words() -> None:
+    assert changes("#↑.#", "#.↑#") == "(1, 0) ↑ to .; (2, 0) . to ↑"
+    assert changes("x", "x") == ""
+    assert changes("#.#", "#.#\nTONE ON") == "line 1: TONE ON"
+    assert changes("a\nb", "a\nb\n!") == "line 2: !"
+
+
+def test_schema_for_vs_code(here: Path, run: Run) -> None:
+    folder = here / ".vscode"
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"editor.rulers": [120], "yaml.schemas": {"a.json": "*.a"}}')
+    assert run("schema", "--install").code == 0
+    settings = json.loads((folder / "settings.json").read_text())
+    schemas = {"a.json": "*.a", ".vscode/protocol.schema.json": "*.protocol.yaml"}
+    assert settings == {"editor.rulers": [120], "yaml.schemas": schemas}
+    assert json.loads((folder / "protocol.schema.json").read_text())["title"] == "CheeseBench protocol"
+    assert run("schema", "--install").code == 0
+    (folder / "settings.json").write_text("{} // mine")
+    refused = run("schema", "--install")
+    assert refused.code == 2
+    assert '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}' in refused.err
+    assert (folder / "settings.json").read_text() == "{} // mine"
+    assert "--output means nothing" in run("schema", "--install", "--output", "x").err
