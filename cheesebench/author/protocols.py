@@ -8,7 +8,7 @@ from cheesebench.author.writing import filled
 from cheesebench.errors import OptionError, PluginError
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue, Specification
+from cheesebench.protocol import SUFFIX, AnySpecification, Catalogue, Specification
 from cheesebench.protocol.values import is_name
 
 #: Paradigms that can be begun with; an edition begins with another protocol.
@@ -30,7 +30,7 @@ def protocol_text(template: str, name: str) -> str:
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
 
 
-def edition_text(name: str, parent: BaseSpecification) -> str:
+def edition_text(name: str, parent: AnySpecification) -> str:
     """Return a new edition of a protocol; OptionError for what is no name, or names the parent's own edition."""
     check_name("edition", name)
     if parent.edition == name:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cheesebench.cli import FINDINGS
-from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, shown_path, table
-from cheesebench.protocol import BaseSpecification, Catalogue
+from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, shown_path
+from cheesebench.protocol import AnySpecification, Catalogue
 
 #: Longest value that is shown whole.
-LONGEST = 120
+LONGEST = 300
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,21 +20,25 @@ def run(options: argparse.Namespace) -> int:
     catalogue = installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
     found = list(differences(_values(parent), _values(child)))
-    print(one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"))
+    print(
+        one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"), end="\n\n"
+    )
     if not found:
-        print("\nThey say the same.")
+        print("They say the same.")
         return 0
-    print("\n" + table(["key", parent.name, child.name], [(key, _shown(old), _shown(new)) for key, old, new in found]))
+    for key, old, new in found:
+        print(one_line(f"{key}:"))
+        print("".join(f"  {sign} {_shown(value)}\n" for sign, value in (("-", old), ("+", new)) if value is not ABSENT))
     same = "the same" if parent.sha256 == child.sha256 else "different"
-    print(f"\nThe hash that results carry is {same}.")
+    print(f"The hash that results carry is {same}.")
     return FINDINGS
 
 
-def _load(catalogue: Catalogue, name: str) -> BaseSpecification:
+def _load(catalogue: Catalogue, name: str) -> AnySpecification:
     return catalogue.load_any(find_protocol(catalogue, name))
 
 
-def _values(specification: BaseSpecification) -> Mapping[str, Any]:
+def _values(specification: AnySpecification) -> Mapping[str, Any]:
     values: dict[str, Any] = specification.document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {name: value for name, value in values.items() if name != "extends"}
 
@@ -63,8 +67,5 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, A
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, _Absent):
-        return "-"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    line = " / ".join(text.split("\n")) if isinstance(value, str) else text
+    line = one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

@@ -26,14 +26,14 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     text = path.read_text(encoding="utf-8")
     result = run("diff", "little", path)
     assert result.code == 1
-    lines = [" ".join(line.split()) for line in result.out.splitlines()]
-    assert "edition - long" in lines
+    assert "edition:\n  + long\n" in result.out
     path.write_text(text + "trial: {limit: 30, states: {run: {show: null}}}\nmeasures: {latency: steps}\n")
-    lines = [" ".join(line.split()) for line in run("diff", "little", path).out.splitlines()]
-    assert "trial.limit 9 30" in lines
-    assert "measures.latency steps / 2 steps" in lines
-    assert 'trial.states.run.show {"cue": "*"} -' in lines
-    assert not [line for line in lines if line.startswith(("arena", "extends", "version"))]
+    told = run("diff", "little", path).out
+    assert "trial.limit:\n  - 9\n  + 30\n" in told
+    assert "measures.latency:\n  - steps / 2\n  + steps\n" in told
+    assert 'trial.states.run.show:\n  - {"cue": "*"}\n\n' in told
+    assert told.endswith("The hash that results carry is different.\n")
+    assert not [line for line in told.splitlines() if line.startswith(("arena", "extends", "version"))]
     assert run("diff", "little", "little").out.endswith("They say the same.\n")
 
 
