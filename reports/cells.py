@@ -75,9 +75,15 @@ def remarks(cell: CellResult) -> list[str]:
         (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
         (f"{cell.missing} missing", bool(cell.missing)),
+        ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
     return [text for text, holds in found if holds]
+
+
+def _mostly_cut_off(cell: CellResult) -> bool:
+    counts = cell.agent_counts
+    return 2 * counts.get("truncated", 0) > counts.get("calls", 0)
 
 
 #: What each remark means; printed once below a table that uses it.
@@ -86,6 +92,7 @@ MEANINGS = {
     "goal visible": "the goal can be read from the observation",
     "this subject only": "one subject, so the interval is about that subject and not about the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit",
+    "mostly cut off": "most replies ended at the limit of tokens; raise it with --cheese-reply-tokens",
     "no claim": "the design checks the wiring only",
 }
 

@@ -114,7 +114,12 @@ class CallLog:
             if system not in self._known_texts:
                 connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, _storable(record.system)))
             marks = ", ".join("?" * len(values))
-            connection.execute(f"INSERT OR REPLACE INTO calls VALUES ({marks})", values)
+            # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
+            connection.execute(
+                f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''",
+                (*plan.key, subject, record.trial, record.call),
+            )
+            connection.execute(f"INSERT INTO calls VALUES ({marks})", values)
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
         self._known_texts.add(system)
 

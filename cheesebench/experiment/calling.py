@@ -37,6 +37,11 @@ class SubjectStoppedError(CheeseBenchError):
     """A subject cannot go on, for reasons that are not its own; the text says which."""
 
 
+#: How often a call is tried again that is refused for the account (a wrong key, no such model) by a server that has
+#: answered before.
+STRAY = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long things may take, in seconds of calls in flight: waiting for a place or a pause does not count.
@@ -65,6 +70,8 @@ class Line:
     retry_errors: bool = False
     #: Why no call of this model can succeed, once that is known.
     dead: str = ""
+    #: Whether a reply has ever come: what is refused afterwards may be somebody on the way having a bad moment.
+    lives: bool = False
     served_by: set[str] = field(default_factory=set)
     #: Replies in a row of which the server did not say what they took.
     _uncounted: int = 0
@@ -74,6 +81,7 @@ class Line:
 
     def answered(self) -> None:
         """A reply has come."""
+        self.lives = True
         self._silent_since, self._given_up = None, 0
 
     def count(self, tokens: int) -> None:
@@ -194,7 +202,8 @@ class Caller:
                 gives_up = silent if throttled else faults > self.line.patience.retries
                 if throttled or fault.retry_after:  # a wish for a pause is no licence to hold us for a day
                     gives_up = gives_up or waited + pause > PATIENCE
-                if fault.kind not in TRANSIENT or gives_up:
+                passing = fault.kind in TRANSIENT or (fault.kind in FATAL and self.line.lives and faults <= STRAY)
+                if not passing or gives_up:
                     self._give_up(fault, request, trial, call, mark, attempts, silent)
                 waited += pause
             await asyncio.sleep(pause)

@@ -62,6 +62,13 @@ def language_models(
             base_url=options["base_url"],
             options=backend_options,
         )
+    served = {model.entry.backend for model in found.values()}
+    if options["base_url"] and len(served) > 1:
+        # One backend's key must not go to another one's server.
+        raise OptionError(
+            f"--base-url {options['base_url']}: the models are served in different ways ({', '.join(sorted(served))}), "
+            "so one URL cannot be meant for all of them. Run them one after the other."
+        )
     if not found:
         meant = [option for option in RECORDED if options[option] not in (None, [], "llm")]
         if meant:

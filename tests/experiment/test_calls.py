@@ -6,6 +6,7 @@ import random
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -536,3 +537,21 @@ def no_threads_are_left() -> Iterator[None]:
     yield
     names = [thread.name for thread in threading.enumerate()]
     assert "cheesebench-session" not in names
+
+
+def test_one_refusal_on_the_way_stops_nobody(laboratory: Laboratory, undisturbed: list[str]) -> None:
+    stray = (Answer(status=403), Answer(status=404), Answer(status=401))
+    with FakeServer(lambda call: stray[call.number % 3] if call.number in (9, 20, 31) else walk(call)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        with laboratory.log("stray", cells) as log:
+            assert laboratory.run(log, model, cells) == undisturbed
+
+
+def test_a_recorded_reply_is_never_replaced(laboratory: Laboratory, undisturbed: list[str]) -> None:
+    with RunLog.open(laboratory.results / "undisturbed") as log:
+        plan = log.plans()[0]
+        first = next(log.calls.of_life(plan, 0))
+        with pytest.raises(RunLogError):
+            log.calls.write(plan, 0, replace(first, reply=ChatReply(text="other")))
+        assert next(log.calls.of_life(plan, 0)) == first
