@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         View,
     )
     from cheesebench.models import load_models
+    from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol.other_files import read_document
     from cheesebench.redaction import quoted, redact
 
@@ -94,6 +95,7 @@ _HOME = {
     **dict.fromkeys(
         ("CheeseBenchError", "FileError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"
     ),
+    "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
     "read_document": "cheesebench.protocol.other_files",
     **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
@@ -144,6 +146,7 @@ __all__ = [
     "__version__",
     "did_you_mean",
     "hookimpl",
+    "installed_plugins",
     "load_models",
     "quoted",
     "read_document",
