@@ -129,6 +129,7 @@ class FakeServer:
         #: Calls whose client went away before the answer.
         self.given_up = 0
         self._thread: threading.Thread | None = None
+        self._runner: web.AppRunner | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
 
@@ -136,6 +137,12 @@ class FakeServer:
     def base_url(self) -> str:
         """The URL that a client is given."""
         return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected, at work or not."""
+        server = self._runner.server if self._runner is not None else None
+        return 0 if server is None else len(server.connections)
 
     @property
     def prompts(self) -> list[str]:
@@ -184,6 +191,7 @@ class FakeServer:
         # A client that goes away makes room: nothing is served to nobody.
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
+        self._runner = runner
         try:
             site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096)
             await site.start()

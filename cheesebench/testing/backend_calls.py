@@ -47,6 +47,8 @@ class BackendCase:
     options: Mapping[str, Any]
     patience: float
     kept: dict[str, tuple[Outcome | None, int]] = field(default_factory=dict)
+    left_open: list[int] = field(default_factory=list)
+    """Connections to the server that were still there after ``close()``, play by play."""
 
     def request(self, *texts: str, **fields: Any) -> ChatRequest:
         """Return a request whose user says these texts."""
@@ -105,6 +107,9 @@ class BackendCase:
                 results.append(await _within(self.patience, scene(connection), "a call is not done"))
             finally:
                 await _within(self.patience, connection.close(), "close() is not done")
+                if server is not None:
+                    await until(lambda: server.connections == 0, self.patience / 10)
+                    self.left_open.append(server.connections)
 
         def run() -> None:
             try:

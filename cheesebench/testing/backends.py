@@ -318,6 +318,16 @@ def _cancellation(case: BackendCase) -> None:
     need(isinstance(after, ChatReply), f"after a cancelled call the next one brings the fault: {after}")
 
 
+@SERVER_RULES.rule("close")
+def _close(case: BackendCase) -> None:
+    async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
+        return list(await asyncio.gather(*(ask(connection, case.request()) for _ in range(4))))
+
+    case.play("ACTIONS: STAY", scene)
+    left = case.left_open[-1]
+    need(not left, f"after close() {left} connections to the server are still open")
+
+
 def _mishap(case: BackendCase, mishap: Mishap) -> tuple[Outcome | None, int]:
     """Return what a call came to whose first attempt meets this mishap, and the number of attempts."""
     if mishap.name not in case.kept:

@@ -155,6 +155,29 @@ async def mixes_up(self: Wrong, request: ChatRequest) -> ChatReply:
     return self.kept.setdefault("first", reply)
 
 
+class ClosesTooLate(Wrong):
+    """Lets go of its sockets when the event loop ends, and not when it is told to."""
+
+    async def close(self) -> None:
+        self.closing = asyncio.create_task(self._linger())
+
+    async def _linger(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.inner.close()
+
+
+async def answers(self: Wrong, request: ChatRequest) -> ChatReply:
+    return await self.inner.complete(request)
+
+
+def test_a_backend_that_does_not_close_is_failed() -> None:
+    spec = dataclasses.replace(GOOD, connect=lambda context: ClosesTooLate(context, answers))
+    assert broken(spec, "close", patience=3.0) == ["close"]
+    assert broken(GOOD, "close") == []
+
+
 async def returns_words(self: Wrong, request: ChatRequest) -> ChatReply:
     return (await self.inner.complete(request)).text  # type: ignore[return-value]
 
