@@ -64,7 +64,7 @@ def add_plan(command: Command) -> None:
     )
     parser.add_argument("--design", metavar="NAME", default="cohort", help="smoke, paper or cohort (default)")
     parser.add_argument("--subjects", metavar="N", type=positive_number, help="instead of the design's")
-    parser.add_argument("--view", metavar="NAME", action="append", help="repeatable (default: ascii_2d)")
+    parser.add_argument("--view", metavar="NAME", action="append", help="repeatable (default: the design's)")
     parser.add_argument("--protocols", metavar="WHAT", action="append", help="names, files, directories; repeatable")
     parser.add_argument("--edition", metavar="NAME", help="edition of the protocols (default: paper)")
     parser.add_argument("--results", metavar="DIR", default="results", help="where earlier runs are (default: results)")

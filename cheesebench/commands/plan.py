@@ -80,7 +80,7 @@ def _cells(
     plugins: PluginManager, names: Iterable[str], models: dict[str, LanguageModel], options: argparse.Namespace
 ) -> Iterator[tuple[CellPlan, Specification]]:
     design = find_design(options.design, options.subjects)
-    views = options.view or ["ascii_2d"]
+    views = options.view or list(design.views)
     for view in views:
         plugins.view(view)
     for specification in _protocols(Catalogue(plugins.protocol_directories), options):

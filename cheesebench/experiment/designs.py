@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 class Design:
     """How a cell is run.
 
-    ``trials`` cuts every life off after so many trials (None: the protocol's own schedule); ``claims`` is
-    False where too little is run for a PASS or a FAIL.
+    ``trials`` cuts every life off after so many trials (None: the protocol's own schedule); ``views`` are those that
+    it is run in unless others are asked for; ``claims`` is False where too little is run for a PASS or a FAIL.
     """
 
     name: str
     subjects: int
     trials: int | None = None
+    views: tuple[str, ...] = ("ascii_2d",)
     claims: bool = True
     summary: str = ""
 
@@ -36,7 +37,12 @@ DESIGNS = {
     design.name: design
     for design in (
         Design(name="smoke", subjects=2, trials=2, claims=False, summary="does it run at all? claims nothing"),
-        Design(name="paper", subjects=1, summary="one subject through the protocol's schedule"),
+        Design(
+            name="paper",
+            subjects=1,
+            views=("ascii_2d", "ascii_2d_fpv", "ascii_3d"),
+            summary="one subject through the protocol's schedule, in each of the three text views",
+        ),
         Design(name="cohort", subjects=10, summary="several subjects, each through the protocol's schedule"),
     )
 }

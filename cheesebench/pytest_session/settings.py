@@ -26,7 +26,7 @@ from cheesebench.pytest_session.model_options import RECORDED, call_options, che
 
 #: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
 DEFAULTS: Mapping[str, Any] = {
-    "view": ["ascii_2d"],
+    "view": None,
     "edition": DEFAULT_EDITION,
     "design": "cohort",
     "subjects": None,
@@ -129,7 +129,12 @@ def read_settings(
     models = models or (list(study.models) if study else None)
     if study and not models:
         raise OptionError(f"--study {given} names no models of its own: add --model NAME.")
+    subjects = of_the_run("subjects", option("subjects"))
+    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
+    own = study.design if study and subjects is None else None
+    design = find_design(of_the_run("design", option("design") or own), subjects)
     views = of_the_run("view", _names(option("view")) or (list(study.views) if study else None) or None)
+    views = views or list(design.views)
     if not models:
         raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
     interface = {name: of_the_run(name, option(name)) for name in RECORDED}
@@ -147,10 +152,6 @@ def read_settings(
     controls = of_the_run("control", _names(option("control")))
     for control in controls:
         check_control(control, results_directory(config))
-    subjects = of_the_run("subjects", option("subjects"))
-    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
-    own = study.design if study and subjects is None else None
-    design = find_design(of_the_run("design", option("design") or own), subjects)
     _at_least("seed", option("seed"), 0)
     _at_least("cheese-processes", option("processes"), 1)
     if option("resume") is not None and option("run_id") is not None:

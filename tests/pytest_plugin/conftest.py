@@ -96,7 +96,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=paper")  # one subject: the smallest design with verdicts
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=paper --view=ascii_2d")  # the smallest with verdicts
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")
     for name, text in {

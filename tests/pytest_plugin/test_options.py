@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cheesebench.experiment.log import RunLog
+
 #: What only a session with a model may pay for.
 HEAVY = (
     "numpy",
@@ -127,3 +129,14 @@ def test_what_cannot_be_meant_is_one_line_and_exit_4(project: pytest.Pytester, o
     assert "Traceback" not in str(result.stdout) + str(result.stderr)
     assert len([text for text in result.errlines if text]) == 1
     result.stderr.fnmatch_lines([f"ERROR: {line}"])
+
+
+def test_the_papers_design_runs_the_three_text_views(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+    result = project.runpytest("--model", "walker", "--design", "paper", "--cheese-run-id", "one", "lab", "-k", "east")
+    assert result.parseoutcomes()["passed"] == 3
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        assert [plan.view for plan in log.plans()] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d"]
+    report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
+    assert "## Best of views: walker" in report
+    assert "cross-fitted" in report
