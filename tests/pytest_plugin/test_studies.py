@@ -45,7 +45,10 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
         (["--study", "image", "--model", "llama-3.1-8b"], "--view topdown_2d draws pictures*"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:
+def test_mistakes_are_told_before_anything_runs(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, given: list[str], said: str
+) -> None:
+    monkeypatch.delenv("PYTEST_ADDOPTS")
     result = project.runpytest(*given, "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
