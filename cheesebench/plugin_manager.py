@@ -62,6 +62,9 @@ class PluginManager(pluggy.PluginManager):
             self.reloadable.add(module)
         for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT):
             try:
+                if (other := self.get_plugin(entry_point.name)) is not None:
+                    used = getattr(other, "__name__", other)
+                    raise PluginError(f"Another plugin has this name, too, and is used: {used}. Uninstall one of them.")
                 self.register(entry_point.load(), name=entry_point.name)
                 self.reloadable.add(entry_point.name)
             except Exception as error:

@@ -85,6 +85,23 @@ def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest
     assert "\x1b" not in out
 
 
+def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("kit_first", "kit_second"):
+        install(site, module, VIEW.format(name=module))
+        points = site / f"{module}-2.5.dist-info" / "entry_points.txt"
+        points.write_text(f"[cheesebench]\nkit_same = {module}\n", encoding="utf-8")
+    assert main(["plugins", "--json"]) == 0
+    same = [one for one in json.loads(capsys.readouterr().out)["plugins"] if one["name"] == "kit_same"]
+    [used] = [one for one in same if not one["failure"]]
+    [other] = [one for one in same if one["failure"]]
+    assert {used["module"], other["module"]} == {"kit_first", "kit_second"}
+    assert used["hooks"] == {"cheesebench_views": [used["module"]]}
+    said = f"Another plugin has this name, too, and is used: {used['module']}. Uninstall one of them."
+    assert (other["failure"], other["hooks"]) == (said, {})
+
+
 def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(site, "kit_ears", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears"))
     assert main(["plugins", "--json"]) == 0
