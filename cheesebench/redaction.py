@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 #: What stands in a text where a secret was.
 REDACTED = "[redacted]"
@@ -22,10 +23,20 @@ _SECRET_LOOKS = re.compile(
 
 def redact(text: str) -> str:
     """Return the text without values of secret environment variables, and without what looks like a key."""
-    values = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= _SHORTEST}
-    for value in sorted(values, key=len, reverse=True):
-        text = text.replace(value, REDACTED)
-    return _SECRET_LOOKS.sub(REDACTED, text)
+    return redactor()(text)
+
+
+def redactor() -> Callable[[str], str]:
+    """Return ``redact`` for the environment as it is now: looking it through for every text would take its time."""
+    found = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= _SHORTEST}
+    values = sorted(found, key=len, reverse=True)
+
+    def redacted(text: str) -> str:
+        for value in values:
+            text = text.replace(value, REDACTED)
+        return _SECRET_LOOKS.sub(REDACTED, text)
+
+    return redacted
 
 
 def quoted(text: str, limit: int = 300) -> str:

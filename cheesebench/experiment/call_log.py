@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.chat import ChatReply, ChatRequest, FaultKind, Message, Usage
 from cheesebench.experiment.log_file import LIFE
 from cheesebench.experiment.records import CallTotals, CellCalls, CellKey, CellPlan
-from cheesebench.redaction import redact
+from cheesebench.redaction import redactor
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -86,6 +86,7 @@ class CallLog:
     def __init__(self, log: RunLog) -> None:
         self._log = log
         self._known_texts: set[str] = set()
+        self._redacted = redactor()
 
     def count(self, plan: CellPlan, subject: int) -> int:
         """Return how many calls of a life are recorded."""
@@ -100,19 +101,28 @@ class CallLog:
         """Yield the recorded calls of a life in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
 
+    def as_recorded(self, reply: ChatReply) -> ChatReply:
+        """Return the reply as the log can hold it, without secrets: a resumed run must read what the first one read."""
+        text, reasoning, model = map(self._storable, (reply.text, reply.reasoning, reply.model))
+        return replace(reply, text=text, reasoning=reasoning, model=model)
+
+    def _storable(self, text: str) -> str:
+        """Return text that SQLite takes (no lone surrogates), without secrets."""
+        return self._redacted(text.encode("utf-8", "replace").decode()) if text else text
+
     def write(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
         """Write a call in one transaction; a call that was refused before is replaced."""
         reply, usage = record.reply, record.reply.usage
         system = hashlib.sha256(record.system.encode(errors="surrogatepass")).hexdigest()[:16]
         values = (
             *(*plan.key, subject, record.trial, record.call, record.digest, system),
-            *(_storable(record.asked), reply.text, reply.reasoning, reply.finish),
+            *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
             *(usage.reasoning, record.cost, record.seconds, record.attempts),
         )
         with self._log.transaction() as connection:
             if system not in self._known_texts:
-                connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, _storable(record.system)))
+                connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, self._storable(record.system)))
             marks = ", ".join("?" * len(values))
             # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
             connection.execute(
@@ -175,15 +185,3 @@ def _record(row: Sequence[Any]) -> CallRecord:
 
 def _totals(row: Sequence[Any]) -> CallTotals:
     return CallTotals(**dict(zip(CallTotals.__slots__, (number or 0 for number in row), strict=True)))
-
-
-def as_recorded(reply: ChatReply) -> ChatReply:
-    """Return the reply as the log can hold it, without secrets: a resumed run must read what the first one read."""
-    return replace(
-        reply, text=_storable(reply.text), reasoning=_storable(reply.reasoning), model=_storable(reply.model)
-    )
-
-
-def _storable(text: str) -> str:
-    """Return text that SQLite takes (no lone surrogates), without secrets."""
-    return redact(text.encode("utf-8", "replace").decode())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.budget import Budget, BudgetSpentError
-from cheesebench.experiment.call_log import CallRecord, as_recorded, digest, readable
+from cheesebench.experiment.call_log import CallRecord, digest, readable
 
 if TYPE_CHECKING:
     from cheesebench.experiment.limiter import Limiter
@@ -238,7 +238,7 @@ class Caller:
                 seconds = time.monotonic() - began
                 self._in_flight += seconds
             line.limiter.succeeded()
-        reply = as_recorded(reply)
+        reply = self.log.calls.as_recorded(reply)
         if reply.model and reply.model not in line.served_by and len(line.served_by) < MOST_NAMES:
             line.served_by.add(reply.model)
             if len(line.served_by) > 1:
@@ -269,7 +269,7 @@ class Caller:
                 digest=mark,
                 system=_system(request),
                 asked=readable(request.messages[-1]),
-                reply=as_recorded(ChatReply(text=str(fault), finish="other")),
+                reply=self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other")),
                 fault=fault.kind,
                 attempts=attempts,
             )
