@@ -115,9 +115,26 @@ class Workplace:
 def write_stopped(log: RunLog, plan: CellPlan, subject: int, trials: int, error: BaseException) -> None:
     """Record that a life was broken off in its trial ``trials`` (from 0) by ``error``, the rest being missing."""
     if not isinstance(error, CheeseBenchError) or isinstance(error, PluginError):
-        log.note("traceback", "".join(traceback.format_exception(error)), plan, subject)
+        log.note("traceback", _traceback(error), plan, subject)
     missing = "budget" if isinstance(error, BudgetSpentError) else "infrastructure"
     log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}", missing)
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the traceback without carets under its lines.
+
+    For carets Python parses the lines, and up to 3.11.8 two threads that parse at once break one another (SystemError,
+    "AST constructor recursion depth mismatch"): pytest parses in the main thread while subjects run in others.
+    """
+    told = traceback.TracebackException.from_exception(error)
+    chain: list[traceback.TracebackException | None] = [told]
+    while chain:
+        one = chain.pop()
+        if one is not None:
+            chain += [one.__cause__, one.__context__, *(one.exceptions or ())]
+            for frame in one.stack:
+                frame.colno = None
+    return "".join(told.format())
 
 
 def _one_line(error: BaseException) -> str:

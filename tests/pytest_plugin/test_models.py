@@ -37,7 +37,7 @@ def test_a_model_that_walks_on_passes_and_its_calls_are_reported(project: pytest
     with FakeServer(FORWARD) as server:
         result = project.runpytest(*options(server, "--junitxml=junit.xml"))
         result.assert_outcomes(passed=2)
-        result.stdout.fnmatch_lines(["Calls: 42 calls, 42 attempts, * prompt tokens, * reply tokens*"])
+        result.stdout.fnmatch_lines(["Calls: 42 calls, 42 attempts, * prompt tokens,*"])
         assert server.count == 43, "one call for each trial, and one before anything runs"
         bodies = [call.body for call in server.calls][1:]
     assert {body["temperature"] for body in bodies} == {0.7}
