@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
 from cheesebench.errors import CheeseBenchError, RunLogError
@@ -143,6 +143,15 @@ class Caller:
         reply, seconds, attempts = await self._answered(request, trial, call, mark)
         price = self.line.price
         cost = None if price is None else price.cost(reply.usage)
+        record = self._write(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
+        self.budget.add(record.totals)
+        if self.budget.counts_tokens:
+            self.line.count(reply.usage.prompt + reply.usage.completion)
+        return reply
+
+    def _write(
+        self, request: ChatRequest, trial: int, call: int, mark: str, reply: ChatReply, **how: Any
+    ) -> CallRecord:
         record = CallRecord(
             trial=trial,
             call=call,
@@ -150,15 +159,10 @@ class Caller:
             system=_system(request),
             asked=readable(request.messages[-1]),
             reply=reply,
-            cost=cost,
-            seconds=seconds,
-            attempts=attempts,
+            **how,
         )
         self.log.calls.write(self.plan, self.subject, record)
-        self.budget.add(record.totals)
-        if self.budget.counts_tokens:
-            self.line.count(reply.usage.prompt + reply.usage.completion)
-        return reply
+        return record
 
     def _find(self, trial: int, call: int, mark: str) -> CallRecord | None:
         """Return the recorded call, None if it is to be made."""
@@ -263,17 +267,8 @@ class Caller:
         elif fault.kind in TRANSIENT:
             self.line.lose(text, silent)
         else:
-            record = CallRecord(
-                trial=trial,
-                call=call,
-                digest=mark,
-                system=_system(request),
-                asked=readable(request.messages[-1]),
-                reply=self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other")),
-                fault=fault.kind,
-                attempts=attempts,
-            )
-            self.log.calls.write(self.plan, self.subject, record)
+            said = self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other"))
+            self._write(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
         raise SubjectStoppedError(text) from fault
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
 from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.experiment.subjects import agent_seed, letter_of, read_result
+from cheesebench.experiment.subjects import agent_seed, letter_of, trial_record
 from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, ReadableView, TaskEvent
 
 if TYPE_CHECKING:
@@ -59,20 +59,8 @@ async def converse(
         talk.agent.begin_trial(observation)
         actions, reward = await talk.trial(life, trial)
         result = life.result()
-        record = TrialRecord(
-            model=plan.model,
-            protocol=plan.protocol,
-            view=plan.view,
-            variant=plan.variant,
-            subject=subject,
-            trial=trial,
-            reward=reward,
-            steps=len(actions),
-            actions=actions,
-            tally=dict(talk.agent.tally()),
-            **read_result(result),
-        )
-        yield record, result.events
+        done = {"reward": reward, "steps": len(actions), "actions": actions, "tally": dict(talk.agent.tally())}
+        yield trial_record(plan, subject, trial, result, **done), result.events
 
 
 class _Talk:

@@ -17,7 +17,7 @@ from cheesebench.errors import OptionError
 from cheesebench.experiment.conversations import SilenceWatch, call_seed
 from cheesebench.experiment.designs import Design
 from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
-from cheesebench.experiment.subjects import agent_seed, read_result
+from cheesebench.experiment.subjects import agent_seed, trial_record
 from cheesebench.interfaces import TaskEvent
 from cheesebench.protocol.dialogue.published import published_beside
 from cheesebench.protocol.dialogue.specification import variant_name
@@ -173,16 +173,5 @@ def _record(
     temperature = plan.settings.get("temperature")
     if temperature is not None:
         result = dataclasses.replace(result, variables={**result.variables, "temperature": temperature})
-    return TrialRecord(
-        model=plan.model,
-        protocol=plan.protocol,
-        view=plan.view,
-        variant=plan.variant,
-        subject=subject,
-        trial=trial,
-        reward=float(bool(result.success)),
-        steps=turns,
-        actions="",
-        tally=dict(tally),
-        **read_result(result),
-    )
+    done = {"reward": float(bool(result.success)), "steps": turns, "tally": dict(tally)}
+    return trial_record(plan, subject, trial, result, **done)

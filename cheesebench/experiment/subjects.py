@@ -51,18 +51,7 @@ def live(
         instance.begin_trial(observation)
         actions, reward = _run_trial(life, instance, plan.model, observation)
         result = life.result()
-        record = TrialRecord(
-            model=plan.model,
-            protocol=plan.protocol,
-            view=plan.view,
-            variant=plan.variant,
-            subject=subject,
-            trial=trial,
-            reward=reward,
-            steps=len(actions),
-            actions=actions,
-            **read_result(result),
-        )
+        record = trial_record(plan, subject, trial, result, reward=reward, steps=len(actions), actions=actions)
         yield record, result.events
 
 
@@ -105,6 +94,20 @@ def letter_of(agent: str, action: object) -> str:
             f"The agent '{agent}' returned the action {action!r}. "
             "Actions are 0 (FORWARD), 1 (ROTATE_LEFT), 2 (ROTATE_RIGHT) and 3 (STAY)."
         ) from None
+
+
+def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any) -> TrialRecord:
+    """Return the record of a finished trial; ``done`` are the fields that say what was done to the environment."""
+    return TrialRecord(
+        model=plan.model,
+        protocol=plan.protocol,
+        view=plan.view,
+        variant=plan.variant,
+        subject=subject,
+        trial=trial,
+        **done,
+        **read_result(result),
+    )
 
 
 def read_result(result: TrialResult) -> dict[str, Any]:
