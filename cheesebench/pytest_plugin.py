@@ -49,6 +49,7 @@ OPTIONS = (
     _Option(
         "protocols",
         "Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable. "
+        "Default: cheese_protocols in the ini file, or CHEESEBENCH_PROTOCOLS. "
         "Example: --protocols=my_protocols",
         keywords=_repeats("WHAT"),
     ),
@@ -257,6 +258,9 @@ def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None
     yield
     taken = _taken(parser, [option.name for option in OPTIONS if option.yields])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
+    parser.addini(
+        "cheese_protocols", "What --protocols is where it is not given: names, files, directories.", type="args"
+    )
     for option in OPTIONS:
         names = [] if option.name in taken else [f"--{option.name}"]
         if option.yields:

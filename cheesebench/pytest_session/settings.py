@@ -164,7 +164,7 @@ def read_settings(
     return Settings(
         models=tuple(models),
         views=tuple(views),
-        protocols=tuple(option("protocols") or ()),
+        protocols=tuple(option("protocols") or _usual_protocols(config)),
         edition=of_the_run("edition", option("edition")),
         design=design,
         generations=check_generations(of_the_run("generations", option("generations"))),
@@ -205,6 +205,18 @@ def _user_models(config: pytest.Config) -> list[ModelEntry]:
     from cheesebench.models import user_models
 
     return list(user_models(config.invocation_params.dir / given if given else None))
+
+
+def _usual_protocols(config: pytest.Config) -> list[str]:
+    """Return the protocols that the ini file or the environment names; none where paths are given."""
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return []
+    named: list[str] = list(config.getini("cheese_protocols"))
+    if named and config.inipath is not None:
+        # As everything in an ini file, directories and files are relative to it.
+        beside = [(name, config.inipath.parent / name) for name in named]
+        return [str(path) if path.exists() else name for name, path in beside]
+    return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
 
 
 def _at_least(name: str, value: int | None, least: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 BROKEN = "version: 1\nparadigm: broken\nstrat: {}\n"
@@ -151,3 +153,18 @@ def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: py
     assert collected(project, "--model", "walker") == built_in
     result = project.runpytest("--model", "walker", "-k", name)
     result.stdout.fnmatch_lines([f"{own} is used in place of *", f"{name}[[]ascii_2d[]] .*"])
+
+
+def test_the_ini_file_or_the_environment_may_name_the_protocols(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHEESEBENCH_PROTOCOLS", f"lab/east.protocol.yaml{os.pathsep}lab/west.protocol.yaml")
+    assert project.runpytest("--model", "walker").parseoutcomes()["passed"] == 2
+    project.makeini("[pytest]\ncheese_protocols = lab/west.protocol.yaml\n")
+    monkeypatch.chdir(project.mkdir("elsewhere"))
+    elsewhere = ("--model", "walker", f"--rootdir={project.path}", f"-c{project.path}/tox.ini")
+    assert project.runpytest(*elsewhere).parseoutcomes() == {"passed": 1}
+    monkeypatch.chdir(project.path)
+    result = project.runpytest("--model", "walker", "lab", "-k", "east")
+    assert result.parseoutcomes()["passed"] == 1, "paths are paths"
+    assert project.runpytest("--model", "walker", "--protocols=lab/east.protocol.yaml").parseoutcomes() == {"passed": 1}
