@@ -18,6 +18,13 @@ HOW_TO_READ = (
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
 )
+#: The same for cells that no animal stands behind.
+HOW_TO_READ_CHANCE = (
+    "PASS: the model does better than chance; FAIL: it does not, by as much as the margin; "
+    "INCONCLUSIVE: the trials do not say; ERROR: nothing was measured.",
+    "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
+    "PASS needs the lower bound above 0, FAIL the upper bound below the margin.",
+)
 
 
 def marked(verdict: Verdict) -> str:
@@ -59,9 +66,29 @@ def difference(cell: CellResult) -> str:
     return f"{points(cell.difference)} ({points(cell.difference_low)} to {points(cell.difference_high)})"
 
 
+def difference_name(cells: Iterable[CellResult]) -> str:
+    """Return the heading of a column of differences: what the rate is compared with, where that is one thing."""
+    compared = {cell.plan.against for cell in cells}
+    return (
+        {"reference": "rate − rodent", "chance": "rate − random"}[compared.pop()]
+        if len(compared) == 1
+        else "difference"
+    )
+
+
+def how_to_read(cells: Iterable[CellResult]) -> list[str]:
+    """Return what the verdicts of these cells mean, in one line each."""
+    compared = {cell.plan.against for cell in cells}
+    if compared == {"chance"}:
+        return list(HOW_TO_READ_CHANCE)
+    if "chance" not in compared:
+        return list(HOW_TO_READ)
+    return [*HOW_TO_READ, *(f"Where there is no animal: {line}" for line in HOW_TO_READ_CHANCE)]
+
+
 def margin(cell: CellResult) -> str:
-    """Return the margin in percentage points."""
-    return points(-cell.plan.margin)
+    """Return the difference in percentage points below which a verdict is FAIL: minus the margin against a rodent."""
+    return points(cell.plan.margin if cell.plan.against == "chance" else -cell.plan.margin)
 
 
 def remarks(cell: CellResult) -> list[str]:

@@ -24,7 +24,7 @@ CELL = 160
 def render(summary: RunSummary) -> str:
     """Return the whole report."""
     blocks = ["# CheeseBench: as good as the rodent?", *_overview(summary)]
-    blocks.append("> " + "  \n> ".join(escape(line) for line in words.HOW_TO_READ))
+    blocks.append("> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells)))
     for model in summary.models:
         blocks.extend(_model(model, words.cells_of(summary, model)))
     blocks.extend(_study(summary))
@@ -148,6 +148,7 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         )
         for cell in cells
     ]
+    difference = words.difference_name(cells)
     headers = (
         "protocol",
         "verdict",
@@ -155,12 +156,12 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "95 %",
         "rodent",
         "random",
-        "rate − rodent",
+        difference,
         "margin",
         "n",
         "remarks",
     )
-    return table(headers, rows, right=("rate", "95 %", "random", "rate − rodent", "margin"))
+    return table(headers, rows, right=("rate", "95 %", "random", difference, "margin"))
 
 
 def _meanings(cells: Sequence[CellResult]) -> str:

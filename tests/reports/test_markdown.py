@@ -208,3 +208,21 @@ def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) ->
     assert len(table(section(report, "The run"))) == 3
     assert table(section(report, "What became of the trials"))[0]["protocol"] == "pool"
     assert section(report, "Undecided, and why").startswith("\n- **pool**: ")
+
+
+def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_run: MakeRun) -> None:
+    asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
+    report = render(make_run([(asked, 0.9)]))
+    (row,) = table(section(report, "Verdicts"))
+    assert row["verdict"] == "✔ PASS"
+    assert row["rate − random"].startswith("+")
+    assert row["margin"] == "+10.0"
+    assert "PASS: the model does better than chance" in report
+    assert "at least as well as the rodent" not in report
+
+    mixed = render(make_run([(asked, 0.9), (make_plan("pool"), 0.9)]))
+    rows = {row["protocol"]: row for row in table(section(mixed, "Verdicts"))}
+    assert rows["words"]["difference"].startswith("+")
+    assert [rows["words"]["margin"], rows["pool"]["margin"]] == ["+10.0", "-10.0"]
+    assert "at least as well as the rodent" in mixed
+    assert "Where there is no animal: PASS: the model does better than chance" in mixed

@@ -143,3 +143,12 @@ def test_what_is_put_between_tags_cannot_end_them(name: str) -> None:
     assert "<!--" not in text
     assert "\r" not in text
     assert "sourceMappingURL" not in text
+
+
+def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_run: MakeRun) -> None:
+    asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
+    words = Outline(render(make_run([(asked, 0.9)]))).words
+    assert "rate − random" in words
+    assert "PASS: the model does better than chance" in words
+    assert "rate − rodent" not in words
+    assert "at least as well as the rodent" not in words
