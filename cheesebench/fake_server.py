@@ -359,7 +359,9 @@ def _cut(request: web.Request) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve as a process of its own: print the base URL, then serve until standard input ends."""
     parser = argparse.ArgumentParser(
-        prog="python -m cheesebench.fake_server", description=(__doc__ or "").split("\n")[0]
+        prog="python -m cheesebench.fake_server",
+        description=(__doc__ or "").split("\n")[0],
+        epilog="It prints its base URL and serves until standard input ends (in the background: one that stays open).",
     )
     parser.add_argument("--text", default="ACTIONS: STAY", help="what every call is answered with")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that every call takes")

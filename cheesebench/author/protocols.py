@@ -21,7 +21,7 @@ _ENOUGH = 100
 
 def protocol_text(template: str, name: str) -> str:
     """Return a new protocol of this name; OptionError for what is no name."""
-    check_name("paradigm", name)
+    check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
     # What a trial draws depends on the protocol's name, so the tests have to be told which trials to play.
@@ -32,7 +32,7 @@ def protocol_text(template: str, name: str) -> str:
 
 def edition_text(name: str, parent: AnySpecification) -> str:
     """Return a new edition of a protocol; OptionError for what is no name, or names the parent's own edition."""
-    check_name("edition", name)
+    check_name("an edition", name)
     if parent.edition == name:
         raise OptionError(f"'{name}' is the parent's own edition. Name the new one differently.")
     stem = Path(parent.path).name.removesuffix(SUFFIX)

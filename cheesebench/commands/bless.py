@@ -38,5 +38,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"Run {one_line(counted.name)} is the baseline {shown_path(path)} ({size}).", file=sys.stderr)
     if replaced:
         print("It replaces the one that was there.", file=sys.stderr)
-    print(f"Compare with it: pytest --model NAME --cheese-compare {options.name}", file=sys.stderr)
+    print(
+        f"Compare with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols and seed "
+        "of that run",
+        file=sys.stderr,
+    )
     return 0

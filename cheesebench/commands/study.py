@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from cheesebench.commands.common import one_line, table
@@ -17,6 +18,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     import pytest
 
+    # By now this command has imported what pytest, when it loads the plugin, would like to see first.
+    # Not as an argument: the command that continues an unfinished run repeats those.
+    quiet = "'-Wignore:Module already imported:pytest.PytestAssertRewriteWarning'"
+    os.environ["PYTEST_ADDOPTS"] = f"{quiet} {os.environ.get('PYTEST_ADDOPTS', '')}"
     return int(pytest.main(["--study", options.study, *options.arguments]))
 
 

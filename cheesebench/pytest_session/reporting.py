@@ -18,6 +18,7 @@ from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_lives
+from cheesebench.statistics.wording import plural
 
 #: How a verdict at the beginning of a line is written.
 _COLOURS = {
@@ -145,7 +146,8 @@ class Reporting:
         unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
         if unfinished:
             self._lines.append(
-                f"{unfinished} of {len(plans)} cells are unfinished; nothing that was finished is lost. "
+                f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
+                "nothing that was finished is lost. "
                 f"To continue:\n  {_resume_command(config, log.run_id)}"
             )
         shown = _short(log.directory, config)

@@ -118,7 +118,7 @@ def read_settings(
         if given is not None and given != recorded[name]:
             how = f"--resume {option('resume')}" if replayed is None else f"--model {option('model')[0]}"
             raise OptionError(
-                f"{how}: that run was made with --{name} {_shown(recorded[name])}, "
+                f"{how}: that run was made {_with_option(name, recorded[name])}, "
                 f"not {_shown(given)}. Leave --{name} out, or start a new run."
             )
         return recorded[name]
@@ -236,3 +236,8 @@ def _report_file(config: pytest.Config, name: str) -> Path | None:
 
 def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _with_option(name: str, value: Any) -> str:
+    """Say how an option was given; one that was left out has no value that a person could write."""
+    return f"without --{name}" if value is None else f"with --{name} {_shown(value)}"

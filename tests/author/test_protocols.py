@@ -55,9 +55,9 @@ def test_an_edition_inherits_what_it_does_not_say() -> None:
 
 @pytest.mark.parametrize("name", ["", "my maze", "1st", "a-b", "x" * 61, "a: b"])
 def test_what_is_no_name_is_refused(name: str) -> None:
-    with pytest.raises(OptionError, match="cannot be the name"):
+    with pytest.raises(OptionError, match="cannot be the name of a paradigm"):
         protocol_text("maze", name)
-    with pytest.raises(OptionError, match="cannot be the name"):
+    with pytest.raises(OptionError, match="cannot be the name of an edition"):
         edition_text(name, CATALOGUE.find("t_maze"))
 
 
