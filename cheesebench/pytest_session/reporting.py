@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
@@ -52,7 +53,8 @@ class Reporting:
             f"design {settings.design.name}; seed {settings.seed}"
         ]
         failures = self._run.plugins.failures.items()
-        return lines + [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
+        lines += [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
+        return [printable(line) for line in lines]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

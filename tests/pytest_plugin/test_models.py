@@ -78,6 +78,13 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     assert dump(project, "one") == dump(project, "undisturbed")
 
 
+def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        result = project.runpytest("--model", "openai/\x1b[31mred", "--base-url", server.base_url, "lab", "-k", "east")
+    result.stdout.fnmatch_lines(["cheesebench: openai/*red; view *"])
+    assert "\x1b" not in str(result.stdout)
+
+
 def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
     with FakeServer(FORWARD) as server:
         project.runpytest(*options(server, "--history=2", "-k", "east"))
