@@ -147,10 +147,12 @@ class Reporting:
         text = run.plugins.reporter("markdown").render(summary)
         unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
         if unfinished:
+            spent = any(cell.outcomes.get("budget") for cell in summary.cells)
+            larger = ", with a larger budget" if spent else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
                 "nothing that was finished is lost. "
-                f"To continue:\n  {_resume_command(config, log.run_id)}"
+                f"To continue{larger}:\n  {_resume_command(config, log.run_id)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(

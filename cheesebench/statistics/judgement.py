@@ -114,7 +114,10 @@ def _without_rate(described: CellResult) -> CellResult:
         return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.NO_SUCCESS_DECLARED)
     if not described.planned and described.subjects:
         return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.nothing_entered(described))
-    return replace(described, verdict=Verdict.ERROR, reason=wording.nothing_measured(described))
+    # A budget is somebody's wish, and no breakdown: nothing is known yet, and nothing is broken.
+    spent = described.outcomes.get("budget", 0) and not described.outcomes.get("infrastructure", 0)
+    verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
+    return replace(described, verdict=verdict, reason=wording.nothing_measured(described))
 
 
 def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -> CellResult:

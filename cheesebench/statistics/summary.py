@@ -44,7 +44,7 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not say, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured (infrastructure or budget): says nothing about the model."""
+    """Nothing could be measured, or something broke down (infrastructure): says nothing about the model."""
 
 
 @dataclass(frozen=True, slots=True)

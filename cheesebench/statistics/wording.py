@@ -45,13 +45,18 @@ def interval_method(unit: Unit, degrees: int | None) -> str:
 
 
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason of an ERROR."""
+    """Return the reason of a cell without a trial: an ERROR, or a budget that was spent before."""
     if not cell.planned:
         return "No trial was run, which says nothing about the model."
     causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
     return (
         f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
         "This says nothing about the model."
+        + (
+            " Resume the run with a larger budget."
+            if cell.outcomes["budget"] and not cell.outcomes["infrastructure"]
+            else ""
+        )
     )
 
 

@@ -109,6 +109,14 @@ def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
     assert dump(project, "alone") == dump(project, "both")
 
 
+def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester) -> None:
+    with FakeServer(FORWARD) as server:
+        result = project.runpytest(*options(server, "--max-tokens=1", "--cheese-concurrency=1", "-k", "east or west"))
+    assert result.ret == pytest.ExitCode.OK
+    assert result.parseoutcomes()["inconclusive"] == 2
+    result.stdout.fnmatch_lines(["*To continue, with a larger budget:"])
+
+
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
     with FakeServer(FORWARD) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
