@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.reports import cells as words
 from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
@@ -85,7 +86,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             how_to_read_controls=controls.HOW_TO_READ,
             protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
             charts=_data(drawn),
-            index=_data([_entry(shelf, names[shelf.plan.key]) for shelf in trials]),
+            index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
             shelves=trials,
             packed=[Markup(shelf.packed) for shelf in trials],
             percent=percent,
@@ -164,7 +165,8 @@ def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
     return min(failed, default=None)
 
 
-def _entry(shelf: Shelf, link: str) -> dict[str, Any]:
+def entry(shelf: Shelf, link: str) -> dict[str, Any]:
+    """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
     silence = "No call was made for this step." if plan.agent else "This agent is a program: it has no words to show."
@@ -172,6 +174,8 @@ def _entry(shelf: Shelf, link: str) -> dict[str, Any]:
         "link": link,
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),
         "problem": clean(shelf.problem),
+        # Questions in words are wrapped; a map must not be.
+        "prose": plan.view == NO_VIEW,
         "silence": clean(shelf.note) or silence,
     }
 

@@ -82,7 +82,8 @@
       if (shelf) {
         const columns = widest(shelf.observations);
         $("observation").style.setProperty("--columns", String(columns));
-        $("observation").classList.toggle("dense", columns > WIDE);
+        $("observation").classList.toggle("dense", columns > WIDE && !cells[cell].prose);
+        $("observation").classList.toggle("prose", cells[cell].prose);
       }
     }
     return shelf !== null;

@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.reports.html import render, render_run
+from cheesebench.reports.html.page import entry
+from cheesebench.reports.html.trials import Shelf
 from cheesebench.statistics import PublishedRow, RunSummary, summarise_lives
 
 Run = tuple[RunLog, PluginManager]
@@ -152,3 +155,8 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
     assert "PASS: the model does better than chance" in words
     assert "rate − rodent" not in words
     assert "at least as well as the rodent" not in words
+
+
+def test_questions_in_words_are_wrapped_and_maps_are_not(make_plan: MakePlan) -> None:
+    asked, walked = make_plan("words", view=NO_VIEW), make_plan("maze")
+    assert [entry(Shelf(plan=plan), "link")["prose"] for plan in (asked, walked)] == [True, False]
