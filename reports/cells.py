@@ -68,12 +68,12 @@ def difference(cell: CellResult) -> str:
 
 def difference_name(cells: Iterable[CellResult]) -> str:
     """Return the heading of a column of differences: what the rate is compared with, where that is one thing."""
-    compared = {cell.plan.against for cell in cells}
-    return (
-        {"reference": "rate − rodent", "chance": "rate − random"}[compared.pop()]
-        if len(compared) == 1
-        else "difference"
-    )
+    names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}
+    # No animal has answered in words: what a dialogue is compared with is a published model.
+    compared = {
+        "published" if cell.plan.in_words and cell.plan.against == "reference" else cell.plan.against for cell in cells
+    }
+    return names[compared.pop()] if len(compared) == 1 else "difference"
 
 
 def how_to_read(cells: Iterable[CellResult]) -> list[str]:

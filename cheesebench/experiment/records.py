@@ -161,6 +161,11 @@ class CellPlan:
         return "" if temperature is None else f"temperature {temperature:g}"
 
     @property
+    def in_words(self) -> bool:
+        """Whether it is a dialogue: questions and answers, nothing to look at, nothing kept from one to the next."""
+        return self.view == NO_VIEW
+
+    @property
     def control(self) -> str:
         """Name of the control that this cell is; empty for all others."""
         return self.variant.partition(CONTROL)[2]

@@ -133,6 +133,8 @@ def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -
         effect, n = map(float, shrinkage(valid.rate, icc, valid.evidence))
     low, high = Scenarios(tuple(counts), unit).limits(TAIL)
     curve_unit, curve = learning_curve(sample.lives, unit)
+    if described.plan.in_words:
+        curve = ()  # the items of a dialogue are no sequence of learning: nothing is kept from one to the next
     return replace(
         described,
         valid=sum(valid.trials),

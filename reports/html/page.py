@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.dialogue import NO_VIEW
 from cheesebench.reports import cells as words
 from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
@@ -175,7 +174,7 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),
         "problem": clean(shelf.problem),
         # Questions in words are wrapped; a map must not be.
-        "prose": plan.view == NO_VIEW,
+        "prose": plan.in_words,
         "silence": clean(shelf.note) or silence,
     }
 

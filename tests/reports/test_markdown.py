@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cheesebench.dialogue import NO_VIEW
 from cheesebench.experiment.records import CellPlan, ReferenceValue
 from cheesebench.reports.markdown import render
 from cheesebench.statistics import RunSummary
@@ -226,3 +227,12 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
     assert [rows["words"]["margin"], rows["pool"]["margin"]] == ["+10.0", "-10.0"]
     assert "at least as well as the rodent" in mixed
     assert "Where there is no animal: PASS: the model does better than chance" in mixed
+
+
+def test_a_dialogue_is_compared_with_a_published_model_and_has_no_learning_curve(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    text = render(make_run([(make_plan("words", view=NO_VIEW), 0.5)]))
+    assert "rate − published" in text
+    assert "### Learning curves" not in text
+    assert "### Learning curves" in render(make_run([(make_plan("maze"), 0.5)]))
