@@ -7,7 +7,7 @@ translate, and every guarantee about faults and costs is given once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -343,7 +343,3 @@ class ModelAgentSpec:
     check: Callable[[Mapping[str, Any]], None] = lambda settings: None
     memory: Memory = "life"
     summary: str = ""
-
-
-Backends = Iterable[BackendSpec]
-Models = Iterable[ModelEntry]

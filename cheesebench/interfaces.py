@@ -389,6 +389,3 @@ class TrialObserver(Protocol):
     def __call__(self, plan: CellPlan, record: TrialRecord) -> None:
         """A trial has been written to the run log."""
         ...
-
-
-Agents = Iterable[AgentSpec]

@@ -65,12 +65,28 @@ def pack(message: Any) -> bytes:
     return HEADER.pack(len(content)) + content
 
 
+class Compiled:
+    """What subjects live in, compiled once for each protocol and control."""
+
+    def __init__(self, plugins: PluginManager) -> None:
+        self._plugins = plugins
+        self._paradigms: dict[tuple[str, str], Paradigm] = {}
+
+    def paradigm(self, job: Job, specification: Specification) -> Paradigm:
+        """Return the paradigm of a job; ``specification`` is the job's own."""
+        key = (job.plan.protocol, job.plan.control)
+        if key not in self._paradigms:
+            plain = self._plugins.compile(specification)
+            self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
+        return self._paradigms[key]
+
+
 class Workplace:
     """Where jobs are done: compiled paradigms are kept from job to job. To be used by one thread."""
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
-        self._paradigms: dict[tuple[str, str], Paradigm] = {}
+        self._compiled = Compiled(plugins)
 
     def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> bool:
         """Live a subject's life into the run log; return whether it is complete.
@@ -102,14 +118,7 @@ class Workplace:
             talked = plugins.compile_dialogue(job.specification)
             return respond(talked, plugins.respondent(plan.model), plan, job.seed, job.subject)
         agent, view = plugins.agent(plan.model), plugins.view(plan.view)
-        return live(self._paradigm(job, job.specification), view, agent, plan, job.seed, job.subject)
-
-    def _paradigm(self, job: Job, specification: Specification) -> Paradigm:
-        key = (job.plan.protocol, job.plan.control)
-        if key not in self._paradigms:
-            plain = self._plugins.compile(specification)
-            self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
-        return self._paradigms[key]
+        return live(self._compiled.paradigm(job, job.specification), view, agent, plan, job.seed, job.subject)
 
 
 def write_stopped(log: RunLog, plan: CellPlan, subject: int, trials: int, error: BaseException) -> None:

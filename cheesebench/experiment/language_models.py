@@ -13,10 +13,9 @@ from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest,
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, Line, Patience
-from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.dialogues import talk
-from cheesebench.experiment.jobs import Job, Report, write_stopped
+from cheesebench.experiment.jobs import Compiled, Job, Report, write_stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import TrialRecord
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.experiment.contestants import LanguageModel
-    from cheesebench.interfaces import Paradigm, TaskEvent
+    from cheesebench.interfaces import TaskEvent
     from cheesebench.plugin_manager import PluginManager
 
 #: The question that is asked once before anything runs, and the tokens that the answer may take.
@@ -144,8 +143,6 @@ class LanguageModels:
         self.options = options or CallOptions()
         self._log = log
         self._source = source
-        #: Compiled protocols by name, shared by all subjects.
-        self.paradigms: dict[tuple[str, str], Paradigm] = {}
         self._limiters: dict[str, Limiter] = {}
         self._lines: dict[str, Line] = {}
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
@@ -210,10 +207,11 @@ class LanguageModels:
 class Conversation:
     """Lives subjects that ask a model, one at a time, in the event loop; a Worker."""
 
-    def __init__(self, models: LanguageModels, plugins: PluginManager, log: RunLog) -> None:
+    def __init__(self, models: LanguageModels, plugins: PluginManager, log: RunLog, compiled: Compiled) -> None:
         self._models = models
         self._plugins = plugins
         self._log = log
+        self._compiled = compiled
 
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
         """Live a subject's life into the run log; what goes wrong makes the rest of it missing."""
@@ -244,14 +242,9 @@ class Conversation:
         if isinstance(job.specification, DialogueSpecification):
             return talk(plugins.compile_dialogue(job.specification), plan, job.seed, job.subject, caller)
         view, agent = plugins.view(plan.view), plugins.model_agent(plan.agent)
-        return converse(self._paradigm(job, job.specification), view, agent, plan, job.seed, job.subject, caller)
-
-    def _paradigm(self, job: Job, specification: Specification) -> Paradigm:
-        key, compiled = (job.plan.protocol, job.plan.control), self._models.paradigms
-        if key not in compiled:
-            plain = self._plugins.compile(specification)
-            compiled[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
-        return compiled[key]
+        return converse(
+            self._compiled.paradigm(job, job.specification), view, agent, plan, job.seed, job.subject, caller
+        )
 
     async def stop(self) -> None:
         """Nothing is to be stopped: the task that runs this is cancelled."""

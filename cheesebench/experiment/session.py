@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cheesebench.errors import PluginError, RunLogError
-from cheesebench.experiment.jobs import Job, Report
+from cheesebench.experiment.jobs import Compiled, Job, Report
 from cheesebench.experiment.language_models import Conversation, LanguageModels
 from cheesebench.experiment.workers import Worker, WorkerDiedError, WorkerProcess, WorkerThread, loads_elsewhere
 
@@ -99,6 +99,8 @@ class RunSession:
         self._here = _Line(limit=max(processes, 1))
         self._talking: dict[str, _Line] = {}
         self._language = language
+        #: What conversations live in: they share this thread, workers have their own.
+        self._compiled = Compiled(plugins)
         self._numbers = itertools.count()
         self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -240,7 +242,7 @@ class RunSession:
         if line is self._here:
             return WorkerThread(self._plugins)
         assert self._language is not None
-        return Conversation(self._language, self._plugins, self._log)
+        return Conversation(self._language, self._plugins, self._log, self._compiled)
 
     async def _serve(self, line: _Line, worker: Worker) -> None:
         try:
