@@ -48,9 +48,12 @@ T = TypeVar("T")
 
 
 class PluginManager(pluggy.PluginManager):
-    """A pluggy manager that knows what was loaded from where, and why something was not."""
+    """A pluggy manager that knows what was loaded from where, and why something was not.
 
-    def __init__(self) -> None:
+    Without ``entry_points`` there are the built-ins alone, wherever this runs.
+    """
+
+    def __init__(self, *, entry_points: bool = True) -> None:
         super().__init__(hookspecs.PROJECT)
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
@@ -60,7 +63,7 @@ class PluginManager(pluggy.PluginManager):
         for module in BUILT_INS:
             self.register(importlib.import_module(module), name=module)
             self.reloadable.add(module)
-        for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT):
+        for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT) if entry_points else ():
             try:
                 if (other := self.get_plugin(entry_point.name)) is not None:
                     used = getattr(other, "__name__", other)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -252,15 +252,25 @@ OPTIONS = (
 )
 
 
+class _Setting(NamedTuple):
+    """One setting of the ini file."""
+
+    name: str
+    help: str
+    kind: Literal["args"]
+
+
+INI = (_Setting("cheese_protocols", "What --protocols is where it is not given: names, files, directories.", "args"),)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
     yield
     taken = _taken(parser, [option.name for option in OPTIONS if option.yields])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
-    parser.addini(
-        "cheese_protocols", "What --protocols is where it is not given: names, files, directories.", type="args"
-    )
+    for setting in INI:
+        parser.addini(setting.name, setting.help, type=setting.kind)
     for option in OPTIONS:
         names = [] if option.name in taken else [f"--{option.name}"]
         if option.yields:

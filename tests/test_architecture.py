@@ -16,7 +16,7 @@ from cheesebench.plugin_manager import BUILT_INS
 ROOT = Path(cheesebench.__file__).parent
 #: Layers of the core; a module imports only from its own layer and those before it.
 LAYERS = (
-    ("errors", "interfaces", "dialogue", "chat", "hookspecs", "redaction"),
+    ("errors", "interfaces", "dialogue", "chat", "hookspecs", "redaction", "environment_variables"),
     ("plugin_manager", "gymnasium_plugin"),
     ("protocol", "models", "model_files"),
     ("experiment",),

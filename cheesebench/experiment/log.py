@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment import log_file, rows
+from cheesebench.experiment import log_file, log_schema, rows
 from cheesebench.experiment.call_log import CallLog
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import CellPlan, TrialRecord
@@ -75,7 +75,7 @@ class RunLog:
             connection.execute("PRAGMA journal_mode = WAL")
         log = cls(path, connection)
         with log.transaction():
-            for statement in filter(str.strip, log_file.SCHEMA.split(";")):
+            for statement in filter(str.strip, log_schema.SCHEMA.split(";")):
                 connection.execute(statement)
             connection.executemany(
                 "INSERT INTO manifest VALUES (?, ?)",

@@ -1,4 +1,4 @@
-"""The file under the run log: its schema, how it is created and opened, what its errors mean to a person."""
+"""The file under the run log: how it is created and opened, what its errors mean to a person."""
 
 from __future__ import annotations
 
@@ -10,61 +10,17 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from cheesebench.errors import RunLogError, did_you_mean
+from cheesebench.experiment.log_schema import APPLICATION_ID
 from cheesebench.experiment.records import FORMAT
 from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
 
 FILE_NAME = "run.sqlite"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
-#: Marks the file as a run log in SQLite's header ("CHZB").
-APPLICATION_ID = 0x43485A42
 #: Bytes of a page of a new file.
 PAGE_SIZE = 16384
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
-
-_LIFE_KEY = (
-    "model TEXT NOT NULL, protocol TEXT NOT NULL, view TEXT NOT NULL, variant TEXT NOT NULL, subject INTEGER NOT NULL"
-)
-# Without rowids the rows lie in the order of their keys, whichever subject finished first; and nothing in
-# trials, events and lives tells when it was written: the same run gives the same rows.
-SCHEMA = f"""
-CREATE TABLE manifest (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE cells (
-    position INTEGER PRIMARY KEY, model TEXT NOT NULL, protocol TEXT NOT NULL, view TEXT NOT NULL,
-    variant TEXT NOT NULL, plan TEXT NOT NULL, UNIQUE (model, protocol, view, variant)
-);
-CREATE TABLE trials (
-    {_LIFE_KEY}, trial INTEGER NOT NULL, block TEXT NOT NULL, session INTEGER NOT NULL, outcome TEXT,
-    success INTEGER, compared INTEGER NOT NULL, reward REAL NOT NULL, steps INTEGER NOT NULL,
-    path_length INTEGER NOT NULL, bumps INTEGER NOT NULL, actions TEXT NOT NULL, counters TEXT NOT NULL,
-    measures TEXT NOT NULL, variables TEXT NOT NULL, tally TEXT NOT NULL, missing TEXT NOT NULL,
-    PRIMARY KEY (model, protocol, view, variant, subject, trial)
-) WITHOUT ROWID;
-CREATE TABLE events (
-    {_LIFE_KEY}, trial INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER NOT NULL,
-    state TEXT NOT NULL, event TEXT NOT NULL, source TEXT NOT NULL,
-    PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
-) WITHOUT ROWID;
-CREATE TABLE lives (
-    {_LIFE_KEY}, trials INTEGER NOT NULL, PRIMARY KEY (model, protocol, view, variant, subject)
-) WITHOUT ROWID;
-CREATE TABLE calls (
-    {_LIFE_KEY}, trial INTEGER NOT NULL, call INTEGER NOT NULL, digest TEXT NOT NULL, system TEXT NOT NULL,
-    asked TEXT NOT NULL, reply TEXT NOT NULL, reasoning TEXT NOT NULL, finish TEXT NOT NULL, fault TEXT NOT NULL,
-    served_by TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
-    cached_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL, cost REAL, seconds REAL NOT NULL,
-    attempts INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
-CREATE TABLE texts (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE journal (
-    id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
-    model TEXT, protocol TEXT, view TEXT, variant TEXT, subject INTEGER
-);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
-"""
 
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
 SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"

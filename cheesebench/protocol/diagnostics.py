@@ -17,7 +17,7 @@ MAX_LISTED = 30
 Severity = Literal["error", "warning", "info"]
 
 #: First letter of a code by severity, as in ``E121``.
-_LETTER = {"error": "E", "warning": "W", "info": "I"}
+LETTERS = {"error": "E", "warning": "W", "info": "I"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,7 +43,7 @@ class Diagnostic:
     remedy: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.position}: {self.severity} {_LETTER[self.severity]}{self.code}: {self.sentence}"
+        text = f"{self.position}: {self.severity} {LETTERS[self.severity]}{self.code}: {self.sentence}"
         if self.remedy:
             text = f"{text} {self.remedy}"
         # What an author wrote may be quoted here; a terminal must not obey it.

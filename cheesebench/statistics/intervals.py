@@ -24,7 +24,9 @@ EXTREME_RATES = (0.15, 0.85)
 #: Lowest ICC used at extreme rates, and the one assumed where a single subject shows none.
 ICC_FLOOR = 0.3
 #: An observed ICC of at least this, with a p value below the next, contradicts an agent without memory.
-CONTRADICTING_ICC, CONTRADICTING_P = 0.1, 0.001
+CONTRADICTING_ICC = 0.1
+#: P value of the F test that subjects differ, below which it does.
+CONTRADICTING_P = 0.001
 #: Beyond this quantile the normal tail is no longer a number, and nothing is claimed.
 MAX_QUANTILE = 37.0
 

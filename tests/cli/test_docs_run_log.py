@@ -1,4 +1,4 @@
-"""The page on the run log has every table and column, and its recipes work on a real run."""
+"""A run log says what is in it, and the recipes of its page work on a real run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.experiment.log_file import SCHEMA
+from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.exporting.tables import TABLES
 
@@ -26,15 +26,14 @@ def database() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def test_every_table_and_column_is_described(database: sqlite3.Connection) -> None:
-    tables = [
-        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
-    ]
-    sections = dict(re.findall(r"^### `(\w+)`: .*?\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
-    assert list(sections) == tables
-    for name, text in sections.items():
-        columns = [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
-        assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == columns
+def test_a_log_says_what_every_table_and_column_of_it_means(database: sqlite3.Connection) -> None:
+    tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert len(tables) == 8
+    for name, sql in tables:
+        first, _, rest = sql.partition("\n")
+        assert re.fullmatch(r"CREATE TABLE \w+ \(  -- .+", first), name
+        described = re.findall(r"^ +(\w+) [^-\n]*  -- .+$", rest, re.MULTILINE)
+        assert described == [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
 
 
 def test_the_format_is_the_one_that_is_described() -> None:

@@ -91,8 +91,14 @@ def test_it_is_a_valid_schema_that_describes_itself() -> None:
     assert "$id" not in schema
     assert schema["title"] == "CheeseBench protocol"
     trial = schema["$defs"]["Trial"]["properties"]
-    assert trial["limit"]["description"] == "Steps after which a trial is cut off."
+    assert trial["limit"]["description"] == "Steps after which a trial is cut off; or a variable."
     undescribed = [name for name, model in schema["$defs"].items() if not model.get("description")]
+    undescribed += [
+        f"{name}: {key}"
+        for name, model in schema["$defs"].items()
+        for key, value in model["properties"].items()
+        if not value.get("description")
+    ]
     assert undescribed == []
 
 

@@ -1,0 +1,50 @@
+"""The list of what codes mean, held against the code that uses them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import cheesebench.protocol
+from cheesebench.protocol.diagnostics import LETTERS
+from cheesebench.protocol.findings import GROUPS, MEANINGS
+from cheesebench.protocol.source import DUPLICATE_KEY
+from cheesebench.protocol.specification import VISIBLE_GOAL
+
+FOLDER = Path(cheesebench.protocol.__path__[0])
+#: What makes a finding, and its severity.
+MAKERS = {
+    "error": "error",
+    "_error": "error",
+    "_RefusedError": "error",
+    "ExpressionError": "error",
+    "warning": "warning",
+    "info": "info",
+}
+NAMED = {"DUPLICATE_KEY": DUPLICATE_KEY, "VISIBLE_GOAL": VISIBLE_GOAL}
+
+
+def test_every_code_is_in_the_list_and_no_other() -> None:
+    used = {code: severity for path in sorted(FOLDER.rglob("*.py")) for code, severity in _used(path)}
+    # Two are no argument of a call: the end of a long list, and what an expression error is unless it says otherwise.
+    used |= {199: "error", 130: "error"}
+    assert dict(sorted(used.items())) == {code: severity for code, (severity, _) in MEANINGS.items()}
+
+
+def test_every_code_is_in_one_group() -> None:
+    assert {code: sum(low <= code <= high for low, high, _ in GROUPS) for code in MEANINGS} == dict.fromkeys(
+        MEANINGS, 1
+    )
+    assert {severity for severity, _ in MEANINGS.values()} == set(LETTERS)
+
+
+def _used(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        for argument in node.args if name in MAKERS else ():
+            value = getattr(argument, "value", NAMED.get(getattr(argument, "id", "")))
+            if isinstance(value, int) and not isinstance(value, bool) and value > 100:
+                yield value, MAKERS[name]

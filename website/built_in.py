@@ -1,0 +1,120 @@
+"""What is built in and can be named on a command line: agents, backends, views, formats, designs, studies."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from cheesebench.chat import ModelAgentSpec
+from cheesebench.commands.study import varies
+from cheesebench.experiment.designs import DESIGNS
+from cheesebench.experiment.studies import find_study, shipped_studies
+from cheesebench.hookspecs import API_VERSION, OLDEST_API_VERSION
+from cheesebench.interfaces import FigureReporter, PictureView, ReadableView, Reporter, RunReporter
+from website.installed import PLUGINS
+from website.markup import code, escape, sections, sentence, table
+
+
+def hook_version() -> str:
+    """Return the versions of the hooks that are understood."""
+    oldest = "" if OLDEST_API_VERSION == API_VERSION else f"; plugins written for {OLDEST_API_VERSION} or later work"
+    return (
+        f"The hooks are in **version {API_VERSION}**{oldest}: `cheesebench_api = {API_VERSION}` in a plugin's module."
+    )
+
+
+def agents() -> str:
+    """Return the agents that act, those that answer dialogues, and those that ask a model."""
+    kinds = (
+        ("Agents that act by themselves", "--model", PLUGINS.agents),
+        ("Agents that answer dialogues by themselves", "--model", PLUGINS.respondents),
+        ("Agents that ask a model", "--agent", PLUGINS.model_agents),
+    )
+    parts = []
+    for heading, option, found in kinds:
+        rows = [
+            [
+                code(f"{option} {spec.name}"),
+                sentence(spec.summary),
+                {"none": "nothing", "life": "its life"}[spec.memory],
+            ]
+            for spec in found.values()
+        ]
+        parts += [f"### {heading}", table(["name", "what it does", "remembers"], rows)]
+        for spec in found.values():
+            if isinstance(spec, ModelAgentSpec):
+                settings = [[code(name), code(_shown(value))] for name, value in spec.settings.items()]
+                parts += [
+                    f"Settings of {code(spec.name)}, with their defaults:",
+                    table(["setting", "default"], settings),
+                ]
+    return sections(parts)
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value) or '""'
+
+
+def backends() -> str:
+    """Return the backends with their options."""
+    parts = []
+    for spec in PLUGINS.backends.values():
+        honours = [name for name in ("temperature", "seed", "stop", "images") if getattr(spec.capabilities, name)]
+        rows = [[code(name), sentence(meaning)] for name, meaning in spec.options.items()]
+        told = f"{sentence(spec.summary)} It honours: {', '.join(honours) or 'none of the parameters'}."
+        parts += [f"### {code(spec.name)}", told, table(["option", "meaning"], rows) if rows else ""]
+    return sections(parts)
+
+
+def views() -> str:
+    """Return the views, and what each says of how it is read."""
+    rows = [
+        [
+            code(view.name),
+            "a picture" if isinstance(view, PictureView) else "text",
+            escape(view.reading) if isinstance(view, ReadableView) else "",
+        ]
+        for view in PLUGINS.views.values()
+    ]
+    return table(["name", "draws", "what the prompt says of it"], rows)
+
+
+def reporters() -> str:
+    """Return the report formats."""
+    rows = []
+    for reporter in PLUGINS.reporters.values():
+        trials = " It shows single trials, too." if isinstance(reporter, RunReporter) else ""
+        figures = " It draws several runs together, too." if isinstance(reporter, FigureReporter) else ""
+        rows.append([code(reporter.name), code(reporter.suffix), f"{sentence(_about(reporter))}{trials}{figures}"])
+    return table(["name", "file", "what it is"], rows)
+
+
+def _about(reporter: Reporter) -> str:
+    """Return the first sentence of the module that writes the report, or of the reporter."""
+    module = getattr(reporter, "module", None)
+    described = importlib.import_module(module) if module else reporter
+    return (described.__doc__ or "").split("\n")[0]
+
+
+def designs() -> str:
+    """Return the designs."""
+    rows = [
+        [
+            code(design.name),
+            str(design.subjects),
+            "the protocol's" if design.trials is None else str(design.trials),
+            ", ".join(map(code, design.views)),
+            "yes" if design.claims else "no",
+            sentence(design.summary),
+        ]
+        for design in DESIGNS.values()
+    ]
+    return table(["name", "subjects", "trials", "views", "claims", "what it is"], rows)
+
+
+def studies() -> str:
+    """Return the shipped studies."""
+    found = [find_study(name, Path()) for name in shipped_studies()]
+    return table(
+        ["name", "what is varied", "title"], [[code(s.name), escape(varies(s)), escape(s.title)] for s in found]
+    )

@@ -1,0 +1,87 @@
+"""Commands, options, settings and environment variables, from the parsers that read them."""
+
+from __future__ import annotations
+
+import argparse
+
+from cheesebench.cli import build_parser
+from cheesebench.environment_variables import VARIABLES
+from cheesebench.pytest_plugin import INI, OPTIONS
+from website.markup import code, escape, fenced, sections, sentence, table
+
+#: Characters of a usage line, whatever the terminal is.
+_WIDTH = 88
+
+
+def commands() -> str:
+    """Return a section for each subcommand of ``cheesebench``."""
+    parser = build_parser()
+    [subparsers] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    overview = table(
+        ["command", "what it does"],
+        [
+            [f"[{code(choice.dest)}](#cheesebench-{choice.dest})", sentence(choice.help or "")]
+            for choice in subparsers._choices_actions
+        ],
+    )
+    return sections([overview, *(_command(name, one) for name, one in subparsers.choices.items())])
+
+
+def _command(name: str, parser: argparse.ArgumentParser) -> str:
+    formatter = argparse.HelpFormatter(prog=parser.prog, width=_WIDTH)
+    formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
+    rows = [
+        [_spelling(action), sentence(action.help or "")]
+        for action in parser._actions
+        if not isinstance(action, argparse._HelpAction)
+    ]
+    examples = "\n".join(line.strip() for line in (parser.epilog or "").splitlines()[1:])
+    return sections(
+        [
+            f"## cheesebench {name}",
+            sentence(parser.description or ""),
+            fenced("text", formatter.format_help()),
+            table(["argument", "meaning"], rows),
+            fenced("console", examples),
+        ]
+    )
+
+
+def _spelling(action: argparse.Action) -> str:
+    """Return an argument as it is typed."""
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if action.choices is not None and len(list(action.choices)) < 4:
+        metavar = ",".join(map(str, action.choices))
+    if not action.option_strings:
+        return code(metavar + {"+": " ...", "*": " ..."}.get(str(action.nargs), ""))
+    value = "" if action.nargs == 0 else f" [{metavar}]" if action.nargs == "?" else f" {metavar}"
+    return ", ".join(code(f"{name}{value}") for name in action.option_strings)
+
+
+def options() -> str:
+    """Return the options of pytest: those that may yield their short name, and the others."""
+    parts = []
+    for yields, heading in ((True, "Options that may yield their short name"), (False, "Options that never do")):
+        rows = [
+            [code(f"--{option.name}{_value(option.keywords)}"), sentence(option.help)]
+            for option in OPTIONS
+            if option.yields is yields
+        ]
+        parts += [f"## {heading}", table(["option", "meaning"], rows)]
+    return sections(parts)
+
+
+def _value(keywords: dict[str, object]) -> str:
+    if "choices" in keywords:
+        return " {" + ",".join(map(str, keywords["choices"])) + "}"  # type: ignore[call-overload]
+    return f" {keywords['metavar']}" if "metavar" in keywords else ""
+
+
+def ini_settings() -> str:
+    """Return the settings of pytest's ini file."""
+    return table(["setting", "kind", "meaning"], [[code(s.name), escape(s.kind), sentence(s.help)] for s in INI])
+
+
+def environment() -> str:
+    """Return the environment variables."""
+    return table(["variable", "meaning"], [[code(v.name), sentence(v.meaning)] for v in VARIABLES])

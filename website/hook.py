@@ -1,0 +1,31 @@
+"""The mkdocs hook: `<!-- generated: NAME -->` in a page is replaced by what ``website.pages`` makes from the code.
+
+Pages are made in memory: building the site writes nothing beside the site.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+# The site describes this working tree, whatever is installed. mkdocs takes it from the path again after the import.
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from website.pages import PARTS
+
+_MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
+    """Called by mkdocs for every page; return its text with all marks replaced."""
+
+    def generated(mark: re.Match[str]) -> str:
+        if mark[1] not in PARTS:
+            from mkdocs.exceptions import PluginError
+
+            raise PluginError(f"{page.file.src_uri}: nothing is called '{mark[1]}'. There are: {', '.join(PARTS)}.")
+        return PARTS[mark[1]]()
+
+    return _MARK.sub(generated, markdown)

@@ -1,0 +1,176 @@
+"""The keys of protocol files, from the models that read them; and the codes of findings."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from cheesebench.protocol import values
+from cheesebench.protocol.diagnostics import LETTERS
+from cheesebench.protocol.dialogue import documents as dialogue
+from cheesebench.protocol.documents import Model, ProtocolDocument
+from cheesebench.protocol.findings import GROUPS, MEANINGS
+from website.markup import code, escape, prose, sections, sentence, table
+
+#: What the kinds of values are called on the page.
+_NAMED: Sequence[tuple[Any, str]] = (
+    (values.Name, "name"),
+    (values.Names, "name or list of names"),
+    (values.Glyph, "character"),
+    (values.GlyphOrName, "character, or variable that holds one"),
+    (values.Expression, "expression"),
+    (values.Probability, "number from 0 to 1"),
+    (values.Count, "whole number from 1"),
+    (values.Truth, "`true` or `false`"),
+    (values.Text, "text"),
+    (values.Citation, "text"),
+    (values.Scalar, "value"),
+    (dialogue.NodeId, "node"),
+    (dialogue.ConditionName, "condition"),
+    (dialogue.Edge, "pair of nodes"),
+    (dialogue.Amount, "number from 0"),
+    (int, "whole number"),
+    (float, "number"),
+    (str, "text"),
+    (bool, "`true` or `false`"),
+    (Any, "anything"),
+)
+
+
+def protocol_keys() -> str:
+    """Return a section for each mapping of a protocol of an arena."""
+    return _page(ProtocolDocument)
+
+
+def dialogue_keys() -> str:
+    """Return a section for each mapping of a dialogue."""
+    return _page(dialogue.DialogueDocument)
+
+
+def _page(root: type[Model]) -> str:
+    return sections(part for model, places in _reached(root).items() for part in _section(model, places))
+
+
+def _reached(root: type[Model]) -> dict[type[Model], list[str]]:
+    """Return all models that can be in a document, outer ones first, with the places where each is written."""
+    found: dict[type[Model], list[str]] = {root: []}
+    queue = [root]
+    for model in queue:
+        hints = get_type_hints(model, include_extras=True)
+        for name, field in model.model_fields.items():
+            within = found[model][:1]
+            for inner in dict.fromkeys(_models_in(hints[name])):
+                if inner not in found:
+                    found[inner] = []
+                    queue.append(inner)
+                key = f"{field.alias or name}: {'NAME: ' if _by_name(hints[name]) else ''}".rstrip()
+                found[inner].append(" ".join([*within, key]))
+    return found
+
+
+def _by_name(hint: Any) -> bool:
+    return get_origin(hint) is dict or any(map(_by_name, get_args(hint)))
+
+
+def _models_in(hint: Any) -> Iterator[type[Model]]:
+    if isinstance(hint, type) and issubclass(hint, Model):
+        yield hint
+    for inner in get_args(hint):
+        yield from _models_in(inner)
+
+
+def _section(model: type[Model], places: Sequence[str]) -> list[str]:
+    hints = get_type_hints(model, include_extras=True)
+    rows = [
+        [code(field.alias or name), _kind(hints[name], field), _default(field), prose(field.description or "")]
+        for name, field in model.model_fields.items()
+    ]
+    heading = model.__name__ if places else "The file"
+    where = f"Written at {', '.join(map(code, places))}" if places else ""
+    return [
+        f"## {heading} {{#{_anchor(model)}}}",
+        prose((model.__doc__ or "").strip()),
+        where,
+        table(["key", "value", "default", "meaning"], rows),
+    ]
+
+
+def _anchor(model: type[Model]) -> str:
+    return model.__name__.lower()
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "**required**"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default in (None, [], {}, PydanticUndefined) or isinstance(default, Model):
+        return ""
+    return code({True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default)
+
+
+def _kind(hint: Any, field: FieldInfo | None = None) -> str:
+    """Return what a value can be, in words, with links to the mappings among them."""
+    for named, text in _NAMED:
+        if hint == named:
+            return text + (_bounds(field) if hint in (int, float) else "")
+    if isinstance(hint, type) and issubclass(hint, Model):
+        return f"[{hint.__name__}](#{_anchor(hint)})"
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        shorts = [one.json_schema_input_type for one in arguments[1:] if hasattr(one, "json_schema_input_type")]
+        wide = [one for one in shorts if one is not PydanticUndefined]
+        inside = _kind(arguments[0], field)
+        models = list(_models_in(arguments[0]))
+        return _with_short_form(inside, wide[0], bool(models)) if wide else inside
+    if origin in (Union, types.UnionType):
+        rest = [one for one in arguments if one is not type(None)]
+        scalars = get_args(values.Scalar)
+        if set(scalars) < set(rest):  # a union of unions is flat: what belongs together is called by its name again
+            rest = [values.Scalar, *(one for one in rest if one not in scalars)]
+        return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
+    if origin is Literal:
+        return ", ".join(code(one) for one in arguments)
+    if origin is list:
+        return f"list of {_kind(arguments[0])}"
+    if origin is dict:
+        return f"{_kind(arguments[0])}: {_kind(arguments[1])}"
+    if origin is tuple:
+        return escape("[") + ", ".join(_kind(one) for one in arguments) + escape("]")
+    raise TypeError(f"website/keys.py does not know what to call {hint}")
+
+
+def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
+    """Return a kind with what may be written for short: a validator takes more than the type says."""
+    if not has_models:
+        return inside
+    short = [one for one in get_args(wide) if not any(_models_in(one)) and get_origin(one) is not dict]
+    words = dict.fromkeys([*(_kind(one) for one in short), inside])
+    return " or ".join(words)
+
+
+def _bounds(field: FieldInfo | None) -> str:
+    limits = {"ge": "from", "gt": "above", "le": "to", "lt": "below"}
+    found = [
+        f"{word} {getattr(one, limit):g}"
+        for one in (field.metadata if field else ())
+        for limit, word in limits.items()
+        if isinstance(getattr(one, limit, None), int | float)
+    ]
+    return f" {' '.join(found)}" if found else ""
+
+
+def findings() -> str:
+    """Return a table of codes for each group."""
+    parts = []
+    for low, high, about in GROUPS:
+        rows = [
+            [f"{code(f'{LETTERS[severity]}{number}')}{{#{LETTERS[severity].lower()}{number}}}", sentence(meaning)]
+            for number, (severity, meaning) in MEANINGS.items()
+            if low <= number <= high
+        ]
+        parts += [f"## {about}", table(["code", "meaning"], rows)]
+    return sections(parts)

@@ -1,0 +1,33 @@
+"""The parts of pages that are made from the code, by the name that a page asks for them with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from website import built_in, commands, keys, models, protocols, runs, verdicts
+
+#: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
+PARTS: Mapping[str, Callable[[], str]] = {
+    "keys": keys.protocol_keys,
+    "dialogue-keys": keys.dialogue_keys,
+    "findings": keys.findings,
+    "commands": commands.commands,
+    "options": commands.options,
+    "ini": commands.ini_settings,
+    "environment": commands.environment,
+    "hook-version": built_in.hook_version,
+    "agents": built_in.agents,
+    "backends": built_in.backends,
+    "views": built_in.views,
+    "reporters": built_in.reporters,
+    "designs": built_in.designs,
+    "studies": built_in.studies,
+    "models": models.models,
+    "protocols": protocols.protocols,
+    "run-log": runs.run_log,
+    "verdicts": verdicts.verdicts,
+    "thresholds": verdicts.thresholds,
+    "outcomes": verdicts.outcomes,
+    "flags": verdicts.flags,
+    "examples": verdicts.examples,
+}

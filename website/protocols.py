@@ -1,0 +1,148 @@
+"""The shipped protocols: their parameters, citations, and what an agent sees first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from cheesebench.gymnasium_plugin import class_name
+from cheesebench.interfaces import Illustrated
+from cheesebench.protocol import AnySpecification, Specification
+from cheesebench.protocol.dialogue.specification import DialogueSpecification
+from cheesebench.protocol.documents import Reference
+from website.installed import CATALOGUE, PLUGINS
+from website.markup import code, escape, fenced, prose, sections, table
+
+_VIEW = "ascii_2d"
+#: Where articles are, by the look of their number.
+_ADDRESSES = (
+    (re.compile(r"PMC\d+"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
+    (re.compile(r"10\.\d+/.+"), "https://doi.org/{}"),
+    (re.compile(r"\d{4}\.\d{5}"), "https://arxiv.org/abs/{}"),
+)
+
+
+def protocols() -> str:
+    """Return an overview of all shipped protocols, then a section for each."""
+    loaded = [CATALOGUE.load_any(path) for path in CATALOGUE.files.values()]
+    groups: list[tuple[str, str, Sequence[AnySpecification]]] = [
+        ("The paper's nine", "Run when nothing is named.", [s for s in loaded if s.edition == "paper"]),
+        ("Stricter editions", "Run by `--edition NAME`.", [s for s in loaded if s.edition != "paper"]),
+    ]
+    for name, folder in CATALOGUE.folders.items():
+        inside = [CATALOGUE.load_any(path) for path in sorted(folder.glob("*.protocol.yaml"))]
+        groups.append((f"The folder {name}", f"Run by `--protocols {name}`.", inside))
+    parts = []
+    for heading, about, members in groups:
+        parts += [f"## {heading}", about, _overview(members), *(_section(one) for one in members)]
+    return sections(parts)
+
+
+def _anchor(specification: AnySpecification) -> str:
+    return specification.name.replace("@", "-")
+
+
+def _overview(members: Iterable[AnySpecification]) -> str:
+    rows = []
+    for one in members:
+        link = f"[{code(one.name)}](#{_anchor(one)})"
+        if isinstance(one, Specification):
+            size = f"{one.planned_trials} x {one.limit}"
+            rows.append([link, escape(one.title), size, _rate(_reference(one)), _rate(one.document.chance), ""])
+        else:
+            size = f"{len(one.domains)} x {len(one.conditions)}"
+            rows.append([link, escape(one.title), "", "", "", size])
+    headers = ["protocol", "title", "trials x steps", "rodent", "random", "domains x conditions"]
+    return table(headers, rows)
+
+
+def _reference(one: Specification) -> Reference | None:
+    return next((r for r in one.document.reference if r.measure == "success"), None)
+
+
+def _rate(source: object) -> str:
+    value = getattr(source, "value", None)
+    return "" if value is None else f"{value:.1%}".replace(".0%", "%")
+
+
+def _section(one: AnySpecification) -> str:
+    facts = _facts(one) if isinstance(one, Specification) else _dialogue_facts(one)
+    kept = [[label, value] for label, value in facts if value]
+    return sections([f"### {one.name} {{#{_anchor(one)}}}", escape(one.title), _picture(one), table(["", ""], kept)])
+
+
+def _facts(one: Specification) -> list[tuple[str, str]]:
+    document, reference = one.document, _reference(one)
+    blocks = [
+        f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
+        + (f", until {block.until.count} of {block.until.of}" if block.until else "")
+        for block in one.schedule
+    ]
+    arena = document.arena
+    drawn = next((kind for kind in ("pool", "ring", "radial", "boxes") if getattr(arena, kind) is not None), "map")
+    return [
+        ("measures", escape(document.dimension)),
+        ("species", escape(document.species or "")),
+        ("cited", _cited(document.cite)),
+        ("arena", f"{code(drawn)}, {len(one.arena.cells)} cells, {arena.headings} headings"),
+        ("schedule, sessions x trials", "; ".join(blocks)),
+        ("steps of a trial", str(one.limit)),
+        ("success", code(document.success) if document.success is not None else "not declared"),
+        ("rodent", f"{_rate(reference)}: {prose(reference.status)}" if reference else "no number, so no verdict"),
+        ("random", f"{_rate(document.chance)} of {document.chance.trials} trials" if document.chance else ""),
+        ("margin", f"{document.margin:g}"),
+        ("pass rate over", escape(one.estimand)),
+        ("own measures", ", ".join(map(code, one.measures))),
+        ("variables", ", ".join(map(code, one.variables))),
+        ("draws", ", ".join(f"{code(draw.name)} (per {draw.per})" for draw in one.draws)),
+        ("the goal", "can be seen" if one.goal_visible else ""),
+        ("Gymnasium", _environment(one)),
+        ("file", code(_file(one))),
+    ]
+
+
+def _environment(one: Specification) -> str:
+    path = Path(one.path)
+    shipped = CATALOGUE.files.get(path.name.removesuffix(".protocol.yaml")) == path
+    return code(f"cheesebench/{class_name(path.name.removesuffix('.protocol.yaml'))}-v1") if shipped else ""
+
+
+def _dialogue_facts(one: DialogueSpecification) -> list[tuple[str, str]]:
+    document = one.document
+    return [
+        ("measures", escape(document.dimension)),
+        ("cited", _cited(document.cite)),
+        ("graph", f"{len(one.world.nodes)} nodes, {len(document.arena.graph.edges)} edges"),
+        ("domains", ", ".join(map(code, one.domains))),
+        ("conditions", ", ".join(map(code, one.conditions))),
+        ("margin", f"{document.margin:g}"),
+        ("file", code(_file(one))),
+    ]
+
+
+def _file(one: AnySpecification) -> str:
+    path = Path(one.path)
+    [root] = CATALOGUE.directories
+    return f"protocols/{path.relative_to(root).as_posix()}"
+
+
+def _cited(cite: Mapping[str, str]) -> str:
+    links = []
+    for kind, number in cite.items():
+        address = next((address for look, address in _ADDRESSES if look.fullmatch(number)), None)
+        shown = f"[{escape(number)}]({address.format(quote(number))})" if address else escape(number)
+        links.append(f"{escape(kind)} {shown}")
+    return ", ".join(links)
+
+
+def _picture(one: AnySpecification) -> str:
+    """Return what subject 0 sees first, in the plainest view."""
+    if not isinstance(one, Specification):
+        return ""
+    paradigm, view = PLUGINS.compile(one), PLUGINS.view(_VIEW)
+    if not isinstance(paradigm, Illustrated):
+        return ""
+    still = paradigm.still(view, 0, 0)
+    return fenced("text", view.render(still.scene, still.column, still.row, still.heading))
