@@ -21,12 +21,21 @@ from cheesebench.errors import OptionError, StepAfterEndError
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, RUNNING, TERMINATED, PictureView
 from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.environment import SEEDS, beginning, checked_subject, class_named, text_space
+from cheesebench.paradigms.environment import (
+    SEEDS,
+    beginning,
+    checked_render_mode,
+    checked_subject,
+    class_named,
+    find_protocol,
+    wanted_subject,
+)
 from cheesebench.paradigms.infos import gather
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.paradigms.pages import MAX_TEXTS, Pages
+from cheesebench.paradigms.spaces import text_space
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Specification, load_protocol
+from cheesebench.protocol import Specification
 
 #: What ``observations`` can be.
 OBSERVATIONS = ("strings", "ids")
@@ -77,7 +86,9 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
             raise OptionError(f"'observations' is one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
         if num_envs < 1:
             raise OptionError(f"There must be a lane at least, and 'num_envs' is {num_envs}.")
-        self.num_envs, self.render_mode = num_envs, render_mode
+        self._arguments = (num_envs, view, subject, observations, render_mode)
+        self.num_envs = num_envs
+        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self._view, self._subject = installed_plugins().view(view), checked_subject(subject)
         self._ids = observations == "ids"
         if isinstance(self._view, PictureView) and not self._ids:
@@ -115,9 +126,10 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial in every lane; with ``seed`` new lives."""
-        if not self._lives or seed is not None:
-            program, view, first = self.paradigm.program, self._view, self._subject
+        """Begin the next trial in every lane; with ``seed`` (or a new first ``subject`` in the options) new lives."""
+        first = wanted_subject(options, self._subject)
+        if not self._lives or seed is not None or first != self._subject:
+            program, view, self._subject = self.paradigm.program, self._view, first
             seeds = self._seeds(seed)
             self._lives = [ArenaLife(program, view, number, first + lane) for lane, number in enumerate(seeds)]
         else:
@@ -162,6 +174,10 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     def render(self) -> tuple[str, ...] | None:
         """Return the current observations as texts (``render_mode="ansi"``)."""
         return self._pages.look_up(self._pages.observe(self._at)) if self.render_mode == "ansi" else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle (and copy) what it was made from, as the scalar environment does: no trial has begun in a copy."""
+        return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
     def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:
         if not self._lives:
@@ -260,6 +276,10 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
             self._pages.forget_texts()
 
 
+def _made_again(specification: Specification, arguments: tuple[Any, ...]) -> ArenaVectorEnvironment:
+    return vector_class(specification, ArenaParadigm(specification))(*arguments)
+
+
 def vector_class(specification: Specification, paradigm: ArenaParadigm) -> type[ArenaVectorEnvironment]:
     """Make the vector environment class of a compiled protocol."""
     name = f"{class_name(specification.name)}Vector"
@@ -269,8 +289,8 @@ def vector_class(specification: Specification, paradigm: ArenaParadigm) -> type[
 
 
 def make_from_file(protocol: str | Path, **options: Any) -> ArenaVectorEnvironment:
-    """Return a vector environment of any protocol file; see ``environment.make_from_file``."""
-    specification = load_protocol(protocol)
+    """Return a vector environment of any protocol; see ``environment.make_from_file``."""
+    specification = find_protocol(protocol)
     return vector_class(specification, ArenaParadigm(specification))(**options)
 
 

@@ -6,25 +6,27 @@ it begins again for the same subject (what was drawn for the subject stays), so 
 
 from __future__ import annotations
 
-import io
+from collections.abc import Iterable, Mapping
+from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 
-from cheesebench.chat import Picture
-from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
+from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.spaces import Pixels, observation_space, observed, pixels
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, load_protocol
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31
+#: The view that ``render`` draws pictures in where the observations are none.
+WATCHED_IN = "topdown_2d"
 
 
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
@@ -39,14 +41,17 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     None), ``measures`` (dict) and ``counters`` (dict); after a reset ``block`` (str), ``session`` and ``trial``
     (int, from 1) and ``subject`` (int, from 0).
 
+    A copied or unpickled environment is the same one made anew: no trial has begun in it.
+
     Args:
         view: name of a registered view.
         subject: number of the subject whose life this is; ``reset(options={"subject": n})`` changes it.
-        render_mode: ``"ansi"`` makes ``render`` return the current observation as text (of a picture, the text alone).
+        render_mode: ``"ansi"`` makes ``render`` return the current observation as text (of a picture, the text alone);
+            ``"rgb_array"`` makes it return the arena from above (in a view of pictures, the observation) as pixels.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
-        "render_modes": ["ansi"],
+        "render_modes": ["ansi", "rgb_array"],
         "render_fps": 4,
     }
     specification: ClassVar[Specification]
@@ -54,8 +59,9 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     def __init__(self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None) -> None:
         self._view = installed_plugins().view(view)
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self._subject = checked_subject(subject)
+        self._arguments = {"view": view, "subject": self._subject, "render_mode": render_mode}
         self._life: ArenaLife | None = None
         self._observation = ""
         self.action_space = spaces.Discrete(len(ACTIONS))
@@ -64,7 +70,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial; with ``seed`` (or a new ``subject`` in the options) a new life."""
         super().reset(seed=seed)
-        subject = checked_subject((options or {}).get("subject", self._subject))
+        subject = wanted_subject(options, self._subject)
         if self._life is None or seed is not None or subject != self._subject:
             self._subject = subject
             number = seed if seed is not None else int(self.np_random.integers(SEEDS))
@@ -78,47 +84,36 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
-        if not 0 <= action < 4:
+        try:
+            number = index(action)
+        except TypeError:
+            raise OptionError(f"An action is one whole number from 0 to 3, not {action!r}.") from None
+        if not 0 <= number < 4:
             raise OptionError(f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
-        self._observation, reward, status = life.step(int(action))
+        self._observation, reward, status = life.step(number)
         if not status:
             return observed(self._observation), reward, False, False, {"state": life.state}
         info = {"state": life.state, **life.ending()._asdict()}
         return observed(self._observation), reward, status == TERMINATED, status == TRUNCATED, info
 
-    def render(self) -> str | None:
-        """Return the current observation (``render_mode="ansi"``)."""
-        return str(self._observation) if self.render_mode == "ansi" else None
+    def render(self) -> str | Pixels | None:
+        """Return the observation as text (``"ansi"``), or uint8 of shape (height, width, 3) (``"rgb_array"``)."""
+        if self.render_mode != "rgb_array":
+            return str(self._observation) if self.render_mode == "ansi" else None
+        life = self._life
+        if life is None:
+            raise StepAfterEndError("No trial has begun. Call reset() before render().")
+        watched = self._view if isinstance(self._view, PictureView) else installed_plugins().view(WATCHED_IN)
+        gallery = self.paradigm.program.gallery(watched)
+        return pixels(gallery.draw(gallery.look(life.outlook()[0].key), life.pose))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle (and copy) what the environment was made from; classes of protocols have no name to be found by."""
+        return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
 
-def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
-    """Return the space of all observations that a view can give of a paradigm."""
-    text = text_space(paradigm, view)
-    if not isinstance(view, PictureView):
-        return text
-    width, height = view.picture_size(paradigm.program.gallery(view).scene((), (), ()))
-    return spaces.Dict({"picture": spaces.Box(0, 255, (height, width, 3), np.uint8), "text": text})
-
-
-def observed(observation: str) -> Any:
-    """Return an observation as its space has it: a picture with its pixels."""
-    if not isinstance(observation, Picture):
-        return observation
-    from PIL import Image
-
-    with Image.open(io.BytesIO(observation.png)) as picture:
-        return {"picture": np.array(picture.convert("RGB")), "text": str(observation)}
-
-
-def text_space(paradigm: ArenaParadigm, view: View) -> spaces.Text:
-    """Return the space of all texts that a view can draw of a paradigm."""
-    gallery = paradigm.program.gallery(view)
-    scenes = [gallery.scene((), (), state.say) for state in paradigm.specification.states.values()]
-    return spaces.Text(
-        min_length=0,
-        max_length=max(1, *(view.max_length(scene) for scene in scenes)),
-        charset=frozenset(view.characters) | gallery.characters(paradigm.specification),
-    )
+def _made_again(specification: Specification, arguments: dict[str, Any]) -> ArenaEnvironment:
+    return environment_class(specification)(**arguments)
 
 
 def beginning(life: ArenaLife) -> dict[str, Any]:
@@ -128,9 +123,28 @@ def beginning(life: ArenaLife) -> dict[str, Any]:
 
 def checked_subject(subject: object) -> int:
     """Return the number of a subject, or raise OptionError."""
-    if not isinstance(subject, int) or isinstance(subject, bool) or subject < 0:
+    try:
+        number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # whatever it is
+    except TypeError:
+        number = -1
+    if number < 0:
         raise OptionError(f"A subject is a whole number from 0, not {subject!r}.")
-    return subject
+    return number
+
+
+def wanted_subject(options: Mapping[str, Any] | None, current: int) -> int:
+    """Return the subject that the options of a reset name, else the current one; raises for any other option."""
+    for name in options or ():
+        if name != "subject":
+            raise UnknownNameError("option of reset() called", name, ["subject"])
+    return checked_subject((options or {}).get("subject", current))
+
+
+def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:
+    """Return the render mode, or raise UnknownNameError."""
+    if render_mode is not None and render_mode not in known:
+        raise UnknownNameError("render mode", render_mode, known)
+    return render_mode
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
@@ -164,5 +178,12 @@ def class_named(name: str) -> type[ArenaEnvironment]:
 
 
 def make_from_file(protocol: str | Path, **options: Any) -> ArenaEnvironment:
-    """Return an environment of any protocol file: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH)``."""
-    return environment_class(load_protocol(protocol))(**options)
+    """Return an environment of any protocol: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)``."""
+    return environment_class(find_protocol(protocol))(**options)
+
+
+def find_protocol(protocol: str | Path) -> Specification:
+    """Return a protocol by the path of its file or, where there is no such file, by its name."""
+    if Path(protocol).is_file():
+        return load_protocol(protocol)
+    return Catalogue(installed_plugins().protocol_directories).find(str(protocol))

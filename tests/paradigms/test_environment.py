@@ -1,0 +1,200 @@
+"""What libraries for reinforcement learning do with environments: copy, pickle, render, wrap, run in processes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import Autoreset, FlattenObservation, FrameStackObservation, RecordEpisodeStatistics, TimeLimit
+from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
+
+import cheesebench  # noqa: F401  # registers the environments
+from cheesebench.errors import OptionError, ProtocolError, StepAfterEndError, UnknownNameError
+from cheesebench.paradigms.batch import ArenaVectorEnvironment
+from cheesebench.paradigms.environment import ArenaEnvironment
+
+MAZE = "cheesebench/TMaze-v1"
+ENVIRONMENTS = [name for name in gymnasium.registry if name.startswith("cheesebench/") and "Protocol" not in name]
+
+
+def episode(environment: gymnasium.Env[Any, Any], **reset: Any) -> list[Any]:
+    """Play a trial with the same actions every time; return all that came of it."""
+    lived: list[Any] = [environment.reset(**reset)]
+    for step in range(10_000):
+        lived.append(environment.step(step * 7 % 4))
+        if lived[-1][2] or lived[-1][3]:
+            return lived
+    raise AssertionError("the trial did not end")
+
+
+def test_every_protocol_is_registered() -> None:
+    assert MAZE in ENVIRONMENTS
+    assert len(ENVIRONMENTS) >= 18
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_gymnasium_s_checker_has_nothing_to_say_of_the_registered_one(name: str) -> None:
+    environment = gymnasium.make(name, render_mode="rgb_array")
+    check_env(environment.unwrapped)  # warnings are errors; with rendering, in all of its modes
+    environment.close()
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_are_made_anew(how: Callable[[Any], Any], protocol_file: Callable[[str, str], Any]) -> None:
+    arena = "arena: {map: '#fff#', legend: {f: {zone: floor}}}"
+    trial = "trial: {limit: 9, start: run, states: {run: {}}}"
+    file = protocol_file(
+        "corridor",
+        f"version: 1\nparadigm: corridor\n{arena}\nstart: {{at: floor, face: E}}\n{trial}\n"
+        "schedule: {only: {sessions: 1, trials: 3}}\n",
+    )
+    for made in (
+        gymnasium.make(MAZE, view="ascii_3d", subject=5, render_mode="ansi"),
+        gymnasium.make("cheesebench/Protocol-v1", protocol=file, subject=5, view="ascii_3d", render_mode="ansi"),
+    ):
+        expected = episode(made, seed=4)
+        copied = how(made)
+        assert episode(copied, seed=4) == expected
+        assert copied.render() == expected[-1][0]
+        assert copied.spec == made.spec
+        assert expected[0][1]["subject"] == 5
+        bare = how(made.unwrapped)
+        with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before step"):
+            bare.step(0)
+
+
+def test_vector_environments_are_copied_likewise() -> None:
+    made: Any = gymnasium.make_vec(MAZE, num_envs=2, subject=5, observations="ids")
+    made.reset(seed=3)
+    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        ids, infos = copied.reset(seed=3)
+        assert copied.spec == made.spec
+        assert infos["subject"].tolist() == [5, 6]
+        assert copied.texts[ids].tolist() == made.texts[made.reset(seed=3)[0]].tolist()
+
+
+def test_actions_are_whole_numbers_of_any_kind() -> None:
+    environment = gymnasium.make(MAZE)
+    environment.reset(seed=0)
+    for action in (1, np.int64(1), np.uint8(1), np.array(1)):
+        environment.step(action)
+    for wrong in (1.0, "FORWARD", None, [1], np.array([1, 2]), np.array(1.5)):
+        with pytest.raises(OptionError, match="An action is one whole number from 0 to 3, not"):
+            environment.step(wrong)
+    for number in (4, -1, np.int64(7)):
+        with pytest.raises(OptionError, match=f"There is no action {number}"):
+            environment.step(number)
+
+
+def test_options_of_reset() -> None:
+    environment = gymnasium.make(MAZE)
+    vector = gymnasium.make_vec(MAZE, num_envs=2)
+    assert environment.reset(options={"subject": np.int64(3)})[1]["subject"] == 3
+    assert environment.reset(options={})[1] == {"block": "acquisition", "session": 1, "trial": 2, "subject": 3}
+    assert vector.reset(options={"subject": 4})[1]["subject"].tolist() == [4, 5]
+    infos = vector.reset()[1]
+    assert (infos["subject"].tolist(), infos["trial"].tolist()) == ([4, 5], [2, 2])
+    for reset in (environment.reset, vector.reset):
+        with pytest.raises(UnknownNameError, match=r"no option of reset.*'subjekt'. Did you mean 'subject'"):
+            reset(options={"subjekt": 1})
+        with pytest.raises(OptionError, match=r"A subject is a whole number from 0, not 1\.5"):
+            reset(options={"subject": 1.5})
+        with pytest.raises(OptionError, match="A subject is a whole number from 0, not True"):
+            reset(options={"subject": True})
+
+
+def test_pixels_for_people_who_watch() -> None:
+    from_above = gymnasium.make(MAZE, view="topdown_2d").reset(seed=1)[0]["picture"]
+    for view in ("ascii_2d", "ascii_3d", "topdown_2d"):
+        environment = gymnasium.make(MAZE, view=view, render_mode="rgb_array")
+        environment.reset(seed=1)
+        first: Any = environment.render()
+        np.testing.assert_array_equal(first, from_above)
+        environment.step(1)
+        assert (np.asarray(environment.render()) != first).any()
+    with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before render"):
+        copy.copy(environment.unwrapped).render()
+
+
+@pytest.mark.filterwarnings("ignore:.*not in the possible render_modes:UserWarning")
+def test_unknown_render_modes_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="no render mode 'rgb'"):
+        gymnasium.make(MAZE, render_mode="rgb")
+    with pytest.raises(UnknownNameError, match=r"no render mode 'rgb_array'\. Known: ansi"):
+        gymnasium.make_vec(MAZE, num_envs=2, render_mode="rgb_array")
+
+
+def test_protocols_go_by_name_too() -> None:
+    environment = gymnasium.make("cheesebench/Protocol-v1", protocol="y_maze")
+    assert isinstance(environment.unwrapped, ArenaEnvironment)
+    assert environment.unwrapped.specification.name == "y_maze"
+    vector = gymnasium.make_vec("cheesebench/Protocol-v1", num_envs=2, protocol="y_maze")
+    assert isinstance(vector, ArenaVectorEnvironment)
+    with pytest.raises(UnknownNameError, match=r"no protocol 'y_mase'\. Did you mean 'y_maze'"):
+        gymnasium.make("cheesebench/Protocol-v1", protocol="y_mase")
+    with pytest.raises(ProtocolError, match="is a dialogue"):
+        gymnasium.make("cheesebench/Protocol-v1", protocol="cogeval_n7line")
+
+
+def test_the_usual_wrappers() -> None:
+    counted = RecordEpisodeStatistics(gymnasium.make(MAZE))
+    lived = episode(counted, seed=2)
+    assert lived[-1][4]["episode"]["l"] == len(lived) - 1
+    assert lived[-1][4]["episode"]["r"] == sum(step[1] for step in lived[1:])
+    environment = gymnasium.make(MAZE)
+    expected, _ = environment.reset(seed=2)
+    space = environment.observation_space
+    assert isinstance(space, spaces.Text)
+    assert list(space.character_list) == sorted(space.character_set)
+    flat, _ = FlattenObservation(gymnasium.make(MAZE)).reset(seed=2)
+    assert "".join(space.character_list[number] for number in flat if number < len(space.character_list)) == expected
+    assert FrameStackObservation(gymnasium.make(MAZE), 3).reset(seed=2)[0] == (expected,) * 3
+    # Breaking a trial off is allowed: the next reset begins the next trial.
+    short = Autoreset(TimeLimit(gymnasium.make(MAZE), 3))
+    short.reset(seed=2)
+    steps = [short.step(3) for _ in range(4)]
+    assert [truncated for _, _, _, truncated, _ in steps] == [False, False, True, False]
+    assert steps[-1][4]["trial"] == 2
+    vector = RecordVectorStatistics(gymnasium.make_vec(MAZE, num_envs=2, observations="ids"))
+    vector.reset(seed=2)
+    for _ in range(200):
+        *_, truncated, infos = vector.step(np.array([3, 3]))
+    assert truncated.all()
+    assert infos["episode"]["l"].tolist() == [200, 200]
+
+
+ASYNCHRONOUS = """
+import gymnasium, cheesebench
+
+if __name__ == "__main__":
+    def texts(mode, **more):
+        vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, vectorization_mode=mode, **more)
+        seen = [vector.reset(seed=1)[0], *(vector.step([1, 2])[0] for _ in range(5))]
+        vector.close()
+        return seen
+
+    own = {"vector_kwargs": {"shared_memory": False, "context": "spawn"}}
+    assert texts("async", **own) == texts("sync")
+    try:
+        texts("async")
+    except ValueError as error:
+        print(error, "|", error.__cause__)
+"""
+
+
+def test_in_processes_of_its_own_it_is_the_same_or_says_why_not(tmp_path: Any) -> None:
+    script = tmp_path / "asynchronous.py"
+    script.write_text(ASYNCHRONOUS, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "you can disable this feature with `shared_memory=False`" in done.stdout
+    assert "Texts do not get through the shared memory" in done.stdout
