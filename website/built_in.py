@@ -12,7 +12,7 @@ from cheesebench.experiment.studies import find_study, shipped_studies
 from cheesebench.hookspecs import API_VERSION, OLDEST_API_VERSION
 from cheesebench.interfaces import FigureReporter, PictureView, ReadableView, Reporter, RunReporter
 from website.installed import PLUGINS
-from website.markup import code, escape, sections, sentence, table
+from website.markup import code, escape, prose, sections, sentence, table
 
 
 def hook_version() -> str:
@@ -60,7 +60,7 @@ def backends() -> str:
     parts = []
     for spec in PLUGINS.backends.values():
         honours = [name for name in ("temperature", "seed", "stop", "images") if getattr(spec.capabilities, name)]
-        rows = [[code(name), sentence(meaning)] for name, meaning in spec.options.items()]
+        rows = [[code(name), prose(meaning)] for name, meaning in spec.options.items()]
         told = f"{sentence(spec.summary)} It honours: {', '.join(honours) or 'none of the parameters'}."
         parts += [f"### {code(spec.name)}", told, table(["option", "meaning"], rows) if rows else ""]
     return sections(parts)

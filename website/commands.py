@@ -7,7 +7,7 @@ import argparse
 from cheesebench.cli import build_parser
 from cheesebench.environment_variables import VARIABLES
 from cheesebench.pytest_plugin import INI, OPTIONS
-from website.markup import code, escape, fenced, sections, sentence, table
+from website.markup import code, escape, fenced, prose, sections, sentence, table
 
 #: Characters of a usage line, whatever the terminal is.
 _WIDTH = 88
@@ -31,7 +31,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
     formatter = argparse.HelpFormatter(prog=parser.prog, width=_WIDTH)
     formatter.add_usage(parser.usage, parser._actions, parser._mutually_exclusive_groups, prefix="")
     rows = [
-        [_spelling(action), sentence(action.help or "")]
+        [_spelling(action), prose(action.help or "")]
         for action in parser._actions
         if not isinstance(action, argparse._HelpAction)
     ]
@@ -84,4 +84,4 @@ def ini_settings() -> str:
 
 def environment() -> str:
     """Return the environment variables."""
-    return table(["variable", "meaning"], [[code(v.name), sentence(v.meaning)] for v in VARIABLES])
+    return table(["variable", "meaning"], [[code(v.name), prose(v.meaning)] for v in VARIABLES])

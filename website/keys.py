@@ -85,17 +85,17 @@ def _models_in(hint: Any) -> Iterator[type[Model]]:
 
 def _section(model: type[Model], places: Sequence[str]) -> list[str]:
     hints = get_type_hints(model, include_extras=True)
-    rows = [
-        [code(field.alias or name), _kind(hints[name], field), _default(field), prose(field.description or "")]
-        for name, field in model.model_fields.items()
-    ]
+    rows = []
+    for name, field in model.model_fields.items():
+        key = code(field.alias or name) + ("<br>**required**" if field.is_required() else "")
+        rows.append([key, _kind(hints[name], field) + _default(field), prose(field.description or "")])
     heading = model.__name__ if places else "The file"
     where = f"Written at {', '.join(map(code, places))}" if places else ""
     return [
         f"## {heading} {{#{_anchor(model)}}}",
         prose((model.__doc__ or "").strip()),
         where,
-        table(["key", "value", "default", "meaning"], rows),
+        table(["key", "value", "meaning"], rows),
     ]
 
 
@@ -104,12 +104,11 @@ def _anchor(model: type[Model]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "**required**"
-    default = field.get_default(call_default_factory=True, validated_data={})
-    if default in (None, [], {}, PydanticUndefined) or isinstance(default, Model):
+    """Return what a key is that is left out, where that is something."""
+    default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
+    if default is None or default in ([], {}) or isinstance(default, Model):
         return ""
-    return code({True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default)
+    return f"; default {code(str(default).lower() if isinstance(default, bool) else default)}"
 
 
 def _kind(hint: Any, field: FieldInfo | None = None) -> str:

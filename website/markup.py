@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 
 #: What Markdown would take for markup; an underscore within a word is none.
 _MARKUP = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])")
-#: What is code in help texts and docstrings: ``code``, `code`, --options, *.suffixes, NAME=VALUE.
-_CODE = re.compile(r"``(.+?)``|`([^`]+)`|(?<![\w-])(--[a-z][\w-]*(?:=[\w./]+)?|\*\.[a-z][\w.]*|[A-Z]+=[A-Z]+)")
+#: What is code in help texts and docstrings: ``code``, `code`, an example at the end, --options, *.suffixes, NAME=X.
+_CODE = re.compile(
+    r"``(.+?)``|`([^`]+)`|(?<=Example: )(.+)$"
+    r"|(?<![\w-])(--[a-z][\w-]*(?:=[\w./]+)?|\*\.[a-z][\w.]*|[A-Z]+=[A-Z]+)"
+)
 
 
 def escape(text: object) -> str:
@@ -28,7 +31,7 @@ def prose(text: str) -> str:
     """Return a docstring's or help's text, on one line, with its code as code."""
     parts, end = [], 0
     for match in _CODE.finditer(text):
-        parts += [_plain(text[end : match.start()]), code(match[1] or match[2] or match[3])]
+        parts += [_plain(text[end : match.start()]), code(next(filter(None, match.groups())))]
         end = match.end()
     return " ".join("".join([*parts, _plain(text[end:])]).split())
 

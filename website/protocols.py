@@ -83,7 +83,7 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     arena = document.arena
     drawn = next((kind for kind in ("pool", "ring", "radial", "boxes") if getattr(arena, kind) is not None), "map")
     return [
-        ("measures", escape(document.dimension)),
+        ("dimension", escape(document.dimension)),
         ("species", escape(document.species or "")),
         ("cited", _cited(document.cite)),
         ("arena", f"{code(drawn)}, {len(one.arena.cells)} cells, {arena.headings} headings"),
@@ -112,7 +112,7 @@ def _environment(one: Specification) -> str:
 def _dialogue_facts(one: DialogueSpecification) -> list[tuple[str, str]]:
     document = one.document
     return [
-        ("measures", escape(document.dimension)),
+        ("dimension", escape(document.dimension)),
         ("cited", _cited(document.cite)),
         ("graph", f"{len(one.world.nodes)} nodes, {len(document.arena.graph.edges)} edges"),
         ("domains", ", ".join(map(code, one.domains))),

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 
 from cheesebench.experiment.log_schema import SCHEMA
-from website.markup import code, sections, sentence, table
+from website.markup import code, prose, sections, sentence, table
 
 _COMMENT = re.compile(r"^ *(\w+) [^-\n]*-- (.+)$", re.MULTILINE)
 
@@ -26,6 +26,6 @@ def _table(connection: sqlite3.Connection, name: str, sql: str) -> list[str]:
     rows = []
     for _, column, kind, not_null, _, key in connection.execute(f"PRAGMA table_info({name})"):
         kind = f"{kind.lower()}{'' if not_null or key else ' or NULL'}{', key' if key else ''}"
-        rows.append([code(column), kind, sentence(meanings[column])])
+        rows.append([code(column), kind, prose(meanings[column])])
     about = sentence(first.partition("-- ")[2])
     return [f"### {code(name)} {{#{name}}}", about, table(["column", "type", "meaning"], rows)]

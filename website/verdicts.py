@@ -88,7 +88,7 @@ def examples() -> str:
 def _in_short(cell: CellResult) -> str:
     assert cell.difference_low is not None
     assert cell.difference_high is not None
-    return f"**{cell.verdict}** ({points(cell.difference_low)} to {points(cell.difference_high)})"
+    return f"**{cell.verdict}**<br>{points(cell.difference_low)} to {points(cell.difference_high)}"
 
 
 @functools.cache

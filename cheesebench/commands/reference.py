@@ -25,7 +25,7 @@ was obtained. A value without an interval is used as a point and called *declare
 how uncertain the animals' number is. The *mapping* says how what the laboratory measured became a share of successful
 trials; read it before you quote a verdict."""
 
-_MARKUP = re.compile(r"[\\`*\[\]<>|~$#]|(?<![^\W_])_|_(?![^\W_])")
+_MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = (
     (re.compile(r"PMC[0-9]{4,10}"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
     (re.compile(r"10\.[0-9]{4,9}/[A-Za-z0-9._-]+"), "https://doi.org/{}"),
@@ -148,4 +148,6 @@ def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    return _MARKUP.sub(r"\\\g<0>", text).replace("&", "&amp;")
+    # Not every Markdown takes a backslash before these; all of them know entities.
+    entities = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"})
+    return _MARKUP.sub(r"\\\g<0>", text).translate(entities)

@@ -1,6 +1,6 @@
 """Tests for authors: run ours in your own repository.
 
-A vendor's test file is five lines; each function raises AssertionError with every rule that is broken, by name::
+A vendor's test file is five lines; each function raises AssertionError with every rule that is broken, by name:
 
     from cheesebench.testing import assert_backend_sound
     from my_package import BACKEND

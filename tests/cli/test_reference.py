@@ -48,7 +48,7 @@ def test_markdown_escapes_and_links(run: Run, here: Path, maze: str) -> None:
         maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", RICH), encoding="utf-8"
     )
     out = run("reference", "little", "--format", "markdown").out
-    assert "| species | Mus \\<b\\> |" in out
+    assert "| species | Mus &lt;b&gt; |" in out
     assert "read_off \\*figure\\* 2" in out
     assert (
         "[PMC1234567](https://pmc.ncbi.nlm.nih.gov/articles/PMC1234567/), "

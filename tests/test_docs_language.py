@@ -1,0 +1,30 @@
+"""The pages on the language leave no key of theirs out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cheesebench.protocol.dialogue.documents import Condition, DialogueDocument, Edit, Graph
+from cheesebench.protocol.documents import Arena, Block, Draw, Effects, Model, ProtocolDocument, Rule, State, Trial
+
+DOCS = Path(__file__).parents[1] / "docs"
+#: Keys that dialogues share with all protocols, and that do nothing of their own there.
+SHARED = set(ProtocolDocument.model_fields) & set(DialogueDocument.model_fields)
+
+
+@pytest.mark.parametrize("model", [ProtocolDocument, Arena, Draw, Trial, State, Rule, Effects, Block])
+def test_the_language(model: type[Model]) -> None:
+    page = (DOCS / "language.md").read_text(encoding="utf-8")
+    assert [key for key in _keys(model) if f"`{key}" not in page and f"{key}:" not in page] == []
+
+
+@pytest.mark.parametrize("model", [DialogueDocument, Graph, Edit, Condition])
+def test_dialogues(model: type[Model]) -> None:
+    page = (DOCS / "cogeval.md").read_text(encoding="utf-8")
+    assert [key for key in set(_keys(model)) - SHARED if f"`{key}" not in page and f"{key}:" not in page] == []
+
+
+def _keys(model: type[Model]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
