@@ -23,7 +23,7 @@ from cheesebench.paradigms.path import Path
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.scenes import Look, LookKey
 from cheesebench.paradigms.schedule import Schedule
-from cheesebench.paradigms.streams import Stream
+from cheesebench.paradigms.streams import OtherLuck, Stream
 from cheesebench.paradigms.tables import Tables
 from cheesebench.paradigms.traces import Trace
 from cheesebench.protocol.declare import TIMEOUT
@@ -361,6 +361,10 @@ class ArenaLife(Path):
         program = self._program
         waits = not (program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish))
         return self._look, self._current, waits, self._wake
+
+    def draw_luck_anew(self, number: int) -> None:
+        """From here on let every `p` fall as it would with other luck, one for each number; all else stays as it is."""
+        self._stream = OtherLuck(self._stream, number)
 
     # -- after the trial
 

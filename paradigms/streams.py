@@ -40,3 +40,14 @@ class Stream:
             other = self.below(last + 1, f"{key}|{last}")
             result[last], result[other] = result[other], result[last]
         return result
+
+
+class OtherLuck(Stream):
+    """The stream of a life, except for the numbers that decide about `p`: those are drawn anew."""
+
+    def __init__(self, stream: Stream, number: int) -> None:
+        self._base, self._number = stream._base, number
+
+    def uniform(self, key: str) -> float:
+        """Return a uniform number in [0, 1) that the life itself does not have."""
+        return super().uniform(f"luck {self._number}|{key}")

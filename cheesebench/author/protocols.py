@@ -9,7 +9,8 @@ from cheesebench.errors import OptionError, PluginError
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, AnySpecification, Catalogue, Specification
-from cheesebench.protocol.values import is_name
+from cheesebench.protocol.inherit import protocol_name
+from cheesebench.protocol.values import is_name, is_protocol_name
 
 #: Paradigms that can be begun with; an edition begins with another protocol.
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
@@ -35,12 +36,12 @@ def edition_text(name: str, parent: AnySpecification) -> str:
     check_name("an edition", name)
     if parent.edition == name:
         raise OptionError(f"'{name}' is the parent's own edition. Name the new one differently.")
-    stem = Path(parent.path).name.removesuffix(SUFFIX)
-    if not is_name(stem):
-        remedy = f"Extend what it extends: {parent.ancestors[0]}." if parent.ancestors else "Rename the file."
-        raise OptionError(f"'{stem}' is itself an edition, and its file's name cannot be extended. {remedy}")
+    extended = protocol_name(Path(parent.path).name.removesuffix(SUFFIX))
+    if not is_protocol_name(extended):
+        remedy = f"Rename it: {parent.paradigm}.{parent.edition}{SUFFIX}."
+        raise OptionError(f"{Path(parent.path).name} has a name that cannot be extended. {remedy}")
     title = f"{parent.title or parent.paradigm}, {name}".replace("'", "''")
-    return filled("protocol/edition", name=name, parent=stem, paradigm=parent.paradigm, title=f"'{title}'")
+    return filled("protocol/edition", name=name, parent=extended, paradigm=parent.paradigm, title=f"'{title}'")
 
 
 def check_name(what: str, name: str) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cheesebench.chat import Picture
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
 from cheesebench.film import printable
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, Specification
+from cheesebench.protocol.inherit import file_names, protocol_name
 
 
 def installed_catalogue() -> Catalogue:
@@ -31,12 +32,20 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
         raise OptionError(f"{name} is a directory. Name one *{SUFFIX} file in it.")
     if name.endswith((".yaml", ".yml")) or "/" in name or os.sep in name:
         raise OptionError(f"There is no file {name}. Check the path.")
-    local = Path(f"{name}{SUFFIX}")
-    if local.is_file():
+    local = next(filter(Path.is_file, map(Path, file_names(name))), None)
+    if local is not None:
         if name in catalogue.files:
             print(f"cheesebench: {local} is used, not the installed '{printable(name)}'.", file=sys.stderr)
         return local
-    return catalogue.files.get(name) or Path(catalogue.find_any(name).path)
+    if name in catalogue.files:
+        return catalogue.files[name]
+    try:
+        return Path(catalogue.find_any(name).path)
+    except UnknownNameError:
+        here = [protocol_name(file.name.removesuffix(SUFFIX)) for file in Path().glob(f"*{SUFFIX}")]
+        if did_you_mean(name, here):
+            raise UnknownNameError("protocol", name, here) from None
+        raise
 
 
 def load_protocol(name: str) -> Specification:

@@ -13,16 +13,12 @@ from cheesebench.protocol.dialogue.documents import DialogueDocument
 from cheesebench.protocol.dialogue.resolve import resolve_dialogue
 from cheesebench.protocol.dialogue.specification import DialogueSpecification
 from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.inherit import resolve_parents
+from cheesebench.protocol.inherit import DEFAULT_EDITION, SUFFIX, file_names, protocol_name, resolve_parents
 from cheesebench.protocol.resolve import resolve
 from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text
 from cheesebench.protocol.specification import Specification
 from cheesebench.protocol.structure import read_structure
 
-#: What the name of a protocol file ends with.
-SUFFIX = ".protocol.yaml"
-#: The edition that is meant when none is named.
-DEFAULT_EDITION = "paper"
 #: Keys that only a dialogue has: they say what a file is to be that has no ``arena: graph:`` (yet).
 _DIALOGUE_KEYS = ("conditions", "scenes", "answer")
 
@@ -116,7 +112,7 @@ class Catalogue:
         return (None if diagnostics.errors else specification), found
 
     def _specify(self, root: Node, path: Path, diagnostics: Diagnostics) -> AnySpecification | None:
-        merged = resolve_parents(root, path, self._parent, lambda: sorted(self.files), diagnostics)
+        merged = resolve_parents(root, path, self._parent, lambda: self._parents(path), diagnostics)
         # A key that stands twice hides no other error; all else that is wrong with the YAML would add false ones.
         if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
             return None
@@ -132,10 +128,19 @@ class Catalogue:
 
     def _parent(self, name: str, child: Path) -> Path | None:
         """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""
-        places = [child.parent, *reversed(self.directories)]
-        files = [file for directory in places if (file := directory / f"{name}{SUFFIX}").is_file()]
+        names = file_names(name)
+        files = [file for place in self._places(child) for name in names if (file := place / name).is_file()]
         others = [file for file in files if file.resolve() != child.resolve()]
         return next(iter([*others, *files]), None)
+
+    def _parents(self, child: Path) -> list[str]:
+        """Return all that a protocol could extend."""
+        files = [file for place in self._places(child) for file in place.glob(f"*{SUFFIX}") if file != child]
+        return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
+
+    def _places(self, child: Path) -> list[Path]:
+        """Return where the parent of a protocol is looked for, the nearest first."""
+        return [child.parent, *reversed(self.directories), *reversed(self.folders.values())]
 
     def names(self) -> list[str]:
         """Return the names of all protocols that load (``paradigm`` or ``paradigm@edition``)."""

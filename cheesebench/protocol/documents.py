@@ -21,6 +21,7 @@ from cheesebench.protocol.values import (
     Name,
     Names,
     Probability,
+    ProtocolName,
     Scalar,
     Scope,
     Text,
@@ -355,8 +356,8 @@ class ProtocolDocument(Model):
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
     edition: Name = Field("paper", description="Which edition of the paradigm this is.")
-    extends: Name | None = Field(
-        None, description="Id of the one parent; mappings merge, the rest replaces, null deletes."
+    extends: ProtocolName | None = Field(
+        None, description="The one parent, id or id@edition; mappings merge, the rest replaces, null deletes."
     )
     title: Text | None = Field(None, description="Title for people.")
     cite: dict[Name, Citation] = Field(default_factory=dict, description="Kind and number: `pmc`, `doi`, ...")

@@ -8,10 +8,14 @@ from pathlib import Path
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.source import Node, read_file
-from cheesebench.protocol.values import is_name
+from cheesebench.protocol.values import is_protocol_name
 
 #: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
 FindParent = Callable[[str, Path], Path | None]
+#: What the name of a protocol file ends with.
+SUFFIX = ".protocol.yaml"
+#: The edition that is meant when none is named.
+DEFAULT_EDITION = "paper"
 #: Most generations of protocols.
 MAX_GENERATIONS = 10
 
@@ -31,6 +35,26 @@ def merge(parent: Node, child: Node) -> Node:
     return Node(children, child.position, keys)
 
 
+def file_names(name: str) -> list[str]:
+    """Return what the file of ``id`` or ``id@edition`` may be called, the likeliest first."""
+    stem, _, edition = name.partition("@")
+    return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (edition in ("", DEFAULT_EDITION))
+
+
+def protocol_name(stem: str) -> str:
+    """Return how ``extends`` names the protocol of a file: ``t_maze.rodent`` is ``t_maze@rodent``."""
+    return stem.replace(".", "@", 1)
+
+
+def _how_to_write(name: object) -> str:
+    """Return the remedy for what cannot be the name of a parent."""
+    if isinstance(name, str) and is_protocol_name(meant := protocol_name(name.removesuffix(SUFFIX))):
+        return f"Write {meant}."
+    if isinstance(name, list) and len(name) > 1:
+        return "There is one parent; put what they share into it."
+    return "Write its id, or id@edition."
+
+
 def resolve_parents(
     root: Node, path: Path, find: FindParent, known: Callable[[], list[str]], diagnostics: Diagnostics
 ) -> tuple[Node, list[str]] | None:
@@ -42,12 +66,13 @@ def resolve_parents(
     merged, seen = root, {path.resolve()}
     while (extends := merged.child("extends")) is not None and extends.value is not None:
         name = extends.value
-        if not isinstance(name, str) or not is_name(name):
-            diagnostics.error(150, extends.position, "'extends' names one protocol.", "Write its id.")
+        if not isinstance(name, str) or not is_protocol_name(name):
+            diagnostics.error(150, extends.position, "'extends' names one protocol.", _how_to_write(name))
             return None
         parent_path = find(name, Path(extends.position.file))
         if parent_path is None:
-            hint = did_you_mean(name, known()).strip() or "Is its file in the same folder, or in a registered one?"
+            where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+            hint = did_you_mean(name, known()).strip() or where
             diagnostics.error(150, extends.position, f"The parent protocol '{name}' is not known.", hint)
             return None
         if parent_path.resolve() in seen:

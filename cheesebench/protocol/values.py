@@ -31,6 +31,11 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
 
 
+def is_protocol_name(value: object) -> bool:
+    """Whether a value can name a protocol: ``id`` or ``id@edition``."""
+    return isinstance(value, str) and all(map(is_name, value.split("@", 1)))
+
+
 def is_glyph(value: object) -> bool:
     """Whether a value is one character that is drawn in one column (a digit may be a number)."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -63,6 +68,12 @@ Name = Annotated[
         is_name,
         f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
     ),
+]
+#: A protocol: its id, or id@edition.
+ProtocolName = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_NAME.pattern}(@{_NAME.pattern})?$"),
+    checked(is_protocol_name, "the id of a protocol, or id@edition"),
 ]
 #: One character as it is drawn; a digit may be written without quotes.
 Glyph = Annotated[

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.audit.numbers import Z99
 from cheesebench.paradigms.audit.runs import DARKNESS, is_judged, lives_for
-from cheesebench.paradigms.audit.search import WAIT, Ending, Found, Move, Node, Search, branch
+from cheesebench.paradigms.audit.search import EFFORT as SOLVING
+from cheesebench.paradigms.audit.search import WAIT, Ending, Found, Move, Node, Search, branch, is_success
 from cheesebench.paradigms.audit.ways import events_of
 from cheesebench.paradigms.life import ArenaLife
 
 #: Steps (on copies) that the search for reward spends on a trial, and the solver on more than one success.
 EFFORT, POLISH = 6_000, 1_000
+#: Steps that the solver spends on a trial that is not judged: it has to be lived through all the same.
+UNJUDGED = 4_000
+#: How often two ways of spending a trial are compared where `p` decides what they earn.
+LUCKS = 300
 #: Most pairs of places that are gone to by turns, and number of random plans, in a trial.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
@@ -39,16 +46,20 @@ class Solutions:
 
 
 def solve_lives(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
-    """Solve trial after trial, and go on in each life with the shortest solution."""
+    """Solve trial after trial, and go on in each life with the shortest solution.
+
+    Trials that are not judged (the first run of a session, say) are solved, too, because others may build on them.
+    """
     specification, found = paradigm.specification, Solutions()
-    search = Search(paradigm.program, specification)
+    search = Search(paradigm.program, specification, is_success)
     for own_seed, subject, count in lives_for(specification, trials, seed):
         life = ArenaLife(paradigm.program, DARKNESS, own_seed, subject)
         for number in range(count):
             if life.begin_trial() is None:
                 break
             limit = specification.limit if isinstance(specification.limit, int) else life.values[specification.limit]
-            shortest = search.solve(life).shortest
+            effort = SOLVING if life.block in specification.judged_blocks else UNJUDGED
+            shortest = search.solve(life, effort).shortest
             _finish(life, shortest)
             if is_judged(life.result(), specification) is None:
                 continue
@@ -86,13 +97,8 @@ class Temptation:
     failure: Ending | None
     how: str
     """Who found the failure."""
-
-    @property
-    def gain(self) -> float:
-        """What failing earns more than succeeding; minus infinity where only one of them was found."""
-        if self.success is None or self.failure is None:
-            return -math.inf
-        return self.failure.reward - self.success.reward
+    gain: float
+    """What failing earns more than succeeding, whatever the luck; minus infinity where only one of them was found."""
 
 
 def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
@@ -100,10 +106,12 @@ def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Tem
     specification = paradigm.specification
     for own_seed, subject, count in lives_for(specification, trials, seed):
         life = ArenaLife(paradigm.program, DARKNESS, own_seed, subject)
-        for number in range(count):
-            if life.begin_trial() is None:
+        for number in range(specification.planned_trials):
+            if count == 0 or life.begin_trial() is None:
                 break
-            yield _tempt(paradigm, life, f"seed {own_seed}, subject {subject}, trial {number + 1}")
+            if life.block in specification.judged_blocks:
+                count -= 1
+                yield _tempt(paradigm, life, f"seed {own_seed}, subject {subject}, trial {number + 1}")
             while life.step(STAY)[2] == RUNNING:
                 pass
 
@@ -125,7 +133,30 @@ def _tempt(paradigm: ArenaParadigm, life: ArenaLife, where: str) -> Temptation:
         ((name, found.best_failure) for name, found in searches.items()),
         key=lambda item: item[1].reward if item[1] else -math.inf,
     )
-    return Temptation(where, success, failure, how)
+    return Temptation(where, success, failure, how, _gain(paradigm, life, success, failure))
+
+
+def _gain(paradigm: ArenaParadigm, life: ArenaLife, success: Ending | None, failure: Ending | None) -> float:
+    """Return what the failure earns more. What is owed to the luck of this trial is no gain: nobody foresees it."""
+    if success is None or failure is None:
+        return -math.inf
+    gain = failure.reward - success.reward
+    rules = [*paradigm.program.watch, *(rule for state in paradigm.program.states.values() for rule in state.rules)]
+    if gain <= EQUAL or all(rule.p is None for rule in rules):
+        return gain
+    gains = [_earned(life, failure, number) - _earned(life, success, number) for number in range(LUCKS)]
+    return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(LUCKS)
+
+
+def _earned(life: ArenaLife, ending: Ending, luck: int) -> float:
+    """Return what the same actions earn when every `p` is drawn anew; when they are over, time passes."""
+    twin = branch(life)
+    twin.draw_luck_anew(luck)
+    actions, earned, status = iter(ending.actions), 0.0, RUNNING
+    while status == RUNNING:
+        _, reward, status = twin.step(next(actions, STAY))
+        earned += reward
+    return earned
 
 
 def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaLife, chance: random.Random) -> Found:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import BuiltinMethodType
 
-from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY, TrialResult
 from cheesebench.paradigms.audit.runs import is_judged
 from cheesebench.paradigms.audit.ways import NO_WAY, events_of, ways_of
 from cheesebench.paradigms.life import ArenaLife
@@ -22,10 +23,20 @@ from cheesebench.protocol import Specification
 
 #: Steps (on copies) that are spent on a trial until a success is found, and then on finding a shorter one.
 EFFORT, POLISH = 60_000, 4_000
+#: Steps of the search after which one thing is kept up all through the trial, before the search is gone on with.
+KEEPING_AFTER = 3_000
 
 Move = tuple[str, str]
 """What is done ("go to", "stand before", "wait"), and where."""
 WAIT: Move = ("wait", "")
+
+Judge = Callable[[TrialResult, Specification], bool | None]
+"""Says of a trial whether it is a success; None: it does not count."""
+
+
+def is_success(result: TrialResult, _: Specification) -> bool | None:
+    """Return whether the trial is a success, also where the pass rate is taken over others."""
+    return result.success
 
 
 def branch(life: ArenaLife) -> ArenaLife:
@@ -104,16 +115,45 @@ class Node:
 class Search:
     """Searches the trials of one program; the life must have begun a trial, and is left as it was."""
 
-    def __init__(self, program: Program, specification: Specification) -> None:
+    def __init__(self, program: Program, specification: Specification, judge: Judge = is_judged) -> None:
         self._ways, self._events, self._specification = ways_of(program), events_of(program), specification
-        self._states, self._spent = program.states, 0
+        self._states, self._spent, self._judge = program.states, 0, judge
 
     def solve(self, life: ArenaLife, effort: int = EFFORT, polish: int = POLISH) -> Found:
         """Return what depth-first search finds, most promising moves first, shorter and shorter successes.
 
-        Promising is what pays, then what leads to another state, then what is near.
+        Promising is what pays, then what leads to another state, then what is near. Where that comes to nothing, one
+        thing is done all through the trial: what has to be kept up to the end is too deep to be found step by step.
         """
-        return self._descend(life, Found(), effort, polish)
+        found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
+        if found.shortest is None:
+            kept = self._keep_on(life, found)
+            if effort > KEEPING_AFTER:
+                self._descend(life, found, polish if kept else effort, polish)
+        return found
+
+    def _keep_on(self, life: ArenaLife, found: Found) -> bool:
+        """Do one thing again and again until the trial ends, whatever the state, and wait where it cannot be done.
+
+        Returns whether that was a success.
+        """
+        for action, name in enumerate(ACTION_LETTERS):
+            node = Node(branch(life), moves=((f"always {name}", ""),))
+            while node.status == RUNNING:
+                node.waited += node.life.waiting
+                self._step(node, action)
+            found.add(node.ending(), self.judged(node.life))
+        for place in self._events.everywhere:
+            node = Node(branch(life))
+            while node.status == RUNNING:
+                if not self.follow(node, ("go to", place)):
+                    self.follow(node, WAIT)
+            found.add(node.ending(), self.judged(node.life))
+        return found.shortest is not None
+
+    def judged(self, life: ArenaLife) -> bool | None:
+        """Return whether the trial that has just ended is a success; None: it does not count."""
+        return self._judge(life.result(), self._specification)
 
     def greedy(self, life: ArenaLife, effort: int) -> Found:
         """Return what a search for reward alone finds, whatever becomes of the trial."""
@@ -132,7 +172,7 @@ class Search:
                     continue
                 if child.status != RUNNING:
                     before = found.shortest
-                    found.add(child.ending(), is_judged(child.life.result(), self._specification))
+                    found.add(child.ending(), self.judged(child.life))
                     if polish is not None and before is None and found.shortest is not None:
                         allowed = min(allowed, self._spent + polish)
                 elif self._is_worth_it(child, seen, found if polish is not None else None):

@@ -61,8 +61,17 @@ def test_what_is_no_name_is_refused(name: str) -> None:
         edition_text(name, CATALOGUE.find("t_maze"))
 
 
-def test_an_edition_of_an_edition_says_what_to_extend() -> None:
-    with pytest.raises(OptionError, match=r"Extend what it extends: t_maze\."):
-        edition_text("long", CATALOGUE.find("t_maze", "rodent"))
+def test_an_edition_of_an_edition() -> None:
+    edition = checked(edition_text("long", CATALOGUE.find("t_maze", "rodent")), "t_maze.long.protocol.yaml")
+    assert edition is not None
+    assert edition.name == "t_maze@long"
+    assert edition.ancestors == ("t_maze@rodent", "t_maze")
+
+
+def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a maze.protocol.yaml"
+    path.write_text(protocol_text("maze", "a_maze"), encoding="utf-8")
+    with pytest.raises(OptionError, match=r"cannot be extended. Rename it: a_maze.paper.protocol.yaml"):
+        edition_text("long", CATALOGUE.load(path))
     with pytest.raises(OptionError, match="parent's own edition"):
         edition_text("paper", CATALOGUE.find("t_maze"))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from cheesebench.cli import main
 from cheesebench.commands.diff import ABSENT, differences
 from cheesebench.commands.trace import changes
 
@@ -102,3 +105,18 @@ def test_schema_for_vs_code(here: Path, run: Run) -> None:
     assert '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}' in refused.err
     assert (folder / "settings.json").read_text() == "{} // mine"
     assert "--output means nothing" in run("schema", "--install", "--output", "x").err
+
+
+def test_editions_are_found_by_name_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "maze", "my_maze"]) == 0
+    assert main(["new", "edition", "short", "--parent", "my_maze"]) == 0
+    assert main(["new", "edition", "tiny", "--parent", "my_maze@short"]) == 0
+    assert "extends: my_maze@short\n" in (tmp_path / "my_maze.tiny.protocol.yaml").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["test", "my_maze@tiny"]) == 0
+    assert "4 tests: 0 failed" in capsys.readouterr().out
+    assert main(["test", "my_maze@tny"]) > 1
+    assert "Did you mean 'my_maze@tiny'?" in capsys.readouterr().err

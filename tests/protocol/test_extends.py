@@ -119,6 +119,51 @@ def test_a_chain_of_parents(load: Callable[..., Specification]) -> None:
     assert list(specification.document.cite) == [f"from{n}" for n in range(9)]
 
 
+def test_an_edition_of_an_edition(load: Callable[..., Specification], write: Write) -> None:
+    write("parent.short", child("edition: short\nvars: {n: 7}\ntrial: {limit: 9}", name="parent"))
+    text = child("edition: tiny\ntrial: {limit: 5}", "parent@short", "parent")
+    specification = load(parent=PARENT, **{"parent.tiny": text})
+    assert specification.name == "parent@tiny"
+    assert specification.ancestors == ("parent@short", "parent")
+    assert (specification.limit, specification.variables["n"].initial) == (5, 7)
+    again = load(parent=PARENT, **{"parent.more": child("edition: more", "parent@paper", "parent")})
+    assert again.ancestors == ("parent@paper",)
+
+
+def test_editions_in_a_circle(write: Write) -> None:
+    write("parent.a", child("edition: a", "parent@b", "parent"))
+    path = write("parent.b", child("edition: b", "parent@a", "parent"))
+    (found,) = Catalogue([path.parent]).examine(path)[1]
+    assert found.sentence == "'parent@b' extends itself in a circle."
+
+
+def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None:
+    shelf = tmp_path / "installed" / "classics"
+    shelf.mkdir(parents=True)
+    write("parent", PARENT).rename(shelf / "parent.protocol.yaml")
+    path = write("child", child("", "parent"))
+    assert Catalogue([tmp_path / "installed"]).load(path).ancestors == ("parent",)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("parent.short", "Write parent@short."),
+        ("parent.short.protocol.yaml", "Write parent@short."),
+        ("parent.protocol.yaml", "Write parent."),
+        ("[parent, other]", "There is one parent; put what they share into it."),
+        ("parent@a@b", "Write its id, or id@edition."),
+        ("parent@shrt", "Did you mean 'parent@short'?"),
+        ("quite@another", "Is quite.another.protocol.yaml in the same folder, or in a registered one?"),
+    ],
+)
+def test_how_a_parent_is_named(write: Write, name: str, remedy: str) -> None:
+    write("parent.short", child("edition: short", name="parent"))
+    path = write("child", child("", name))
+    (found,) = Catalogue().examine(path)[1]
+    assert (found.code, found.remedy) == (150, remedy)
+
+
 def test_too_many_generations(write: Write) -> None:
     write("child0", PARENT)
     paths = [write(f"child{n}", child("", f"child{n - 1}", f"child{n}")) for n in range(1, 20)]

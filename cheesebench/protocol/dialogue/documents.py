@@ -8,7 +8,17 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.documents import Model, Reference
-from cheesebench.protocol.values import MAX_NAME, Count, Name, Probability, Text, Truth, checked, is_number
+from cheesebench.protocol.values import (
+    MAX_NAME,
+    Count,
+    Name,
+    Probability,
+    ProtocolName,
+    Text,
+    Truth,
+    checked,
+    is_number,
+)
 
 _WORD = r"^[A-Za-z0-9_]+$"
 
@@ -171,7 +181,7 @@ class DialogueDocument(Model):
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
     edition: Name = Field("paper", description="Which edition of the paradigm this is.")
-    extends: Name | None = Field(None, description="Id of the one parent.")
+    extends: ProtocolName | None = Field(None, description="The one parent, id or id@edition.")
     title: Text | None = Field(None, description="Title for people.")
     cite: dict[Name, Text] = Field(default_factory=dict, description="Kind and number: `arxiv`, `doi`, ...")
     dimension: Text = Field("planning", description="Cognitive dimension.")

@@ -9,8 +9,9 @@ import pytest
 
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.audit.rewards import solve_lives, temptations
 from cheesebench.paradigms.audit.runs import DARKNESS
-from cheesebench.paradigms.audit.search import Search, branch
+from cheesebench.paradigms.audit.search import Search, branch, is_success
 from cheesebench.paradigms.life import ArenaLife
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
@@ -72,3 +73,66 @@ def test_what_cannot_be_solved_is_not(plant: Plant) -> None:
     found = Search(paradigm.program, paradigm.specification).solve(begun(paradigm, 0))
     assert found.shortest is None
     assert found.best_failure is not None
+
+
+#: Moving about all through the trial, or keeping still: what is to be done has to be kept up, and pays nothing.
+KEPT_UP = (
+    ("limit: 40", "limit: 100\n  watch: [{act: STAY, if: state == choice, count: still}]"),
+    (
+        "        - {enter: side, reward: 1, end: correct}\n        - {enter: arm, end: error}",
+        "        - {after: 40, end: over}",
+    ),
+    ("success: last == correct", "success: (side == left and still >= 38) or (side == right and still <= 2)"),
+)
+
+
+def test_what_has_to_be_kept_up_to_the_end_is_found(plant: Plant) -> None:
+    found = solve_lives(plant(*KEPT_UP), 16, 0)
+    assert (found.trials, found.solved, found.in_half) == (16, 16, 16)
+
+
+#: The first run of a session is not judged; the others are right on the other side of the run before.
+ALTERNATION = (
+    ("draw:\n  side: {of: {side: [left, right]}}", "vars: {side: {init: none, per: session}}"),
+    ("success: last == correct", "estimand: {where: trial > 1}\nsuccess: last == correct"),
+    ("checks: [{at: choice, hidden: side, chance: 0.5}]", ""),
+    ('show: {side: "*"}, ', ""),
+    (
+        "{enter: side, reward: 1, end: correct}",
+        "{enter: arm, if: it != side, set: {side: it}, reward: 1, end: correct}",
+    ),
+)
+
+
+def test_runs_that_are_not_judged_are_solved_for_those_that_are(plant: Plant) -> None:
+    paradigm = plant(*ALTERNATION)
+    life = begun(paradigm, 0)
+    assert Search(paradigm.program, paradigm.specification).solve(life, 200).shortest is None
+    assert Search(paradigm.program, paradigm.specification, is_success).solve(life, 200).shortest is not None
+    found = solve_lives(paradigm, 16, 0)
+    assert found.solved == found.trials == 8, "eight subjects, two trials each, of which the first is not judged"
+
+
+def test_luck_is_no_temptation(plant: Plant) -> None:
+    often = ("{enter: side, reward: 1, end: correct}", "{enter: side, set: {good: 1}, go: better}")
+    seldom = ("{enter: arm, end: error}", "{enter: arm, go: worse}")
+    states = (
+        "schedule:",
+        "    better: {freeze: true, rules: [{after: 1, p: 0.8, reward: 1, end: win}, {after: 1, end: loss}]}\n"
+        "    worse: {freeze: true, rules: [{after: 1, p: PAYS, reward: 1, end: win}, {after: 1, end: loss}]}\n"
+        "schedule:",
+    )
+    rest = (("success: last == correct", "vars: {good: 0}\nsuccess: good == 1"), often, seldom, states)
+    for pays, tempting in ((0.2, False), (0.95, True)):
+        paradigm = plant(*rest, ("PAYS", str(pays)))
+        found = list(temptations(paradigm, 100, 0))
+        lucky = [one for one in found if one.success and one.failure and one.failure.reward > one.success.reward]
+        assert lucky, "in some trials the worse place pays, and the better one does not"
+        assert (max(one.gain for one in found) > 0.01) is tempting
+
+
+def test_only_blocks_that_are_judged_can_tempt(plant: Plant) -> None:
+    schedule = ("schedule: {main:", "estimand: {block: main}\nschedule: {first: {sessions: 3, trials: 10}, main:")
+    found = list(temptations(plant(schedule), 16, 0))
+    assert [one.where for one in found[:2]] == ["seed 0, subject 0, trial 31", "seed 0, subject 0, trial 32"]
+    assert all(one.success and one.success.reward == 1 for one in found)
