@@ -78,7 +78,7 @@ def add_plan(command: Command) -> None:
         parser.add_argument(f"--{name}", metavar="VALUE", help="as for pytest")
     for name in ("agent-option", "backend-option"):
         parser.add_argument(f"--{name}", metavar="NAME=VALUE", action="append", help="as pytest's --cheese-" + name)
-    parser.add_argument("--models", metavar="FILE", help="also take models from this YAML file")
+    parser.add_argument("--models", metavar="FILE", help="a list of your own (default: what CHEESEBENCH_MODELS names)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 

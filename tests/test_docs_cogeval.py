@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "cogeval.md").read_text(encoding="u
 
 
 def recipe() -> DialogueSpecification:
-    found = re.search(r"<!-- tested: recipe -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
+    found = re.search(r"<!-- test: file: harbour.protocol.yaml -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
     assert found
     specification, problems = Catalogue().inspect_text(found[1], "harbour.protocol.yaml")
     assert isinstance(specification, DialogueSpecification), problems

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.errors import OptionError, ProtocolError
 from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.models import user_models
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.pytest_session.model_options import RECORDED, language_models
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
     plugins = installed_plugins()
     names = list(dict.fromkeys(name.strip() for given in options.model for name in given.split(",") if name.strip()))
-    models = language_models(plugins, names, _interface(options), _user_models(options.models))
+    models = language_models(plugins, names, _interface(options), user_models(options.models))
     cells = list(_cells(plugins, names, models, options))
     found = forecast(
         plugins,
@@ -66,14 +67,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _interface(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in RECORDED} | {"base_url": None}
-
-
-def _user_models(path: str | None) -> list[Any]:
-    if path is None:
-        return []
-    from cheesebench.models import load_models
-
-    return list(load_models(Path(path)))
 
 
 def _cells(

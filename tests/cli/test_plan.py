@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 Run = Callable[..., Any]
 
@@ -30,6 +33,15 @@ def test_a_language_model_has_bounds(run: Run) -> None:
     assert told["estimate"] is None
     short = json.loads(run(*options, "--json", "--history", "0").out)
     assert short["most"]["prompt"] < told["most"]["prompt"]
+
+
+def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "models.yaml").write_text("models: {mine: {backend: openai, id: some}}", encoding="utf-8")
+    options = ("plan", "--model", "mine", "--protocols", "little.protocol.yaml", "--json")
+    assert run(*options).code == 2
+    given = json.loads(run(*options, "--models", "models.yaml").out)
+    monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
+    assert json.loads(run(*options).out) == given
 
 
 def test_power_depends_on_how_alike_trials_are(run: Run) -> None:

@@ -118,3 +118,9 @@ def test_a_file_may_extend_what_is_installed(write: Write) -> None:
     name = next(iter(installed.files))
     path = write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")
     assert load_protocol(path).ancestors[0] == name
+
+
+def test_a_file_may_extend_what_lies_in_an_installed_folder(write: Write) -> None:
+    folder = Catalogue(installed_plugins().protocol_directories).folders["classics"]
+    name = min(folder.glob("*.protocol.yaml")).name.partition(".")[0]
+    assert load_protocol(write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")).ancestors[0] == name
