@@ -202,24 +202,22 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self, lanes: NDArray[np.intp], index: NDArray[np.int64], rewards: Floats, terminated: Bools, truncated: Bools
     ) -> dict[str, Any]:
         """Let the lives of these lanes execute the step, write down what came of it, and return the infos."""
-        paid: list[float] = []
         ended: dict[int, dict[str, Any]] = {}
         begun: dict[int, dict[str, Any]] = {}
+        before = self._clock - 1
         for lane, entry in zip(lanes.tolist(), index[lanes].tolist(), strict=True):
-            life, reward = self._lives[lane], 0.0
             if self._over[lane]:
                 begun[lane] = self._begin(lane)
-            else:
-                offset = entry - self._page[lane]
-                self._tell(lane, offset & ~3, self._clock - 1)
-                _, reward, status = life.step(offset & 3)
-                self._told[lane] = self._clock
-                if status != RUNNING:
-                    self._over[lane] = True
-                    (terminated if status == TERMINATED else truncated)[lane] = True
-                    ended[lane] = life.ending()._asdict()
-            paid.append(reward)
-        rewards[lanes] = paid
+                rewards[lane] = 0.0
+                continue
+            life, offset = self._lives[lane], entry - self._page[lane]
+            self._tell(lane, offset & ~3, before)
+            _, rewards[lane], status = life.step(offset & 3)
+            self._told[lane] = self._clock
+            if status != RUNNING:
+                self._over[lane] = True
+                (terminated if status == TERMINATED else truncated)[lane] = True
+                ended[lane] = life.ending()._asdict()
         self._settle(lanes.tolist())
         infos = gather(self.num_envs, ended) | gather(self.num_envs, begun)
         self._add_states(infos, list(begun))
@@ -240,8 +238,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def _tell(self, lane: int, pose: int, clock: int) -> None:
         """Tell a life what it has done since it was last told, up to this value of the clock."""
-        trace: list[int] = []
-        if self._traced:
+        trace: Sequence[int] = ()
+        if self._traced and clock > self._told[lane]:
             rows = slice(self._told[lane] + 1 - self._traced_from, clock + 1 - self._traced_from)
             trace = (self._trace[rows, lane] - self._page[lane]).tolist()
         self._lives[lane].fast_forward(pose, clock - self._began[lane], trace)

@@ -54,8 +54,9 @@ class DrawSequence:
         if self._spec.pick is not None:
             subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
             return _as_sets([rows[index] for index in subset])
-        allowed = [row for row in rows if not self._too_long([*self._run, row[0]])]
-        return allowed[self._stream.below(len(allowed), key)]
+        if self._spec.max_run:
+            rows = [row for row in rows if not self._too_long([*self._run, row[0]])]
+        return rows[self._stream.below(len(rows), key)]
 
     def _shuffled(self, rows: Sequence[Row]) -> Row:
         size = len(rows) * self._spec.copies

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from cheesebench.protocol import expressions as ex
@@ -79,14 +81,17 @@ Function = Callable[[Any], Any]
 
 def _divide(left: float, right: float) -> float:
     # What is undefined is no number: it compares as false, and a measure of it is recorded as missing.
-    return left / right if right else float("nan")
+    return left / right + 0 if right else float("nan")
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let whole numbers become floats where they are no longer exact, or `n: n * n` would fill the memory."""
+    """Let whole numbers become floats where they are no longer exact, or `n: n * n` would fill the memory.
+
+    There is no -0.0, so that equal numbers of one type are the same in every way (``+ 0``).
+    """
 
     def compute_bounded(left: float, right: float) -> float:
-        result: float = compute(left, right)
+        result: float = compute(left, right) + 0
         return result if -_EXACT < result < _EXACT else float(result)
 
     return compute_bounded
@@ -94,6 +99,8 @@ def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 #: Whole numbers below this are exact as floats too.
 _EXACT = 2**53
+#: Operators of an expression that is worth remembering, and most names that it may read (few values, few of them).
+_LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": _bounded(operator.add), "-": _bounded(operator.sub), "*": _bounded(operator.mul), "/": _divide,
@@ -103,6 +110,46 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 def compile_expression(tree: ex.Expression) -> Function:
     """Return a function of a Memory that computes the expression's value."""
+    names = _read_by_long(tree)
+    return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
+
+
+def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
+    """Return what an expression reads that is worth remembering: it is long, and reads few variables and no path."""
+    nodes = list(ex.walk(tree))
+    names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
+    moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
+    paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
+    long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
+    return list(names) if long and len(names) <= _FEW and not moments and not paths else None
+
+
+@dataclass(slots=True)
+class _Held:
+    """The part of a memory that a remembered expression reads."""
+
+    values: dict[str, Any]
+    it: str | None
+
+
+def _remembering(function: Function, names: Sequence[str]) -> Function:
+    """Let a function of these names compute every value once; numbers of different types are different values."""
+
+    @lru_cache(maxsize=1024, typed=True)
+    def compute(it: str | None, *values: Any) -> Any:
+        return function(_Held(dict(zip(variables, values, strict=True)), it))
+
+    variables = [name for name in names if name != "it"]
+    if "it" not in names:
+        return lambda memory: compute(None, *[memory.values[name] for name in variables])
+    return lambda memory: compute(memory.it, *[memory.values[name] for name in variables])
+
+
+def _plain_function(tree: ex.Expression) -> Function:
+    return _function(tree, _plain_function)
+
+
+def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]) -> Function:
     match tree:
         case ex.Number(value) | ex.Constant(value) | ex.Members(value):
             return lambda memory: value
@@ -113,34 +160,34 @@ def compile_expression(tree: ex.Expression) -> Function:
         case ex.Call("where", ex.Constant(group)):
             return lambda memory: memory.occupied[group]
         case ex.Call("size", argument):
-            collection = compile_expression(argument)
+            collection = compiled(argument)
             return lambda memory: len(collection(memory))
         case ex.Call(function, argument):
-            place, method = compile_expression(argument), operator.attrgetter(function)
+            place, method = compiled(argument), operator.attrgetter(function)
             return lambda memory: method(memory)(place(memory))
         case ex.Classes(cases):
-            compiled = [(None if guard is None else compile_expression(guard), name) for guard, name in cases]
-            return lambda memory: next((name for guard, name in compiled if guard is None or guard(memory)), None)
+            guarded = [(None if guard is None else compiled(guard), name) for guard, name in cases]
+            return lambda memory: next((name for guard, name in guarded if guard is None or guard(memory)), None)
         case ex.Unary("not", operand):
-            truth = compile_expression(operand)
+            truth = compiled(operand)
             return lambda memory: not truth(memory)
         case ex.Unary(_, operand):
-            number = compile_expression(operand)
-            return lambda memory: -number(memory)
+            number = compiled(operand)
+            return lambda memory: 0 - number(memory)
         case ex.Binary("and", left, right):
-            first, second = compile_expression(left), compile_expression(right)
+            first, second = compiled(left), compiled(right)
             return lambda memory: bool(first(memory) and second(memory))
         case ex.Binary("or", left, right):
-            first, second = compile_expression(left), compile_expression(right)
+            first, second = compiled(left), compiled(right)
             return lambda memory: bool(first(memory) or second(memory))
         case ex.Binary(sign, left, ex.Number(value) | ex.Constant(value) | ex.Members(value)):
-            first, compute = compile_expression(left), _OPERATORS[sign]
+            first, compute = compiled(left), _OPERATORS[sign]
             return lambda memory: compute(first(memory), value)
         case ex.Binary(sign, ex.Number(value), right):
-            second, compute = compile_expression(right), _OPERATORS[sign]
+            second, compute = compiled(right), _OPERATORS[sign]
             return lambda memory: compute(value, second(memory))
         case ex.Binary(sign, left, right):
-            first, second, compute = compile_expression(left), compile_expression(right), _OPERATORS[sign]
+            first, second, compute = compiled(left), compiled(right), _OPERATORS[sign]
             return lambda memory: compute(first(memory), second(memory))
     raise TypeError(f"not a resolved expression: {tree}")  # pragma: no cover - a word that was never resolved
 

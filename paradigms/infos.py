@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,29 @@ def gather(num_envs: int, infos: Mapping[int, Mapping[str, Any]]) -> dict[str, A
     """
     if not infos:
         return {}
-    lanes = list(infos)
+    lanes = np.array(list(infos))
     mask = np.zeros(num_envs, bool)
     mask[lanes] = True
+    return _gathered(lanes, list(infos.values()), mask)
+
+
+def _gathered(lanes: NDArray[np.intp], infos: Sequence[Mapping[str, Any]], mask: NDArray[np.bool_]) -> dict[str, Any]:
     gathered: dict[str, Any] = {}
-    for key, first in infos[lanes[0]].items():
-        values = {lane: info[key] for lane, info in infos.items()}
-        gathered[key] = gather(num_envs, values) if isinstance(first, Mapping) else _array(num_envs, values)
+    for key, first in infos[0].items():
+        values = [info[key] for info in infos]
+        nested = isinstance(first, dict)
+        gathered[key] = _gathered(lanes, values, mask) if nested else _array(len(mask), lanes, values)
         gathered[f"_{key}"] = mask.copy()
     return gathered
 
 
-def _array(num_envs: int, values: Mapping[int, Any]) -> NDArray[Any]:
-    kinds = {type(value) for value in values.values()}
+def _array(num_envs: int, lanes: NDArray[np.intp], values: list[Any]) -> NDArray[Any]:
+    kinds = set(map(type, values))
     if kinds <= {int, float} or kinds == {bool}:
         array = np.zeros(num_envs, bool if kinds == {bool} else int if kinds == {int} else float)
-    else:
-        array = np.full(num_envs, None, object)
-    for lane, value in values.items():  # one by one, because a value can be a list
+        array[lanes] = values
+        return array
+    array = np.full(num_envs, None, object)
+    for lane, value in zip(lanes.tolist(), values, strict=True):  # one by one, because a value can be a list
         array[lane] = value
     return array

@@ -108,8 +108,7 @@ class ArenaLife(Path):
         self.steps = self._entered = 0
         self.outcome, self.it, self._ended = None, None, False
         self._events, self._considered, self._placings = [], {}, 0
-        self._trace = Trace(self._geometry)
-        self._note = self._trace.entries.append
+        self._trace.clear()
         self._begin_scopes(block, began)
         self._draw_rows(began)
         limit = self._program.specification.limit
@@ -235,13 +234,9 @@ class ArenaLife(Path):
         if rule.after is not None:
             if not self.steps - self._entered >= rule.after(self):  # also when that is no number
                 return False
-        elif rule.members is not None or rule.held is not None:
-            for bit, name in (rule.members or ()) if rule.held is None else rule.held(self):
-                if bits & bit:
-                    self.it = name
-                    break
-            else:
-                self.it = None
+        elif rule.who is not None:
+            self.it = rule.who(self, bits)
+            if self.it is None:
                 return False
         if rule.guard is not None and not rule.guard(self):
             return False
@@ -252,8 +247,7 @@ class ArenaLife(Path):
         return bool(self._stream.uniform(f"{key}|{times}") < rule.p(self))
 
     def _fire(self, rule: Rule) -> float:
-        located = rule.members is not None or rule.held is not None
-        what = f"{rule.text} ({self.it})" if located else rule.text
+        what = rule.text if rule.who is None else f"{rule.text} ({self.it})"
         self._events.append((self.steps, self.state, what, rule.source))
         return self._apply(rule.effects, "place")
 
@@ -354,12 +348,15 @@ class ArenaLife(Path):
         ``trace`` holds pose + action of the steps since then; it can be left out where the program reads no trace.
         """
         self._pose, self.steps = pose, steps
-        self._trace.entries.extend(trace)
+        if trace:
+            self._trace.entries.extend(trace)
 
     def outlook(self) -> tuple[Look, State, bool, int]:
         """Return what holds until something happens: look, state, whether ``finish`` waits for it, the step to wake."""
         program = self._program
-        waits = not (program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish))
+        waits = not program.finish or not (
+            program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish)
+        )
         return self._look, self._current, waits, self._wake
 
     def draw_luck_anew(self, number: int) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cheesebench.errors import CheeseBenchError
 from cheesebench.paradigms.program import Program, State
 from cheesebench.paradigms.quiet import reward_of_quiet_step
-from cheesebench.paradigms.scenes import MAX_BYTES, Gallery, Look, LookKey
+from cheesebench.paradigms.scenes import MAX_BYTES, Gallery, Look
 
 #: Most different observations that one vector environment can number (whoever has ids must be able to look them up).
 MAX_TEXTS = 200_000
@@ -28,7 +28,7 @@ class Pages:
     def __init__(self, program: Program, gallery: Gallery) -> None:
         self._program, self._gallery = program, gallery
         self._size = gallery.geometry.poses * 4
-        self._starts: dict[tuple[LookKey, str, bool], int] = {}
+        self._starts: dict[tuple[Look, str, bool], int] = {}
         self._looks: list[Look] = []
         self.moves = np.zeros(0, np.int64)
         self.alarms = np.zeros(0, np.bool_)
@@ -56,7 +56,7 @@ class Pages:
 
     def page(self, look: Look, state: State, quiet: bool) -> int:
         """Return where a page begins; ``quiet``: the life need not look at events that only pay."""
-        key = (look.key, state.name, quiet)
+        key = (look, state.name, quiet)  # of the look itself: a look's key is long, and asked for at every event
         start = self._starts.get(key)
         if start is None:
             start = self._starts[key] = self._add(look, state, quiet)

@@ -6,7 +6,7 @@ from typing import Any
 
 from cheesebench.paradigms.program import names_in
 from cheesebench.paradigms.tables import Geometry
-from cheesebench.paradigms.traces import Trace, bearing_error, degrees, distance, middle
+from cheesebench.paradigms.traces import Trace, bearing_error, degrees, distance
 
 
 class Path:
@@ -38,11 +38,11 @@ class Path:
 
     def column(self, place: Any) -> float:
         """Return the column in the middle of places, which may be solid."""
-        return middle(self._geometry, tuple(names_in(place)))[0]
+        return self._geometry.middle(tuple(names_in(place)))[0]
 
     def row(self, place: Any) -> float:
         """Return the row in the middle of places, which may be solid."""
-        return middle(self._geometry, tuple(names_in(place)))[1]
+        return self._geometry.middle(tuple(names_in(place)))[1]
 
     @property
     def x(self) -> int:

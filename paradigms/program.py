@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import ACTIONS, View
@@ -20,9 +21,8 @@ from cheesebench.paradigms.tables import Event, Geometry
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
 
-#: A trigger's members: (event bit, name that ``it`` takes), in group order.
-Members = tuple[tuple[int, str], ...]
-ReadMembers = Callable[[object], Members]
+#: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
+Who = Callable[[Any, int], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule. ``mask`` has every event bit that can fire it; ``members`` tells which ones do now."""
+    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` tells whether one does now."""
 
     mask: int
-    members: Members | None
-    held: Function | None
+    who: Who | None
+    varies: bool
+    """Whether a variable says which events these are."""
     after: Function | None
     guard: Function | None
     p: Function | None
@@ -169,22 +170,18 @@ class Program:
     # -- rules, effects, states
 
     def _rule(self, rule: spec.RuleSpec) -> Rule:
-        members: Members | None = None
-        held: Function | None = None
+        who: Who | None = None
         mask = 0
         if rule.action is not None:
             mask = self._mask([("act", ACTIONS[rule.action])])
         elif rule.target is not None:
             possible = self._possible(rule.target, rule.trigger)
             mask = self._mask((rule.trigger, name) for name in possible)
-            if rule.target.variable:
-                held = self._members_function(rule.target.name, rule.trigger, possible)
-            else:
-                members = tuple((self.geometry.bit[rule.trigger, name], name) for name in possible)
+            who = self._who(rule.target, rule.trigger, possible, mask)
         return Rule(
             mask=mask,
-            members=members,
-            held=held,
+            who=who,
+            varies=rule.target is not None and rule.target.variable,
             after=_optional(rule.after),
             guard=_optional(rule.guard),
             p=_optional(rule.p),
@@ -195,18 +192,26 @@ class Program:
             source=_source(rule.position),
         )
 
-    def _members_function(self, variable: str, trigger: str, possible: list[str]) -> Function:
-        """Return a function that reads which members a trigger's variable means at the moment."""
-        arena, bit = self.specification.arena, self.geometry.bit
+    def _who(self, target: spec.Place, trigger: str, possible: list[str], mask: int) -> Who:
+        """Return a function that tells which member of a target events are about: the first in the protocol's order."""
+        arena, bit, name = self.specification.arena, self.geometry.bit, target.name
+
+        def first(members: Iterable[str], bits: int) -> str | None:
+            return next((member for member in members if bits & bit.get((trigger, member), 0)), None)
+
+        if not target.variable:
+            named = lru_cache(maxsize=1024)(
+                partial(first, possible)
+            )  # asked for at every event, and few different ones
+            return lambda life, bits: named(bits & mask)
 
         @lru_cache(maxsize=1024)
-        def members_of(value: spec.RuntimeValue) -> Members:
-            if isinstance(value, frozenset):  # a set: its members in the order of the protocol
-                return tuple((bit[trigger, name], name) for name in possible if name in value)
-            names = arena.members(value) if isinstance(value, str) else ()
-            return tuple((bit[trigger, name], name) for name in names if (trigger, name) in bit)
+        def held(value: spec.RuntimeValue, bits: int) -> str | None:
+            if isinstance(value, frozenset):
+                return first([member for member in possible if member in value], bits)
+            return first(arena.members(value) if isinstance(value, str) else (), bits)
 
-        return lambda memory: members_of(memory.values[variable])
+        return lambda life, bits: held(life.values[name], bits & mask)
 
     def _effects(self, effects: spec.EffectsSpec) -> Effects:
         return Effects(

@@ -28,5 +28,5 @@ def reward_of_quiet_step(program: Program, state: State, bits: int) -> float | N
 
 def _only_pays(rule: Rule) -> bool:
     """Return whether a rule fires whenever its event happens, and then does nothing but pay."""
-    unconditional = rule.held is None and rule.guard is None and rule.p is None
+    unconditional = not rule.varies and rule.guard is None and rule.p is None
     return unconditional and rule.effects.only_constant_reward and rule.go is None and rule.end is None

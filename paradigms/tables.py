@@ -6,12 +6,16 @@ index into the tables (the heading counts the arena's own turns, 8 or 4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cheesebench.interfaces import ACTIONS, FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
-from cheesebench.protocol.arena import WALL_NAME, Arena
+from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
 #: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
 Event = tuple[str, str]
@@ -49,7 +53,9 @@ class Geometry:
         self._enter_bits: dict[tuple[int, int], int] = {}
         #: Places are few and asked for in every trial. Sets of them may be many, so the least used are forgotten.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
-        self.entries_of = lru_cache(maxsize=1024)(self._entries_of)
+        self.inside = lru_cache(maxsize=1024)(self._inside)
+        self.middle = lru_cache(maxsize=1024)(self._middle)
+        self.entries_beyond = lru_cache(maxsize=64)(self._entries_beyond)
         self._cache: dict[tuple[frozenset[str], bool], Tables] = {}
 
     @property
@@ -73,10 +79,31 @@ class Geometry:
         """Return the cells of these zones, doors or groups, in order."""
         return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
 
-    def _entries_of(self, places: tuple[str, ...]) -> frozenset[int]:
-        """Return pose + action for every pose in these zones, doors or groups."""
-        size = self.turns * 4
-        return frozenset(entry for cell in self.cells_of(places) for entry in range(cell * size, (cell + 1) * size))
+    def _inside(self, places: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Return for every pose + action whether it is in these zones, doors or groups."""
+        return self._of_cells(cell in self.cells_of(places) for cell in range(len(self.arena.cells)))
+
+    def _middle(self, places: tuple[str, ...]) -> tuple[float, float]:
+        """Return column and row of the middle of zones, doors, groups or solids; NaN where there is none."""
+        squares = [self.arena.cells[cell] for cell in self.cells_of(places)]
+        squares += [
+            square
+            for place in places
+            for name in self.arena.members(place)
+            for square in self.arena.solids.get(name, ())
+        ]
+        if not squares:
+            return math.nan, math.nan
+        return sum(column for column, _ in squares) / len(squares), sum(row for _, row in squares) / len(squares)
+
+    def _entries_beyond(self, origin: Square, distance: float) -> frozenset[int]:
+        """Return pose + action for every pose at this distance of a square or farther away."""
+        far = self._of_cells(math.dist(origin, square) >= distance for square in self.arena.cells)
+        return frozenset(far.nonzero()[0].tolist())
+
+    def _of_cells(self, flags: Iterable[bool]) -> NDArray[np.bool_]:
+        """Return flags of cells as flags of their poses + actions."""
+        return np.repeat(np.array(list(flags), bool), self.turns * 4)
 
     @cached_property
     def still(self) -> list[int]:
@@ -84,11 +111,11 @@ class Geometry:
         return self.tables(frozenset(), True).moves
 
     @cached_property
-    def pressing(self) -> frozenset[int]:
-        """The poses that face a solid which is no wall: FORWARD presses it there."""
+    def pressing(self) -> NDArray[np.bool_]:
+        """For every pose + action whether the pose faces a solid which is no wall: FORWARD presses it there."""
         poses = range(0, self.poses * 4, 4)
-        ahead = {pose: self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses}
-        return frozenset(pose for pose, square in ahead.items() if self._solid_at.get(square, WALL_NAME) != WALL_NAME)
+        ahead = [self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses]
+        return np.repeat([self._solid_at.get(square, WALL_NAME) != WALL_NAME for square in ahead], 4)
 
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
         """Return the tables for these closed doors; in a frozen state nothing moves and nothing is pressed."""

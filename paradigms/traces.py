@@ -7,14 +7,19 @@ Cells are places to stand on: walls in between play no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cheesebench.interfaces import FORWARD
 from cheesebench.paradigms.tables import Geometry
 
 #: Cells from where a trial began at which a subject is taken to have set out: shorter ways have few directions.
 DEPARTURE = 3.0
+#: Poses, each plus an action: indices into tables.
+Entries = NDArray[np.intp]
+_NONE: Entries = np.zeros(0, np.intp)
 #: A way in words: columns to the east, rows to the south.
 Way = tuple[float, float]
 
@@ -31,6 +36,15 @@ class Trace:
     first: int = 0
     entries: list[int] = field(default_factory=list)
     placed: dict[int, int] = field(default_factory=dict)
+    _before: Entries = field(default_factory=lambda: _NONE)
+    _after: Entries = field(default_factory=lambda: _NONE)
+    _placings: int = 0
+
+    def clear(self) -> None:
+        """Begin another trial."""
+        self.entries.clear()
+        self.placed.clear()
+        self._before = self._after = _NONE
 
     def copy(self) -> Trace:
         """Return one that goes on by itself."""
@@ -38,21 +52,21 @@ class Trace:
 
     def steps_in(self, places: tuple[str, ...]) -> int:
         """Return the steps spent in zones, doors or groups."""
-        return sum(map(self.geometry.entries_of(places).__contains__, self.entries))
+        return int(np.count_nonzero(self.geometry.inside(places)[self._steps()[1]]))
 
     def entries_into(self, places: tuple[str, ...]) -> int:
         """Return how often the subject walked into places from outside all of them."""
-        inside = self.geometry.entries_of(places)
-        return sum(after in inside and before not in inside for before, after, _ in self._steps())
+        inside = self.geometry.inside(places)
+        before, after = self._steps()
+        return int(np.count_nonzero(inside[after] & ~inside[before]))
 
     def path(self) -> tuple[int, int]:
         """Return how often FORWARD moved the subject, and how often it did not (a press of a lever is no bump)."""
-        moved = bumped = 0
-        for before, after, action in self._steps():
-            if action == FORWARD:
-                moved += after != before
-                bumped += after == before and before not in self.geometry.pressing
-        return moved, bumped
+        before, after = self._steps()
+        forward = after & 3 == FORWARD
+        same = after >> 2 == before >> 2
+        bumped = forward & same & ~self.geometry.pressing[before]
+        return int(np.count_nonzero(forward & ~same)), int(np.count_nonzero(bumped))
 
     def departure_error(self, places: tuple[str, ...]) -> float:
         """Return the angle between the way to the middle of places and the way taken, when first set out.
@@ -61,19 +75,25 @@ class Trace:
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))
-        for entry in self.entries[since:]:
-            way = _way(origin, _square(self.geometry, entry))
-            if math.hypot(*way) >= DEPARTURE:
-                return _between(_bearing(way), _bearing(_way(origin, middle(self.geometry, places))))
-        return math.nan
+        far = self.geometry.entries_beyond(origin, DEPARTURE)
+        out = next((entry for entry in self.entries[since:] if entry in far), None)
+        if out is None:
+            return math.nan
+        way = _way(origin, _square(self.geometry, out))
+        return _between(_bearing(way), _bearing(_way(origin, self.geometry.middle(places))))
 
-    def _steps(self) -> Iterator[tuple[int, int, int]]:
-        """Yield pose before, pose after, and action of each step; being put elsewhere is no step."""
-        before = self.first
-        for number, entry in enumerate(self.entries, 1):
-            after = entry & ~3
-            yield before, after, entry & 3
-            before = self.placed.get(number, after)
+    def _steps(self) -> tuple[Entries, Entries]:
+        """Return of each step the pose before (plus any action) and the pose after + action.
+
+        Being put elsewhere is no step. Several measures ask in a row, so arrays are kept until there is another step.
+        """
+        if len(self._after) != len(self.entries) or self._placings != len(self.placed):
+            self._after = np.array(self.entries, np.intp)
+            self._before = np.array([self.first, *self.entries[:-1]], np.intp)[: len(self.entries)]
+            for number, pose in self.placed.items():
+                self._before[number : number + 1] = pose
+            self._placings = len(self.placed)
+        return self._before, self._after
 
 
 def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
@@ -85,7 +105,7 @@ def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
     """Return the angle (0 to 180) between the heading and the way to the middle of places; NaN in that middle."""
-    way = _way(_square(geometry, pose), middle(geometry, places))
+    way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))
 
 
@@ -96,16 +116,6 @@ def degrees(geometry: Geometry, pose: int) -> int:
 
 def _square(geometry: Geometry, pose: int) -> Way:
     return geometry.arena.cells[geometry.cell(pose)]
-
-
-def middle(geometry: Geometry, places: tuple[str, ...]) -> Way:
-    """Return the middle of zones, doors, groups or solids; NaN where there is none."""
-    arena = geometry.arena
-    squares = [arena.cells[cell] for cell in geometry.cells_of(places)]
-    squares += [square for place in places for name in arena.members(place) for square in arena.solids.get(name, ())]
-    if not squares:
-        return math.nan, math.nan
-    return sum(column for column, _ in squares) / len(squares), sum(row for _, row in squares) / len(squares)
 
 
 def _way(origin: Way, target: Way) -> Way:
