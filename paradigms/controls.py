@@ -277,7 +277,7 @@ class YokedLife(ArenaLife):
         """Let happen to it what the master's rule brought about."""
         if taken is not None:
             self.it = self._master.it
-            self._events.append((self.steps, self.state, f"{taken.text} (by the master)", taken.source))
+            self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))
             self._apply(taken.effects, "place")
         if entered:
             self._enter(self._master.state)

@@ -196,9 +196,9 @@ def constant_value(tree: ex.Expression | None) -> float | None:
     """Return the value of an expression that is a literal number (possibly negative), else None."""
     match tree:
         case ex.Number(value):
-            return value
+            return float(value)
         case ex.Unary("-", ex.Number(value)):
-            return -value
+            return -float(value)
     return None
 
 

@@ -64,7 +64,8 @@ class ArenaLife(Path):
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        self._events: list[tuple[int, str, str, str]] = []  # of TaskEvent, which few ask for
+        #: Step, state, rule, `it` (where the rule has one) and source: of TaskEvents, which few ask for.
+        self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
         self._placings = 0
         self._considered: dict[str, int] = {}
@@ -114,8 +115,10 @@ class ArenaLife(Path):
         limit = self._program.specification.limit
         self._limit = limit if isinstance(limit, int) else self._held_limit(self.values[limit])
         self._place_at_start("session" in began)
-        initial = next(name for guard, name in self._program.entry if guard is None or guard(self))
-        self._enter(initial)  # 5
+        for guard, initial in self._program.entry:  # 5
+            if guard is None or guard(self):
+                self._enter(initial)
+                break
         self._trace.first = self._pose
         self._look_around()
         return self._observation()
@@ -247,12 +250,13 @@ class ArenaLife(Path):
         return bool(self._stream.uniform(f"{key}|{times}") < rule.p(self))
 
     def _fire(self, rule: Rule) -> float:
-        what = rule.text if rule.who is None else f"{rule.text} ({self.it})"
-        self._events.append((self.steps, self.state, what, rule.source))
+        self._events.append((self.steps, self.state, rule.text, None if rule.who is None else self.it, rule.source))
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
         """12: set (parallel), add, count, reward, place."""
+        if effects.nothing:
+            return 0.0
         values = self.values
         if effects.set:
             values.update([(name, value(self)) for name, value in effects.set])
@@ -261,9 +265,11 @@ class ArenaLife(Path):
                 values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
         for name in effects.count:
             values[name] += 1
-        reward = 0.0 if effects.reward is None else float(effects.reward(self))
-        if not math.isfinite(reward):
-            raise self._mistake(f"A reward is {reward}.", "Guard the division.")
+        reward = effects.constant or 0.0
+        if effects.reward is not None and effects.constant is None:
+            reward = float(effects.reward(self))
+            if not math.isfinite(reward):
+                raise self._mistake(f"A reward is {reward}.", "Guard the division.")
         if effects.place is not None:
             # The count tells two of one step apart: each is placed by a number of its own.
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
@@ -282,7 +288,7 @@ class ArenaLife(Path):
         for guard, outcome, source in self._program.finish:
             if guard is None or guard(self):
                 self.outcome = outcome
-                self._events.append((self.steps, self.state, f"finish {outcome}", source))
+                self._events.append((self.steps, self.state, f"finish {outcome}", None, source))
                 return
 
     def _update_occupied(self, cell: int) -> None:
@@ -305,7 +311,10 @@ class ArenaLife(Path):
     @property
     def events(self) -> Sequence[TaskEvent]:
         """The rules that have fired in this trial, in order."""
-        return [TaskEvent(*event) for event in self._events]
+        return [
+            TaskEvent(step, state, what if it is None else f"{what} ({it})", source)
+            for step, state, what, it, source in self._events
+        ]
 
     def scene_of(self, state: str) -> Scene:
         """Return what a state would show with the variables of this moment; nothing happens."""

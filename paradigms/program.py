@@ -36,11 +36,9 @@ class Effects:
     constant: float | None
     place: Function | None
 
-    @property
-    def only_constant_reward(self) -> bool:
-        """Whether all that these effects do is to pay a fixed reward (or nothing)."""
-        rewarded = self.reward is None or self.constant is not None
-        return rewarded and not (self.set or self.add or self.count or self.place)
+    nothing: bool
+    only_constant_reward: bool
+    """Whether all that these effects do is to pay a fixed reward (or nothing)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +212,18 @@ class Program:
         return lambda life, bits: held(life.values[name], bits & mask)
 
     def _effects(self, effects: spec.EffectsSpec) -> Effects:
+        constant = constant_value(effects.reward)
+        rewards = effects.reward is not None
+        changes = bool(effects.set or effects.add or effects.count or effects.place)
         return Effects(
             set=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.set),
             add=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.add),
             count=effects.count,
             reward=_optional(effects.reward),
-            constant=constant_value(effects.reward),
+            constant=constant,
             place=None if effects.place is None else read_place(effects.place),
+            nothing=not changes and not rewards,
+            only_constant_reward=not changes and (constant is not None or not rewards),
         )
 
     def _state(self, state: spec.StateSpec) -> State:
