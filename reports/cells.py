@@ -66,10 +66,15 @@ def difference(cell: CellResult) -> str:
     return f"{points(cell.difference)} ({points(cell.difference_low)} to {points(cell.difference_high)})"
 
 
+def reference_name(cells: Iterable[CellResult]) -> str:
+    """Return whose number the reference of these cells is: no animal has answered in words, a published model has."""
+    said = {cell.plan.in_words for cell in cells}
+    return "published" if said == {True} else "rodent" if said == {False} else "reference"
+
+
 def difference_name(cells: Iterable[CellResult]) -> str:
     """Return the heading of a column of differences: what the rate is compared with, where that is one thing."""
     names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}
-    # No animal has answered in words: what a dialogue is compared with is a published model.
     compared = {
         "published" if cell.plan.in_words and cell.plan.against == "reference" else cell.plan.against for cell in cells
     }

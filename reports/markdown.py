@@ -126,7 +126,9 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         mean = f"Mean pass rate **{percent(model.overall.mean)}** (standard error {error})"
         rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
         against = [
-            f"{name} {percent(value)}" for name, value in (("rodent", rodent), ("random", chance)) if value is not None
+            f"{name} {percent(value)}"
+            for name, value in ((words.reference_name(cells), rodent), ("random", chance))
+            if value is not None
         ]
         sentences.append(f"{mean}{'; ' if against else ''}{', '.join(against)}.")
     return " ".join(sentences)
@@ -154,7 +156,7 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
         "verdict",
         "rate",
         "95 %",
-        "rodent",
+        words.reference_name(cells),
         "random",
         difference,
         "margin",

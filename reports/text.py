@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 #: Columns that every terminal has, and those beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
-_HEADERS = ("", "protocol", "rate", "95 %", "rodent", "random")
 _ALIGNMENT = ("left", "left", "right", "right", "left", "right")
 #: Characters of a protocol's name that are shown at least.
 _LEAST = 12
@@ -61,18 +60,19 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     """Return two lines for each cell: what it came to, and of how many trials that is said, with remarks."""
     from tabulate import tabulate
 
+    headers = ["", "protocol", "rate", "95 %", cells.reference_name(own), "random"]
     rows = [
         [cells.marked(cell.verdict), cells.rate(cell), cells.interval(cell), cells.reference(cell), cells.floor(cell)]
         for cell in own
     ]
-    taken = [max(map(len, column)) for column in zip(*rows, (_HEADERS[0], *_HEADERS[2:]), strict=True)]
+    taken = [max(map(len, column)) for column in zip(*rows, (headers[0], *headers[2:]), strict=True)]
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
     for row, cell in zip(rows, own, strict=True):
         row.insert(1, _shortened(clean(cell.plan.label), room))
     # As a row like the others: tabulate gives headers two columns more than they need.
-    table = tabulate([_HEADERS, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT)
+    table = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT)
     head, *lines = table.splitlines()
-    taken.insert(1, max(len(row[1]) for row in [_HEADERS, *rows]))
+    taken.insert(1, max(len(row[1]) for row in [headers, *rows]))
     rule = "  ".join("-" * column for column in taken)
     indent = " " * (taken[0] + 2)
     details = ["; ".join((cell.n_text, *cells.remarks(cell))) for cell in own]

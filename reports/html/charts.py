@@ -72,7 +72,7 @@ def curve_in_words(cell: CellResult) -> str:
     """Return a sentence for whoever does not see the curve."""
     first, last = cell.curve[0], cell.curve[-1]
     said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
-    return f"{said}; rodent {words.reference(cell)}, random {words.floor(cell)}."
+    return f"{said}; {words.reference_name([cell])} {words.reference(cell)}, random {words.floor(cell)}."
 
 
 def radar_in_words(chart: Chart) -> str:

@@ -40,7 +40,7 @@ def interval_strip(cell: CellResult) -> IntervalStrip:
     spoken = [
         f"rate {words.rate(cell)}",
         f"95 % interval {words.interval(cell)}",
-        f"rodent {words.reference(cell)}",
+        f"{words.reference_name([cell])} {words.reference(cell)}",
         f"margin {words.margin(cell)} points",
         f"random {words.floor(cell)}",
     ]
