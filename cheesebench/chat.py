@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import Memory
 
+#: Whose message it is.
 Role = Literal["system", "user", "assistant"]
 #: A part of a message: text, or a picture as PNG.
 Part = str | bytes
@@ -30,6 +31,7 @@ class Picture(str):
 
     __slots__ = ("png",)
     png: bytes
+    """The drawing, as a PNG file."""
 
     def __new__(cls, png: bytes, text: str = "") -> Picture:
         """Return a picture with ``text`` under it (empty where the state says nothing)."""
@@ -153,7 +155,9 @@ class ChatFaultError(CheeseBenchError):
     def __init__(self, kind: FaultKind, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
         self.kind: FaultKind = kind
+        """Why it failed."""
         self.retry_after = retry_after
+        """Seconds from now, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +254,7 @@ class Server(Protocol):
     """A server that a backend has started for the run; it is told to stop once, whatever happens."""
 
     base_url: str
+    """Where it is, as ``--base-url`` would say."""
 
     def stop(self) -> None:
         """Stop it and everything it has started; return when it is gone."""

@@ -1,6 +1,6 @@
 """A real HTTP server on loopback that speaks the OpenAI protocol and does what a script says: for tests of backends.
 
-It serves from a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it::
+It serves from a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it:
 
     from cheesebench.fake_server import Answer, FakeServer
 

@@ -32,6 +32,7 @@ HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 #: What ``Life.step`` says of the trial after the step.
 RUNNING, TERMINATED, TRUNCATED = range(3)
 
+#: What can stand on a square; ``void`` is outside the arena.
 TileKind = Literal["void", "wall", "floor", "door", "solid", "landmark"]
 
 
@@ -127,6 +128,7 @@ class Agent(Protocol):
         ...
 
 
+#: What an agent keeps from trial to trial: nothing, or whatever it has learnt in its life.
 Memory = Literal["none", "life"]
 
 
@@ -154,6 +156,7 @@ class TaskEvent:
     source: str
 
 
+#: A value of a trial: None where it is undefined, a list for a set.
 Value = float | int | str | bool | None | list[str]
 
 
@@ -203,6 +206,7 @@ class Paradigm(Protocol):
     """A compiled protocol: an environment class in waiting."""
 
     specification: Specification
+    """What it was compiled from."""
 
     def life(self, view: View, seed: int, subject: int) -> Life:
         """Return the life of ``subject`` (from 0) under ``seed``."""
@@ -253,6 +257,7 @@ class CueControllable(Protocol):
     """A paradigm whose cues can be taken away. Optional: ``--control`` asks for it."""
 
     specification: Specification
+    """What it was compiled from."""
 
     def with_cues(self, how: CueControl, seed: int) -> Paradigm:
         """Return the same paradigm, in which nothing but what is seen (and said) differs."""
@@ -264,6 +269,7 @@ class Yokeable(Protocol):
     """A paradigm in which one subject can meet what another one brought about. Optional: ``--control`` asks for it."""
 
     specification: Specification
+    """What it was compiled from."""
 
     def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> Life:
         """Return the life yoked to the one that ``subject`` led under ``seed``; ``trials`` has its actions."""
@@ -284,11 +290,15 @@ class WatchedLife(Protocol):
     """What a life can also tell while a trial runs. Optional: ``cheesebench play`` asks for it."""
 
     block: str
+    """Name of the block of the schedule."""
     session: int
+    """Number in the block's repetition, from 1."""
     trial: int
     """Number in the session, from 1."""
     steps: int
+    """Steps of this trial so far."""
     state: str
+    """Name of the state that it is in."""
 
     @property
     def events(self) -> Sequence[TaskEvent]:
@@ -296,7 +306,9 @@ class WatchedLife(Protocol):
         ...
 
 
+#: What a rule of the audit comes to; a ``note`` is neither good nor bad.
 AuditVerdict = Literal["ok", "FAIL", "note"]
+#: What an audit looks at.
 AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues"]
 #: The parts of an audit, in their order.
 AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)

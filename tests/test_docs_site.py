@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import html
 import importlib.util
 import os
 import re
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,20 +26,25 @@ from cheesebench.environment_variables import VARIABLES
 from cheesebench.experiment.designs import DESIGNS
 from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.studies import shipped_studies
+from cheesebench.exporting.tables import TABLES
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue
-from cheesebench.protocol.dialogue.documents import DialogueDocument
-from cheesebench.protocol.documents import ProtocolDocument
+from cheesebench.protocol import Catalogue, documents
+from cheesebench.protocol.diagnostics import LETTERS
+from cheesebench.protocol.dialogue import documents as dialogue_documents
 from cheesebench.protocol.findings import MEANINGS
 from cheesebench.pytest_plugin import INI, OPTIONS
 from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
 
 ROOT = Path(__file__).parents[1]
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "griffe_sphinx")
+PLUGINS = PluginManager(entry_points=False)
+
+#: What stands in the first column of the tables of each section, by the section's anchor.
+Tables = Mapping[str, list[str]]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)} (pip install -e '.[docs]')")
     target = tmp_path_factory.mktemp("site")
@@ -45,73 +54,126 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert build.returncode == 0, build.stdout + build.stderr
-    return target
+    return {path.relative_to(target).as_posix(): path.read_text(encoding="utf-8") for path in target.rglob("*.html")}
 
 
-def test_the_site(site: Path) -> None:
-    pages = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+# One test, because the site is built once for it: workers of xdist would build one each.
+def test_the_site(pages: Mapping[str, str]) -> None:
     # Nothing is fetched from elsewhere: readers may be offline, and are nobody's business.
     fetched = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")
     assert [name for name, text in pages.items() if fetched.search(text)] == []
     assert [name for name, text in pages.items() if "<!-- generated:" in text] == []
-    # What the code has, and does not stand on its page; each list is read from the code.
+    for name, wanted in listed().items():
+        assert tables(pages[name]) == wanted, name
     left_out = {
-        page: missing
-        for page, names in everything().items()
-        if (missing := [name for name in names if name not in html.unescape(pages[page])])
+        name: missing
+        for name, texts in named().items()
+        if (missing := [text for text in texts if text not in html.unescape(pages[name])])
     }
     assert left_out == {}
+    # Fields without a description of their own stand in the signature of their class.
+    for name, fields in public_fields().items():
+        text = html.unescape(re.sub(r"<[^>]+>", "", pages[name]))
+        assert fields - set(re.findall(r"\b(\w+):", text)) == set(), name
 
 
-def everything() -> Mapping[str, list[str]]:
-    """Return what each page must name."""
-    plugins = PluginManager(entry_points=False)
-    named = [*plugins.agents, *plugins.respondents, *plugins.model_agents, *plugins.views, *plugins.reporters]
-    entries = plugins.models.values()
-    backends = [name for spec in plugins.backends.values() for name in (spec.name, *spec.options)]
-    catalogue = Catalogue(plugins.protocol_directories)
-    files = [*catalogue.files.values(), *(p for f in catalogue.folders.values() for p in f.glob("*.protocol.yaml"))]
-    python = {name: getattr(cheesebench, name) for name in cheesebench.__all__}
+def tables(page: str) -> Tables:
+    found = {}
+    _, *sections = re.split(r'<h[23] id="([^"]+)"', page)
+    for anchor, text in zip(sections[::2], sections[1::2], strict=True):
+        cells = re.findall(r"<tr>\s*<td>(.*?)</td>", text, re.DOTALL)
+        if names := [name.split()[0] for cell in cells for name in re.findall(r"<code[^>]*>(.*?)</code>", cell)]:
+            found[anchor] = names
+    return found
+
+
+def listed() -> Mapping[str, Tables]:
+    """Return what the tables of a page must list, no more and no less."""
+    commands = _commands(build_parser())
+    with closing(sqlite3.connect(":memory:")) as log:
+        log.executescript(SCHEMA)
+        names = [name for (name,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
+        columns = {name: [row[1] for row in log.execute(f"PRAGMA table_info({name})")] for name in names}
     return {
-        "reference/commands.html": list(_arguments(build_parser())),
-        "reference/options.html": [f"--{option.name}" for option in OPTIONS] + [setting.name for setting in INI],
-        "reference/environment.html": [f"<code>{variable.name}</code>" for variable in VARIABLES],
-        "reference/keys.html": _keys(ProtocolDocument.model_json_schema()),
-        "reference/dialogue-keys.html": _keys(DialogueDocument.model_json_schema()),
-        "reference/findings.html": [f'id="{"ewi"[_rank(severity)]}{code}"' for code, (severity, _) in MEANINGS.items()],
-        "reference/protocols.html": [f"protocols/{_within(path)}" for path in files],
-        "reference/models.html": [f"<code>{name}</code>" for entry in entries for name in (entry.name, *entry.aliases)],
-        "reference/built-in.html": [*named, *backends, *DESIGNS, *shipped_studies()],
-        "reference/verdicts.html": [*Verdict, *TAXONOMY, *Flags.__dataclass_fields__],
-        "reference/hooks.html": [
-            f'id="cheesebench.hookspecs.{name}"' for name in vars(hookspecs) if name.startswith("cheesebench_")
-        ],
-        "reference/testing.html": [f'id="cheesebench.testing.{name}"' for name in testing.__all__],
-        **_by_page(python),
-        "run-log.html": re.findall(r"^(?:CREATE TABLE|   ) (\w+) .*--", SCHEMA, re.MULTILINE),
+        "reference/commands.html": {f"cheesebench-{name}": found for name, found in commands.items() if found},
+        "reference/options.html": {
+            "options-that-may-yield-their-short-name": [f"--{option.name}" for option in OPTIONS if option.yields],
+            "options-that-never-do": [f"--{option.name}" for option in OPTIONS if not option.yields],
+            "settings-of-the-ini-file": [setting.name for setting in INI],
+        },
+        "reference/keys.html": _keys(documents),
+        "reference/dialogue-keys.html": _keys(dialogue_documents),
+        "run-log.html": {**columns, "exported-tables": list(TABLES)},
     }
 
 
-def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, one in action.choices.items():
-                yield f"cheesebench {name}"
-                yield from _arguments(one)
-        elif not isinstance(action, argparse._HelpAction | argparse._VersionAction):
-            yield from action.option_strings or [str(action.metavar)]
+def named() -> Mapping[str, list[str]]:
+    """Return what each of the other pages must name."""
+    agents = [f"--model {name}" for name in (*PLUGINS.agents, *PLUGINS.respondents)]
+    agents += [f"--agent {name}" for name in PLUGINS.model_agents]
+    settings = [name for spec in PLUGINS.model_agents.values() for name in spec.settings]
+    backends = [name for spec in PLUGINS.backends.values() for name in (spec.name, *spec.options)]
+    catalogue = Catalogue(PLUGINS.protocol_directories)
+    files = [*catalogue.files.values(), *(p for f in catalogue.folders.values() for p in f.glob("*.protocol.yaml"))]
+    hooks = [name for name in vars(hookspecs) if name.startswith("cheesebench_")]
+    return {
+        "reference/environment.html": _code(variable.name for variable in VARIABLES),
+        "reference/findings.html": [f'id="{LETTERS[kind].lower()}{code}"' for code, (kind, _) in MEANINGS.items()],
+        "reference/protocols.html": _code(f"protocols/{_within(path)}" for path in files),
+        "reference/models.html": _code(
+            name for entry in PLUGINS.models.values() for name in (entry.name, *entry.aliases)
+        ),
+        "reference/built-in.html": _code(
+            [*agents, *settings, *backends, *PLUGINS.views, *PLUGINS.reporters, *DESIGNS, *shipped_studies()]
+        ),
+        "reference/verdicts.html": _code([*Verdict, *TAXONOMY, *Flags.__dataclass_fields__]),
+        "reference/hooks.html": [f'id="cheesebench.hookspecs.{name}"' for name in hooks],
+        "reference/testing.html": [f'id="cheesebench.testing.{name}"' for name in testing.__all__],
+        **_by_page({name: getattr(cheesebench, name) for name in cheesebench.__all__}),
+    }
 
 
-def _keys(schema: dict[str, Any]) -> list[str]:
-    models = [schema, *schema["$defs"].values()]
-    return sorted({f"<code>{key}</code>" for model in models for key in model.get("properties", ())})
+def public_fields() -> Mapping[str, set[str]]:
+    """Return the fields of the public data classes, by page."""
+    found: dict[str, set[str]] = {}
+    for one in filter(dataclasses.is_dataclass, (getattr(cheesebench, name) for name in cheesebench.__all__)):
+        page = f"reference/{one.__module__.rpartition('.')[2]}.html"
+        found.setdefault(page, set()).update(field.name for field in dataclasses.fields(one))
+    return found
 
 
-def _rank(severity: str) -> int:
-    return ("error", "warning", "info").index(severity)
+def _commands(parser: argparse.ArgumentParser) -> Tables:
+    [subparsers] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {
+        name: [
+            spelling
+            for action in one._actions
+            if not isinstance(action, argparse._HelpAction)
+            for spelling in action.option_strings or [_positional(action)]
+        ]
+        for name, one in subparsers.choices.items()
+    }
+
+
+def _positional(action: argparse.Action) -> str:
+    choices = list(action.choices or ())
+    return ",".join(choices) if 0 < len(choices) < 4 else str(action.metavar)
+
+
+def _keys(module: ModuleType) -> Tables:
+    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, documents.Model)]
+    return {
+        one.__name__.lower(): [field.alias or name for name, field in one.model_fields.items()]
+        for one in models
+        if one.__module__ == module.__name__ and one is not documents.Model
+    }
+
+
+def _code(names: Any) -> list[str]:
+    return [f"<code>{name}</code>" for name in names]
 
 
 def _within(path: Path) -> str:
