@@ -59,8 +59,8 @@ CREATE TABLE events (  -- the rules that fired
     position INTEGER NOT NULL,  -- order within the trial
     step INTEGER NOT NULL,  -- of the trial, from 1
     state TEXT NOT NULL,  -- that it fired in
-    event TEXT NOT NULL,  -- trigger and exit
-    source TEXT NOT NULL,  -- the rule: file and line
+    event TEXT NOT NULL,  -- its trigger as the protocol words it, in brackets what that was
+    source TEXT NOT NULL,  -- file and line of the rule
     PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
 ) WITHOUT ROWID;
 CREATE TABLE lives (  -- who is finished
