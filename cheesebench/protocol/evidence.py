@@ -77,13 +77,9 @@ class EvidenceBuilder(Lookup):
                 if reference.measure == "success"
                 else []
             )
-            if any(not 0 <= rate <= 1 for rate in rates):
-                self.diagnostics.error(
-                    217,
-                    self.root.find(path).position,
-                    "A pass rate lies between 0 and 1.",
-                    "Write 0.8 for 80 %.",
-                )
+            if outside := [rate for rate in rates if not 0 <= rate <= 1]:
+                sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
+                self.diagnostics.error(217, self.root.find(path).position, sentence, "Write 0.8 for 80 %.")
             if reference.interval and reference.interval[0] > reference.interval[1]:
                 self.diagnostics.error(
                     217, self.root.find(path).position, "The interval runs backwards.", "Write [low, high]."

@@ -248,8 +248,10 @@ class TrialBuilder(Lookup):
             numbers = [-tree.operand.value]
         if isinstance(tree, Variable):
             numbers = [*self.values(tree.name)]
-        if any(isinstance(number, int | float) and not low <= number <= high for number in numbers):
-            self.diagnostics.error(218, self.root.find(path).position, sentence, "Mend the number.")
+        outside = [number for number in numbers if isinstance(number, int | float) and not low <= number <= high]
+        if outside:
+            remedy = f"Mend the {outside[0]:g}."
+            self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
 
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
         if outcome == TIMEOUT:

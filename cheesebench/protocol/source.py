@@ -19,6 +19,7 @@ from yaml.composer import Composer
 from yaml.resolver import BaseResolver
 
 from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
+from cheesebench.protocol.syntax import remedy_for
 
 if TYPE_CHECKING:
     from yaml.nodes import Node as YamlNode
@@ -245,11 +246,7 @@ def _report_syntax(
         diagnostics.error(109, place, "The file holds more than one YAML document.", f"Keep one {kind.noun} per file.")
         return
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-    line = lines[place.line - 1] if place.line <= len(lines) else ""
-    tab = "\t" in line[: len(line) - len(line.lstrip())] or line[place.column - 1 : place.column] == "\t"
-    remedy = "Indent with blanks, not with tabs." if tab else "Check quotes, colons and indentation."
-    if not tab and ("alphabetic or numeric" in problem or "cannot start any token" in problem):
-        remedy = "Put glyphs such as '*', '&' and '@' in quotes."
+    remedy = remedy_for(problem, lines, place.line - 1, place.column - 1)
     diagnostics.error(104, place, f"This is not valid YAML: {problem}.", remedy)
 
 

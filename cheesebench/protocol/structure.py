@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -208,7 +209,9 @@ def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnos
     value = root.find(path).value
     kind = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, list) else _shown(value)
     sentence = f"The value of {_spoken(path)} does not fit: {kind}."
-    diagnostics.error(123, root.find(path).position, sentence, f"Expected {expected}.")
+    choices = re.findall(r"'([^']+)'", expected) if expected.startswith("one of ") else []
+    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+    diagnostics.error(123, root.find(path).position, sentence, f"Expected {expected}.{hint}")
 
 
 #: What a value can be that has a short form, by model.

@@ -1,0 +1,53 @@
+"""What somebody meant whose YAML cannot be read: one remedy for the mistakes that authors make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_BLOCK = re.compile(r"( *)(?:- +)?([\w-]+): +[|>][-+]? *(?:#.*)?")
+
+
+def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str:
+    """Return what to do about a problem of the YAML parser at ``lines[row][column]`` (both from 0)."""
+    line = lines[row] if row < len(lines) else ""
+    written = line.lstrip()
+    if "\t" in line[: len(line) - len(written)] or line[column : column + 1] == "\t":
+        return "Indent with blanks, not with tabs."
+    if re.match(r"-[^-\s\d]", written):
+        return "An entry of a list begins with a dash and a blank."
+    if (block := _block_cut_short(lines, row)) is not None:
+        return block
+    if (opened := _odd_quote(lines, row)) is not None:
+        return f"Is the quote in line {opened + 1} closed?"
+    if "mapping values" in problem and written.count(": ") > 1:
+        return "Put a text that has a colon in it in quotes."
+    if "alphabetic or numeric" in problem or "cannot start any token" in problem:
+        return "Put glyphs such as '*', '&' and '@' in quotes."
+    return "Check quotes, colons and indentation."
+
+
+def _block_cut_short(lines: Sequence[str], row: int) -> str | None:
+    """Return what to do where the first row of a block is indented more than this one, which YAML takes for its end."""
+    top = next((number for number in range(min(row, len(lines) - 1), -1, -1) if _BLOCK.fullmatch(lines[number])), None)
+    if top is None:
+        return None
+    found = _BLOCK.fullmatch(lines[top])
+    assert found is not None
+    outside = len(found[1])
+    below = []
+    for line in lines[top + 1 :]:
+        if line.strip():
+            below.append(len(line) - len(line.lstrip(" ")))
+            if below[-1] <= outside:
+                break
+    inside = [indent for indent in below if indent > outside]
+    if len(inside) < row - top or inside[0] == min(inside):
+        return None
+    return f"Its first row begins with blanks: write '{found[2]}: |{min(inside) - outside}', so that they count."
+
+
+def _odd_quote(lines: Sequence[str], row: int) -> int | None:
+    """Return the first line up to this one with an odd number of double quotes."""
+    texts = [re.sub(r"(^|\s)#.*", "", line) for line in lines[: row + 1]]
+    return next((number for number, text in enumerate(texts) if text.count('"') % 2), None)

@@ -1,0 +1,75 @@
+"""What cannot be read as YAML: the error says what its author meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from cheesebench.protocol import Catalogue
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.source import read_text
+
+PLUS = """\
+arena:
+  map: |
+        #
+        N
+     #W.E#
+        S
+        #
+  legend: {N: north}
+"""
+
+
+def remedies(text: str) -> list[str]:
+    diagnostics = Diagnostics()
+    read_text(text, "mine.protocol.yaml", diagnostics)
+    return [finding.remedy for finding in diagnostics.found]
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (PLUS, "Its first row begins with blanks: write 'map: |3', so that they count."),
+        ("rules:\n  -{enter: a, end: b}", "An entry of a list begins with a dash and a blank."),
+        ("rules:\n  - a\n  -b: c", "An entry of a list begins with a dash and a blank."),
+        ('title: "open\nversion: 1\nnotes: "x"\n', "Is the quote in line 1 closed?"),
+        ("title: Delay: discounting", "Put a text that has a colon in it in quotes."),
+        ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
+        ("states:\n\trun: {}", "Indent with blanks, not with tabs."),
+        ("x: 1\n y: 2", "Check quotes, colons and indentation."),
+        ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
+    ],
+)
+def test_the_remedy_fits_the_mistake(text: str, remedy: str) -> None:
+    assert remedies(text) == [remedy]
+
+
+def test_the_remedy_for_a_map_is_right() -> None:
+    diagnostics = Diagnostics()
+    root = read_text(PLUS.replace("map: |", "map: |3"), "mine.protocol.yaml", diagnostics)
+    assert root is not None
+    text = root.find(["arena", "map"]).value
+    assert isinstance(text, str)
+    assert text.splitlines() == ["   #", "   N", "#W.E#", "   S", "   #"]
+
+
+def test_numbers_out_of_range_are_shown() -> None:
+    text = """\
+version: 1
+paradigm: mine
+arena: {map: "S.G", legend: {S: box, G: goal}}
+start: {at: box}
+draw: {side: {order: by_subjects, of: {side: [1, 2]}}}
+trial:
+  limit: 10
+  start: run
+  states: {run: {rules: [{enter: goal, p: 80, end: found}]}}
+schedule: {main: {sessions: 1, trials: 1}}
+success: last == found
+reference: [{measure: success, value: 85, status: percent}]
+"""
+    found = [str(one) for one in Catalogue().inspect_text(text)[1]]
+    assert [one for one in found if one.endswith("Did you mean 'by_subject'?")]
+    found = [str(one) for one in Catalogue().inspect_text(text.replace("subjects", "subject"))[1]]
+    assert [one for one in found if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one]
+    assert [one for one in found if one.endswith("A probability lies between 0 and 1. Mend the 80.")]
