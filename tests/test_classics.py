@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 import re
 from pathlib import Path
 
 import pytest
 
-from cheesebench.interfaces import AuditSettings
+from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.audit.runs import Order, carry_out
+from cheesebench.paradigms.audit.runs import DARKNESS, Order, carry_out
+from cheesebench.paradigms.audit.walkers import Walker, event_random, walk
+from cheesebench.paradigms.life import ArenaLife
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.testing import assert_sound
 
 CLASSICS = (
     "contextual_fear",
@@ -52,7 +57,10 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
     assert specification.success is not None
     assert document.species
     assert document.dimension != "unclassified"
-    assert re.fullmatch(r"10\.\d{4,}/\S+", document.cite["doi"])
+    assert re.search(r"\b(19|20)\d\d, .*\d:e?\d", document.cite["source"]), (
+        "authors, year, title, journal, volume, pages"
+    )
+    assert re.fullmatch(r"10\.\d{4,}/\S+", document.cite.get("doi", "10.1000/none"))
     assert len(document.tests) >= 3
     view = installed_plugins().view("ascii_2d")
     assert [str(report) for report in ArenaParadigm(specification).own_tests(view) if not report.passed] == []
@@ -70,11 +78,75 @@ def test_it_states_the_chance_level_that_the_random_agent_has(name: str) -> None
 
 
 @every_classic
-def test_nothing_leaks_and_everything_is_seen(name: str) -> None:
-    settings = AuditSettings(trials=60, parts=("solvable", "draws", "leaks", "cues"))
+def test_it_passes_a_short_audit(name: str) -> None:
+    settings = AuditSettings(trials=60, parts=("solvable", "rewards", "draws", "leaks", "cues"))
     views = [installed_plugins().view("ascii_2d")]
     findings = ArenaParadigm(specification_of(name)).audit(views, settings)
     assert [f"{one.rule}: {one.text}" for one in findings if one.verdict == "FAIL"] == []
+
+
+@pytest.mark.slow
+@every_classic
+def test_it_passes_the_full_audit(name: str) -> None:
+    assert_sound(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", trials=2000, seed=1)
+
+
+def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
+    specification = specification_of("reversal_learning")
+    paradigm, reached, lives = ArenaParadigm(specification), 0, 150
+    for subject in range(lives):
+        life = ArenaLife(paradigm.program, DARKNESS, 5, subject)
+        walker = Walker(paradigm.program, event_random(random.Random(subject)))
+        trials = [result for result, _ in walk(life, walker, specification, specification.planned_trials)]
+        reached += sum(result.block == "acquisition" for result in trials) < 40
+    assert reached / lives < 0.06
+
+
+def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:
+    paradigm = ArenaParadigm(specification_of("progressive_ratio"))
+    life = ArenaLife(paradigm.program, DARKNESS, 1, 0)
+    trials = 0
+    while life.begin_trial() is not None:
+        trials += 1
+        while life.step(STAY)[2] == RUNNING:
+            pass
+        assert life.result().measures["breakpoint"] == 0
+    assert trials == 6
+
+
+def test_no_object_is_met_in_two_trials() -> None:
+    life = ArenaLife(ArenaParadigm(specification_of("novel_object")).program, DARKNESS, 3, 0)
+    met = []
+    while life.begin_trial() is not None:
+        met += [life.values["known"], life.values["new"]]
+        while life.step(STAY)[2] == RUNNING:
+            pass
+    assert len(met) == len(set(met)) == 16
+
+
+def test_no_platform_stays_overnight() -> None:
+    for seed in range(5):
+        life = ArenaLife(ArenaParadigm(specification_of("water_maze_matching")).program, DARKNESS, seed, 0)
+        days = []
+        while life.begin_trial() is not None:
+            days += [life.values["platform"]] if life.trial == 1 else []
+            while life.step(STAY)[2] == RUNNING:
+                pass
+        assert len(days) == 8
+        assert all(one != other for one, other in itertools.pairwise(days))
+
+
+def test_probabilistic_reversal_counts_what_a_subject_made_of_a_win() -> None:
+    specification = specification_of("probabilistic_reversal")
+    paradigm = ArenaParadigm(specification)
+    life = ArenaLife(paradigm.program, DARKNESS, 2, 0)
+    walker = Walker(paradigm.program, lambda places: "left" if "left" in places else None)
+    trials = [result for result, _ in walk(life, walker, specification, 60)]
+    for before, after in itertools.pairwise(trials):
+        won = before.outcome == "win"
+        assert after.measures["win_stay"] == (1 if won else None)
+        assert after.measures["lose_shift"] == (None if won else 0)
+    assert trials[-1].measures["reversals"] == 1, "the right one from the ninth choice on: the left one never again"
 
 
 def test_they_run_by_name_and_by_folder(pytester: pytest.Pytester) -> None:
