@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import cheesebench
-from cheesebench.cli import BROKEN_PIPE, COMMANDS, INTERRUPTED, main
+from cheesebench.cli import BROKEN_PIPE, COMMANDS, INTERRUPTED, build_parser, main
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -35,10 +36,15 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_help_text_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
-    assert f"examples:\n  cheesebench {command}" in capsys.readouterr().out
+    examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+    assert examples
+    for example in examples:
+        program, *arguments = shlex.split(example)
+        assert program == "cheesebench"
+        assert build_parser().parse_args(arguments).command == command
 
 
 @pytest.mark.parametrize(
