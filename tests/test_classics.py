@@ -103,15 +103,13 @@ def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
 
 
 def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:
-    paradigm = ArenaParadigm(specification_of("progressive_ratio"))
-    life = ArenaLife(paradigm.program, DARKNESS, 1, 0)
-    trials = 0
+    life = ArenaLife(ArenaParadigm(specification_of("progressive_ratio")).program, DARKNESS, 1, 0)
+    outcomes = []
     while life.begin_trial() is not None:
-        trials += 1
         while life.step(STAY)[2] == RUNNING:
             pass
-        assert life.result().measures["breakpoint"] == 0
-    assert trials == 6
+        outcomes.append(life.result().outcome)
+    assert outcomes == ["timeout", *["over"] * 6] * 6
 
 
 def test_no_object_is_met_in_two_trials() -> None:
