@@ -243,7 +243,8 @@ class Reader:
     def compare(self, shown: str) -> None:
         """Look for what is shown in the last output."""
         pattern = ".*".join(re.escape(" ".join(part.split())) for part in shown.split("..."))
-        assert re.search(pattern, " ".join(self.output.split())), f"this is shown:\n{shown}\nthis was printed:\n{self.output}"
+        told = f"this is shown:\n{shown}\nthis was printed:\n{self.output}"
+        assert re.search(pattern, " ".join(self.output.split())), told
 
     def load(self, path: Path) -> None:
         """Load a YAML file with what loads files of its name."""
