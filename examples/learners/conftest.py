@@ -1,0 +1,89 @@
+"""What the scripts here have learnt, as agents: ``pytest --model trained-q --protocols t_maze`` in this directory.
+
+They read ``*.policy.json`` and ``*.ppo.zip`` from the working directory, or from where LEARNT_IN says, and learn
+nothing more: what is judged is the policy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cheesebench import AgentContext, AgentSpec, FileError, OptionError
+
+#: The files are looked for here: the workers of a run inherit it.
+LEARNT_IN = Path(os.environ.setdefault("LEARNT_IN", os.getcwd()))
+
+
+@cache
+def learnt(pattern: str) -> Path:
+    """Return the one file that matches."""
+    found = sorted(LEARNT_IN.glob(pattern))
+    if len(found) != 1:
+        raise FileError(f"There must be one {pattern} in {LEARNT_IN}, and there are {len(found)}. Train, with --save.")
+    return found[0]
+
+
+class TrainedQ:
+    """Takes the best action that q_learning.py knows for a text, and a random one where it knows none."""
+
+    def __init__(self, context: AgentContext) -> None:
+        self._random = random.Random(context.seed)
+        self._values: dict[str, list[float]] = json.loads(learnt("*.policy.json").read_text(encoding="utf-8"))
+
+    def begin_trial(self, observation: str) -> None:
+        """Nothing is kept from trial to trial."""
+
+    def act(self, observation: str) -> list[int]:
+        """Return an action."""
+        values = self._values.get(observation)
+        # Now and then a random one: a policy that nothing disturbs may walk in a circle for ever.
+        if values is None or self._random.random() < 0.02:
+            return [self._random.randrange(4)]
+        return [values.index(max(values))]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Nothing is learnt."""
+
+
+class TrainedPPO:
+    """Asks the network of ppo.py."""
+
+    def __init__(self, context: AgentContext) -> None:
+        import gymnasium
+        import torch
+        from stable_baselines3 import PPO
+
+        from cheesebench.wrappers import OneHotCharacters
+
+        torch.set_num_threads(1)
+        torch.manual_seed(context.seed)
+        path = learnt("*.ppo.zip")
+        self._model: Any = PPO.load(path, device="cpu")
+        # Encodes as in training; nothing else of it is used.
+        environment = gymnasium.make(f"cheesebench/{path.name.split('.')[0]}", view=context.view)
+        if not context.view.startswith("ascii"):
+            raise OptionError(f"The network was trained on text, and the view is {context.view}.")
+        self._encode = OneHotCharacters(environment).observation
+
+    def begin_trial(self, observation: str) -> None:
+        """Nothing is kept from trial to trial."""
+
+    def act(self, observation: str) -> list[int]:
+        """Return an action."""
+        return [int(self._model.predict(self._encode(observation))[0])]
+
+    def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
+        """Nothing is learnt."""
+
+
+def cheesebench_agents() -> list[AgentSpec]:
+    """Return the agents. They keep nothing between trials, so the trial is the unit."""
+    return [
+        AgentSpec("trained-q", TrainedQ, memory="none", summary="the table of q_learning.py"),
+        AgentSpec("trained-ppo", TrainedPPO, memory="none", summary="the network of ppo.py"),
+    ]

@@ -1,0 +1,99 @@
+"""Q-learning in plain numpy: one table, taught by many subjects at once, over the text of the observation.
+
+    python q_learning.py                                           # the environments below, in seconds
+    python q_learning.py --environment cheesebench/BarnesMaze-v1 --trials 2000
+    python q_learning.py --save .                                  # TMaze-v1.policy.json: see conftest.py
+
+The vector environment numbers the texts that it shows, so the number of a text is its row in the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+import cheesebench  # noqa: F401  # registers the environments
+
+ENVIRONMENTS = ("cheesebench/TMaze-v1", "cheesebench/ShuttleBox-v1", "cheesebench/MorrisWaterMaze-v1")
+#: Subjects that live at once, and trials of which a point of the learning curve is the mean.
+SUBJECTS, POINT = 32, 100
+#: Learning rate, discount per step, and the share of random actions.
+ALPHA, GAMMA, EPSILON = 0.3, 0.95, 0.05
+#: What every action is worth before it has been tried: enough that all are tried, too little to be sought for itself.
+OPTIMISM = 0.5
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What came of learning: the table by number of the text, the texts, and success by trial in the order of ends."""
+
+    values: Values
+    texts: list[str]
+    successes: list[bool]
+
+    def curve(self) -> list[float]:
+        """Return the rate of success in each ``POINT`` trials."""
+        whole = len(self.successes) // POINT * POINT
+        return [float(rate) for rate in np.reshape(self.successes[:whole], (-1, POINT)).mean(axis=1)]
+
+
+def learn(name: str, trials: int, seed: int, epsilon: float = EPSILON) -> Learnt:
+    """Learn for so many trials of all subjects together; ``epsilon=1`` is the random agent."""
+    environment: Any = gymnasium.make_vec(name, num_envs=SUBJECTS, observations="ids")
+    values = np.full((environment.single_observation_space.n, 4), OPTIMISM)
+    chance = np.random.default_rng(seed)
+    successes: list[bool] = []
+    over = np.zeros(SUBJECTS, bool)
+    here, _ = environment.reset(seed=seed)
+    while len(successes) < trials:
+        # The noise decides between equals.
+        actions = (values[here] + 1e-9 * chance.random((SUBJECTS, 4))).argmax(axis=1)
+        actions = np.where(chance.random(SUBJECTS) < epsilon, chance.integers(4, size=SUBJECTS), actions)
+        there, rewards, terminated, truncated, infos = environment.step(actions)
+        future = np.where(terminated, 0.0, values[there].max(axis=1))
+        error = rewards + GAMMA * future - values[here, actions]
+        # The step after the last one of a trial only shows how the next one begins: its action was ignored.
+        alive = ~over
+        values[here[alive], actions[alive]] += ALPHA * error[alive]
+        over = terminated | truncated
+        successes += [bool(infos["success"][subject]) for subject in over.nonzero()[0]]
+        here = there
+    return Learnt(values, [str(text) for text in environment.texts], successes)
+
+
+def save(learnt: Learnt, path: Path) -> None:
+    """Write the values of the four actions by text."""
+    known = zip(learnt.texts, learnt.values.round(6).tolist(), strict=False)
+    path.write_text(json.dumps(dict(known), ensure_ascii=False, indent=0), encoding="utf-8")
+
+
+def main() -> None:
+    """Print learning curves, beside what random actions come to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--environment", action="append", help="may be repeated")
+    parser.add_argument("--trials", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", type=Path, metavar="DIR", help="write what was learnt into this directory")
+    options = parser.parse_args()
+    for name in options.environment or ENVIRONMENTS:
+        chance = learn(name, POINT * 2, options.seed, epsilon=1.0)
+        learnt = learn(name, options.trials, options.seed)
+        curve = " ".join(f"{rate:.0%}" for rate in learnt.curve())
+        print(f"{name}: at random {np.mean(chance.successes):.1%}; learning, by {POINT} trials: {curve}")
+        if options.save:
+            path = options.save / f"{name.split('/')[-1]}.policy.json"
+            save(learnt, path)
+            print(f"written: {path} ({len(learnt.texts)} texts)")
+
+
+if __name__ == "__main__":
+    main()
