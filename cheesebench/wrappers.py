@@ -17,11 +17,11 @@ from cheesebench.errors import OptionError
 
 
 class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str], RecordConstructorArgs):
-    """Text as zeros and ones: ``Box(0, 1, (length, characters), uint8)``, a row for each place in the text.
+    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, so many numbers for each place in it.
 
-    In row ``i`` the column of the text's ``i``-th character is 1; rows after its end are 0. ``length`` is that of
-    the longest text, and columns are in the order of the characters' code points, so that shape and meaning are the
-    same in every process, for every subject, as long as protocol and view are.
+    Read as ``reshape(length, characters)``: in row ``i`` the column of the text's ``i``-th character is 1, and rows
+    after its end are 0. ``length`` is that of the longest text, and columns are in the order of the characters' code
+    points, so that shape and meaning are the same in every process and for every subject of a protocol in a view.
 
     Args:
         env: an environment whose observations are texts (any view that draws no pictures).
@@ -38,7 +38,8 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
             raise OptionError(f"OneHotCharacters takes texts, not {space}. Make the environment with view='ascii_2d'.")
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
-        self.observation_space = spaces.Box(0, 1, (space.max_length, len(self._columns)), np.uint8)
+        self._length = space.max_length
+        self.observation_space = spaces.Box(0, 1, (self._length * len(self._columns),), np.uint8)
 
     def observation(self, observation: str) -> NDArray[np.uint8]:
         """Return a text as zeros and ones; it may also be one that an agent is given when it is judged.
@@ -48,7 +49,7 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         """
         if not self.env.observation_space.contains(observation):
             raise OptionError(f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}")
-        encoded = np.zeros(self.observation_space.shape or (), np.uint8)
+        encoded = np.zeros((self._length, len(self._columns)), np.uint8)
         points = np.frombuffer(observation.encode("utf-32-le"), np.uint32)
         encoded[np.arange(len(points)), self._columns.searchsorted(points)] = 1
-        return encoded
+        return encoded.reshape(-1)

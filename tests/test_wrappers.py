@@ -26,6 +26,7 @@ def read(encoded: Any, environment: gymnasium.Env[Any, Any]) -> str:
     space = environment.observation_space
     assert isinstance(space, spaces.Text)
     characters = sorted(space.character_set)
+    encoded = encoded.reshape(space.max_length, len(characters))
     rows = encoded[encoded.any(axis=1)]
     assert (encoded.sum(axis=1)[: len(rows)] == 1).all()
     return "".join(characters[column] for column in rows.argmax(axis=1))

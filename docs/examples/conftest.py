@@ -41,8 +41,8 @@ class TrainedQ:
     def act(self, observation: str) -> list[int]:
         """Return an action."""
         values = self._values.get(observation)
-        # Now and then a random one: a policy that nothing disturbs may walk in a circle for ever.
-        if values is None or self._random.random() < 0.02:
+        # Now and then a random one: a policy that nothing disturbs may walk in a circle for ever (5 % as in training).
+        if values is None or self._random.random() < 0.05:
             return [self._random.randrange(4)]
         return [values.index(max(values))]
 

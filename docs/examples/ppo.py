@@ -1,8 +1,8 @@
 """PPO by stable-baselines3 (pip install 'pytest-cheesebench[sb3]'), on the characters of the observation.
 
-    python ppo.py                                   # the two environments below, some 40 seconds on one core
-    python ppo.py --environment cheesebench/OperantChamber-v1 --steps 160000
-    python ppo.py --save .                          # TMaze-v1.ppo.zip: see conftest.py
+python ppo.py                                   # the two environments below, some 40 seconds on one core
+python ppo.py --environment cheesebench/OperantChamber-v1 --steps 160000
+python ppo.py --save .                          # TMaze-v1.ppo.zip: see conftest.py
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ UNSEEN = 1_000_000
 
 def life(name: str, subject: int) -> gymnasium.Env[Any, Any]:
     """Return the environment of one subject, as SB3 likes it."""
-    return Monitor(OneHotCharacters(gymnasium.make(name, subject=subject)), info_keywords=("success",))
+    environment = OneHotCharacters(gymnasium.make(name, subject=subject))
+    monitored: gymnasium.Env[Any, Any] = Monitor(environment, info_keywords=("success",))
+    return monitored
 
 
 def train(name: str, steps: int, seed: int) -> PPO:
@@ -61,7 +63,7 @@ def rate(name: str, model: PPO | None, subjects: int, trials: int, seed: int) ->
     for subject in range(subjects):
         observation, _ = environment.reset(seed=UNSEEN + seed, options={"subject": subject})
         for _ in range(trials):
-            over, info = False, {}
+            over = False
             while not over:
                 action = environment.action_space.sample() if model is None else model.predict(observation)[0]
                 observation, _, terminated, truncated, info = environment.step(action)
