@@ -389,3 +389,7 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

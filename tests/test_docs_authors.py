@@ -9,12 +9,17 @@ import pytest
 
 from cheesebench.author.packages import KINDS
 from cheesebench.cli import main
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.testing import agents, backends, views
 from cheesebench.testing.faults import FAULTS
 
 ROOT = Path(__file__).parents[1]
 AUTHORS, PLUGINS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("authors.md", "plugins.md"))
+
+#: Words of the language in the table of what experiments have in common.
+KEYWORDS = {"by_subject", "random", "shuffle", "max_run", "place", "freeze", "after", "until", "watch", "close"}
+KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw"}
 
 
 def test_the_light_gives_the_task_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,6 +34,17 @@ def test_the_light_gives_the_task_away(tmp_path: Path, monkeypatch: pytest.Monke
     assert [one.code for one in found if one.severity != "info"] == [311]
     path.write_text(changed, encoding="utf-8")
     assert main(["audit", "my_maze", "--trials", "200", "--view", "ascii_2d"]) == 1
+
+
+def test_the_examples_are_shipped_and_do_what_is_said() -> None:
+    catalogue = Catalogue(installed_plugins().protocol_directories)
+    rows = re.findall(r"^\| .* \| (`.*`).* \(`(\w+)`\) \|$", AUTHORS, re.MULTILINE)
+    assert len(rows) >= 12
+    for said, name in rows:
+        text = Path(catalogue.find(name).path).read_text(encoding="utf-8")
+        words = sorted(set(re.findall(r"[a-z_]+", said)) & KEYWORDS)
+        assert words
+        assert [word for word in words if word not in text] == [], name
 
 
 def test_every_kind_of_package_is_written() -> None:

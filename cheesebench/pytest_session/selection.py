@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cheesebench.errors import OptionError, ProtocolError, UnknownNameError
 from cheesebench.protocol import SUFFIX, AnySpecification, BaseSpecification, Catalogue
+from cheesebench.protocol.inherit import file_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
 def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
     """Return what ``--protocols`` means: directories and files (relative to ``directory``), and names.
 
+    A name is that of an installed protocol, else that of a file in ``directory`` (``my_maze``, ``my_maze@short``).
     ``edition`` None takes every edition that a directory holds, and the default one of a name.
     """
     return [one for name in names for one in _named(catalogue, directory, name, edition)]
@@ -55,6 +57,11 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
         return [_load_one(catalogue, path)]
     try:
         return [catalogue.find_any(name, edition)]
+    except UnknownNameError:
+        here = [directory / file for file in file_names(name if edition is None else f"{name}@{edition}")]
+        if (local := next(filter(Path.is_file, here), None)) is None:
+            raise
+        return [_load_one(catalogue, local)]
     except ProtocolError as error:
         return [Broken(catalogue.files.get(name, path), str(error))]
 

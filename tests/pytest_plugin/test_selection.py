@@ -40,6 +40,18 @@ def test_protocols_of_a_directory_a_file_and_by_name(project: pytest.Pytester) -
     ]
 
 
+def test_a_file_that_lies_here_is_found_by_its_name(project: pytest.Pytester) -> None:
+    east = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8")
+    (project.path / "near.protocol.yaml").write_text(east.replace("east", "near"), encoding="utf-8")
+    short = "version: 1\nextends: near\nparadigm: near\nedition: short\n"
+    (project.path / "near.short.protocol.yaml").write_text(short, encoding="utf-8")
+    assert collected(project, "--model=walker", "--protocols=near") == ["near[ascii_2d]"]
+    for options in (["--protocols=near@short"], ["--protocols=near", "--edition=short"]):
+        assert collected(project, "--model=walker", *options) == ["near@short[ascii_2d]"]
+    nowhere = project.runpytest("--collect-only", "--model=walker", "--protocols=near@long")
+    nowhere.stderr.fnmatch_lines(["ERROR: There is no protocol 'near@long'.*"])
+
+
 def test_a_conftest_can_supply_protocols(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
