@@ -128,13 +128,14 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
     if origin in (Union, types.UnionType):
         rest = [one for one in arguments if one is not type(None)]
         scalars = get_args(values.Scalar)
-        if set(scalars) < set(rest):  # a union of unions is flat: what belongs together is called by its name again
+        if set(scalars) <= set(rest):  # a union of unions is flat: what belongs together is called by its name again
             rest = [values.Scalar, *(one for one in rest if one not in scalars)]
         return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
     if origin is Literal:
         return ", ".join(code(one) for one in arguments)
     if origin is list:
-        return f"list of {_kind(arguments[0])}"
+        inner = _kind(arguments[0])
+        return f"list of ({inner})" if " or " in inner else f"list of {inner}"
     if origin is dict:
         return f"{_kind(arguments[0])}: {_kind(arguments[1])}"
     if origin is tuple:
@@ -147,8 +148,7 @@ def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
     if not has_models:
         return inside
     short = [one for one in get_args(wide) if not any(_models_in(one)) and get_origin(one) is not dict]
-    words = dict.fromkeys([*(_kind(one) for one in short), inside])
-    return " or ".join(words)
+    return f"{_kind(Union[tuple(short)])} or {inside}" if short else inside  # noqa: UP007  # of a tuple
 
 
 def _bounds(field: FieldInfo | None) -> str:
