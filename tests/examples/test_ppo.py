@@ -30,7 +30,7 @@ def run_with_torch(tmp_path: Path) -> Run:
     def run(*arguments: str | Path) -> str:
         command = [python, *arguments]
         done = subprocess.run(
-            command, cwd=tmp_path, env=recipe.environment(), text=True, capture_output=True, timeout=400, check=False
+            command, cwd=tmp_path, env=recipe.environment(), text=True, capture_output=True, timeout=1200, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
