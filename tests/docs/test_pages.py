@@ -53,7 +53,7 @@ SHELL = {"console", "bash", "sh"}
 #: The first line of a YAML block that is a file.
 HEADING = re.compile(r"# ([\w./-]+\.ya?ml)\b")
 #: What is answered by a model whose name is only an example.
-EXAMPLE = re.compile(r"[A-Z][A-Z-]*(/.*)?")
+EXAMPLE = re.compile(r"\$?[A-Z][A-Z-]*(/.*)?")
 #: Each command must succeed; what follows the last ``trap`` may end as it likes.
 STRICT = "set -uo pipefail; trap 'echo \"ended with $?: $BASH_COMMAND\"; exit 99' ERR\n"
 MODELS = """
@@ -213,7 +213,7 @@ class Reader:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=300,
+            timeout=1200,
             check=False,
         )
         self.output = done.stdout.decode(errors="replace")
@@ -225,7 +225,9 @@ class Reader:
             return  # `cheesebench report` speaks of the command and has no arguments
         for program, *words in ours(line):
             if Path(program).name == "cheesebench":
-                build_parser().parse_args(words)
+                options = build_parser().parse_args(words)
+                for name in getattr(options, "model", None) or ():
+                    self.look_up(name, spoken)
             elif Path(program).name == "pytest":
                 config = self.pytester.parseconfig("-p", "no:hypothesispytest", *words)
                 for name in config.getoption("cheesebench_model") or ():
@@ -259,7 +261,8 @@ class Reader:
             assert read_script(path).lines
         elif path.name == ".gitlab-ci.yml":
             for job in yaml.safe_load(path.read_text(encoding="utf-8")).values():
-                self.run(job["script"], MODEL="NAME", RUN="gitlab")
+                for line in job["script"]:  # the same commands as in the workflow above, which is run
+                    self.check(line)
         else:
             assert path.parent.name == "workflows", f"nobody loads {path.name}"
             for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
