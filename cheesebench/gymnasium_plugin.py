@@ -1,6 +1,6 @@
 """Registers the shipped protocols with Gymnasium, as soon as both it and cheesebench are imported.
 
-Gymnasium 1.0 has no plugin system of its own: a package registers its environments when it is imported. But
+Gymnasium has no plugin system of its own: a package registers its environments when it is imported. But
 importing cheesebench must not import Gymnasium (pytest imports us in every project), so registration waits for it.
 """
 

@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 class TextSpace(spaces.Text):
     """``Text`` that refuses to be shared between processes.
 
-    ``AsyncVectorEnv`` reads texts from shared memory once, when it is made, and never again (Gymnasium 1.0 to 1.4):
+    ``AsyncVectorEnv`` reads texts from shared memory once, when it is made, and never again (Gymnasium 1.1 to 1.4):
     every observation would be a row of newlines. So it is told to pass ``shared_memory=False``.
     """
 
