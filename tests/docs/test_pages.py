@@ -147,7 +147,6 @@ class Reader:
         self.environment = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(here)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
             # Hypothesis is no business of the reader's, and takes longer than everything else.
             "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:cacheprovider {addopts}",
             "HOME": str(here.parent),
