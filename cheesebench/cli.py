@@ -98,10 +98,11 @@ def _run(arguments: list[str]) -> int:
 def _mistake(*lines: str) -> int:
     """Say what is wrong on stderr: one line, or one for each finding in a protocol."""
     from cheesebench.film import printable
+    from cheesebench.redaction import redact
 
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
-        print(f"cheesebench: {printable(chr(10).join(lines))}", file=sys.stderr, flush=True)
+        print(f"cheesebench: {printable(redact(chr(10).join(lines)))}", file=sys.stderr, flush=True)
     return MISTAKE
 
 

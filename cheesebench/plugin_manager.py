@@ -17,6 +17,7 @@ from cheesebench.chat import ModelAgentSpec
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
 from cheesebench.interfaces import RunReporter
+from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
@@ -73,7 +74,8 @@ class PluginManager(pluggy.PluginManager):
             except Exception as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
                 known = isinstance(error, CheeseBenchError)
-                self.failures[entry_point.name] = str(error) if known else f"{type(error).__name__}: {error}"
+                text = redact(str(error)) if known else f"{type(error).__name__}: {quoted(str(error), 1000)}"
+                self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
         """Register a plugin; PluginError if it is written for other versions of the hooks than ours."""

@@ -54,6 +54,12 @@ def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> No
     assert "kit_present" not in plugins.failures
 
 
+def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
+    install(site, "kit_broken", "import os\nraise RuntimeError(os.environ['ACME_API_KEY'] + '\\nis no key')\n")
+    assert PluginManager().failures["kit_broken"] == "RuntimeError: [redacted] is no key"
+
+
 @pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Write the number"), (True, "Write")])
 def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
     with pytest.raises(PluginError, match=said):

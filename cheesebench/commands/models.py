@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cheesebench.chat import ModelEntry, Price
@@ -14,6 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.models import known_models, user_models
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.redaction import redact
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if not found:
         raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
     # JSON is pure ASCII, so whatever a stranger's list says, a terminal is safe.
-    print(json.dumps(as_values(found), indent=2) if options.format == "json" else printable(as_text(found)))
+    print(json.dumps(as_values(found), indent=2) if options.format == "json" else printable(redact(as_text(found))))
     return 0
 
 
@@ -34,8 +35,17 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
         value = dataclasses.asdict(entry)
         if entry.price is not None:
             value["price"]["on"] = entry.price.on.isoformat()
-        values.append(value)
+        values.append(_redacted(value))
     return values
+
+
+def _redacted(value: Any) -> Any:
+    """Return JSON values without secrets: a list of one's own may hold keys where only names of variables belong."""
+    if isinstance(value, Mapping):
+        return {name: _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 def as_text(entries: Iterable[ModelEntry]) -> str:

@@ -9,17 +9,19 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Message, Sampling, Server
+from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Connection, Message, Sampling, Server
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, Line, Patience
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.dialogues import talk
+from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import Compiled, Job, Report, write_stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.protocol import DialogueSpecification, Specification
+from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 #: The question that is asked once before anything runs, and the tokens that the answer may take.
 PROBE, PROBE_TOKENS = "Reply with the word READY.", 16
 PROBE_ATTEMPTS = 3
+#: Seconds that the answer to it may take.
+PROBE_PATIENCE = 60.0
 #: Seconds that closing a connection may take.
 CLOSE_PATIENCE = 1.5
 
@@ -65,7 +69,9 @@ def start_servers(
         for name, model in models.items():
             if model.backend.serve is not None and model.base_url is None:
                 context = _context(model, directory, CallOptions().concurrency)
-                servers[name] = model.backend.serve(replace(context, progress=progress))
+                context = replace(context, progress=lambda line: progress(redact(line)))
+                with guarded(model.backend.name, "starting its server"):
+                    servers[name] = model.backend.serve(context)
     except BaseException:
         stop_servers(servers)
         raise
@@ -81,11 +87,15 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
         except Exception as error:
             problem = error
     if problem is not None:
-        raise PluginError(f"A model server could not be stopped: {problem}") from problem
+        raise PluginError(f"A model server could not be stopped: {quoted(str(problem), 1000)}") from None
 
 
 def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
-    """Ask every model one question; UnreachableModelError for the first that does not answer."""
+    """Ask every model one question.
+
+    Raises UnreachableModelError for the first that does not answer, and PluginError for a backend that has a fault
+    of its own; neither text holds a secret.
+    """
 
     async def ask_all() -> None:
         await asyncio.gather(*(_probe(name, model, directory) for name, model in models.items()))
@@ -96,28 +106,47 @@ def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
 async def _probe(name: str, model: LanguageModel, directory: Path) -> None:
     if not model.backend.probe:
         return
-    connection = model.backend.connect(_context(model, directory, 1))
+    with guarded(model.backend.name, "connecting"):
+        connection = model.backend.connect(_context(model, directory, 1))
     request = ChatRequest(
         model=model.entry.id,
         messages=(Message("user", (PROBE,)),),
         sampling=Sampling(max_tokens=PROBE_TOKENS),
-        timeout=60.0,
+        timeout=PROBE_PATIENCE,
         extra=model.entry.served,
     )
     try:
         for attempt in range(1, PROBE_ATTEMPTS + 1):
-            try:
-                await connection.complete(request)
-                return
-            except ChatFaultError as fault:
-                if fault.kind in THROTTLES:
-                    return  # it is there, and busy
-                if attempt == PROBE_ATTEMPTS or fault.kind in FATAL or fault.kind == "bad_request":
-                    kind = fault.kind.replace("_", " ")
-                    raise UnreachableModelError(f"The model '{name}' does not answer: {kind}: {fault}") from fault
+            fault = await _first_answer(connection, request, model.backend.name)
+            if fault is None or fault.kind in THROTTLES:
+                return  # it is there; or there, and busy
+            if attempt == PROBE_ATTEMPTS or fault.kind in FATAL or fault.kind == "bad_request":
+                kind = fault.kind.replace("_", " ")
+                said = quoted(str(fault), 1000)
+                raise UnreachableModelError(f"The model '{name}' does not answer: {kind}: {said}")
             await asyncio.sleep(attempt)
     finally:
-        await connection.close()
+        await _close(connection)
+
+
+async def _first_answer(connection: Connection, request: ChatRequest, backend: str) -> ChatFaultError | None:
+    """Return the fault that the question brings, None for a reply."""
+    with guarded(backend, "answering the first question"):
+        try:
+            # The backend keeps the time too; whatever it forgets, nothing hangs.
+            async with asyncio.timeout(request.timeout + 5):
+                await connection.complete(request)
+        except TimeoutError:
+            return ChatFaultError("timeout", f"no reply within {request.timeout:g} s")
+        except ChatFaultError as fault:
+            return fault
+    return None
+
+
+async def _close(connection: Connection) -> None:
+    # A connection that does not close must not keep the session open, nor hide what went wrong before.
+    with contextlib.suppress(Exception):
+        await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
 
 def _context(model: LanguageModel, directory: Path, capacity: int) -> BackendContext:
@@ -158,9 +187,11 @@ class LanguageModels:
             model, options = self.models[name], self.options
             context = _context(model, self._log.directory, options.concurrency)
             named = model.backend.account
-            account = named(context) if named else f"{model.backend.name} {model.base_url}"
+            with guarded(model.backend.name, "connecting"):
+                account = named(context) if named else f"{model.backend.name} {model.base_url}"
+                connection = None if self._source is not None else model.backend.connect(context)
             self._lines[name] = Line(
-                connection=None if self._source is not None else model.backend.connect(context),
+                connection=connection,
                 limiter=self._limiters.setdefault(account, Limiter(options.concurrency)),
                 price=model.entry.price,
                 patience=options.patience,
@@ -199,9 +230,7 @@ class LanguageModels:
         """Close all connections."""
         for line in self._lines.values():
             if line.connection is not None:
-                # A connection that does not close must not keep the session open.
-                with contextlib.suppress(Exception):
-                    await asyncio.wait_for(line.connection.close(), CLOSE_PATIENCE)
+                await _close(line.connection)
 
 
 class Conversation:

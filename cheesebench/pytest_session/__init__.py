@@ -14,6 +14,7 @@ from cheesebench.pytest_session.collection import Collection
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.running import Running
+from cheesebench.redaction import redact
 from cheesebench.terminal import spared
 
 
@@ -31,7 +32,7 @@ class _Adopter:
             # The prefix keeps it apart from a plugin of the same name among our own entry points.
             self._plugins.register(plugin, name=f"pytest:{plugin_name}")
         except (pluggy.PluginValidationError, CheeseBenchError) as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(redact(str(error))) from error
 
 
 def start(config: pytest.Config) -> None:
@@ -42,7 +43,7 @@ def start(config: pytest.Config) -> None:
         run = Run(config, plugins)
         collection = Collection(run)
     except CheeseBenchError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(redact(str(error))) from error
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(spared(sys.stdout))
     config.add_cleanup(glyphs.close)

@@ -233,13 +233,15 @@ class Run:
         """Stop, and close the log."""
         self.stop()
         servers, self._servers = self._servers, {}
-        stop_servers(servers)
-        if self.log is not None:
-            self.log.close()
-            self.log = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        try:
+            stop_servers(servers)
+        finally:
+            if self.log is not None:
+                self.log.close()
+                self.log = None
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
 
 
 def _replayed(config: pytest.Config) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from cheesebench.errors import CheeseBenchError
 from cheesebench.pytest_session.items import CellItem
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
+from cheesebench.redaction import redact
 
 
 class Running:
@@ -24,7 +26,7 @@ class Running:
             try:
                 self._run.open([])
             except CheeseBenchError as error:
-                raise pytest.UsageError(str(error)) from error
+                raise pytest.UsageError(redact(str(error))) from error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -48,12 +50,15 @@ class Running:
             self._run.start(cells)
         except CheeseBenchError as error:
             if not self._run.is_worker:
-                raise pytest.UsageError(str(error)) from error
+                raise pytest.UsageError(redact(str(error))) from error
             # A worker that dies would be an internal error; its items can say what is wrong.
             for item in items:
-                item.obstacle = str(error)
+                item.obstacle = redact(str(error))
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Close the log."""
-        self._run.close()
+        try:
+            self._run.close()
+        except CheeseBenchError as error:
+            print(f"cheesebench: {redact(str(error))}", file=sys.stderr)

@@ -64,3 +64,13 @@ def test_a_broken_list_is_told_line_by_line(run: Run, here: Path) -> None:
         "cheesebench: mine.yaml:2:6: error E122: The key 'id' is missing in 'a'. Add 'id: ...'.",
         "mine.yaml:3:6: error E123: The value of 'b' does not fit: '3'. Expected a mapping of keys.",
     ]
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "json")])
+def test_no_key_is_shown(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
+    mine = "models:\n  a: {backend: openai, id: x, options: {api_key_env: 4u-0123456789}, note: key 4u-0123456789}\n"
+    (here / "mine.yaml").write_text(mine, encoding="utf-8")
+    result = run("models", "a", "--models", "mine.yaml", *form)
+    assert "4u-0123456789" not in result.out + result.err
+    assert "key [redacted]" in result.out

@@ -1,0 +1,31 @@
+"""Lets nothing that a backend raises out as it stands: no key in it, and no traceback of a stranger's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.redaction import quoted, redact
+
+
+@contextmanager
+def guarded(backend: str, doing: str) -> Iterator[None]:
+    """Run a backend's code: a mistake that it names stays what it is, but for secrets; all else is a PluginError.
+
+    ``doing`` says what it was asked to do, as in "answering the first question". The errors have no cause and no
+    context: whoever prints a chain would print what was kept out of the text.
+    """
+    told: CheeseBenchError
+    try:
+        yield
+        return
+    except CheeseBenchError as error:
+        error.args = tuple(redact(part) if isinstance(part, str) else part for part in error.args)
+        told = error
+    except (Exception, SystemExit) as error:
+        text = quoted(str(error))
+        kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        told = PluginError(f"The backend '{backend}' fails in {doing}: {kind}. This is for its author to mend.")
+    told.__cause__ = told.__context__ = None
+    raise told from None

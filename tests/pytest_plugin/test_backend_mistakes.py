@@ -1,0 +1,108 @@
+"""Backends that fail before the run begins: one line each, without traceback and without the key."""
+
+from __future__ import annotations
+
+import pytest
+
+KEY = "4u-conformance-0123456789"
+BACKEND = """
+import os
+from cheesebench import BackendSpec, ChatFaultError, ChatReply, OptionError, PluginError
+
+KEY = os.environ["ACME_API_KEY"]
+HEADERS = {"Authorization": f"Bearer {KEY}"}
+
+class Client:
+    async def complete(self, request):
+        COMPLETE
+        return ChatReply(text="ACTIONS: FORWARD, FORWARD")
+    async def close(self):
+        CLOSE
+        return None
+
+class Server:
+    base_url = "http://127.0.0.1:9/v1"
+    def stop(self):
+        STOP
+        return None
+
+def connect(context):
+    CONNECT
+    return Client()
+
+def account(context):
+    ACCOUNT
+    return "acme"
+
+def serve(context):
+    context.progress(f"starting with {KEY}")
+    SERVE
+    return Server()
+
+def cheesebench_backends():
+    return [BackendSpec(name="acme", connect=connect, account=account, serve=serve, summary="told too much")]
+"""
+
+
+def run(project: pytest.Pytester, **lines: str) -> pytest.RunResult:
+    """Run with a backend in which these lines stand at these places."""
+    text = BACKEND
+    for place in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
+        text = text.replace(f"    {place}\n", f"    {lines.get(place, 'pass')}\n")
+    (project.path / "lab/conftest.py").write_text(text, encoding="utf-8")
+    return project.runpytest("--model", "acme/any", "lab/east.protocol.yaml", "--cheese-run-id=one", "--full-trace")
+
+
+@pytest.fixture
+def told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("ACME_API_KEY", KEY)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "said"),
+    [
+        (
+            "COMPLETE",
+            "raise ChatFaultError('bad_request', f'the connection failed {HEADERS}')",
+            "The model 'acme/any' does not answer: bad request: the connection failed *redacted*",
+        ),
+        (
+            "COMPLETE",
+            "raise ChatFaultError('authentication', f'Incorrect API key: {KEY}') from RuntimeError(KEY)",
+            "The model 'acme/any' does not answer: authentication: Incorrect API key: ?redacted?",
+        ),
+        (
+            "COMPLETE",
+            "raise RuntimeError(f'bad status, key={KEY}')",
+            "The backend 'acme' fails in answering the first question: RuntimeError: bad status, key=?redacted?. *",
+        ),
+        (
+            "COMPLETE",
+            "raise SystemExit(f'gone {KEY}')",
+            "The backend 'acme' fails in answering the first question: SystemExit: gone ?redacted?. *",
+        ),
+        ("CONNECT", "raise OptionError(f'{KEY} is no key')", "?redacted? is no key"),
+        ("CONNECT", "raise LookupError(KEY)", "The backend 'acme' fails in connecting: LookupError: ?redacted?. *"),
+        ("ACCOUNT", "raise LookupError(KEY)", "The backend 'acme' fails in connecting: LookupError: ?redacted?. *"),
+        ("SERVE", "raise OSError(KEY)", "The backend 'acme' fails in starting its server: OSError: ?redacted?. *"),
+    ],
+)
+def test_what_a_backend_raises_is_one_line_without_the_key(
+    told: pytest.Pytester, place: str, line: str, said: str
+) -> None:
+    result = run(told, **{place: line})
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    errors = [one for one in result.errlines if one]
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    assert len(errors) == 1
+    assert KEY not in "\n".join(result.outlines + result.errlines)
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
+    result = run(told, CLOSE="raise RuntimeError(KEY)", STOP="raise RuntimeError(KEY)")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["starting with ?redacted?"])
+    result.stderr.fnmatch_lines(["cheesebench: A model server could not be stopped: ?redacted?"])
+    assert KEY not in "\n".join(result.outlines + result.errlines)
