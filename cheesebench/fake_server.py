@@ -128,6 +128,8 @@ class FakeServer:
         self.count = self.in_flight = self.peak = 0
         #: Calls whose client went away before the answer.
         self.given_up = 0
+        #: Seconds that calls have been served, all together, until ``_counted``.
+        self._busy, self._counted = 0.0, time.monotonic()
         self._thread: threading.Thread | None = None
         self._runner: web.AppRunner | None = None
         self._ready = threading.Event()
@@ -188,6 +190,7 @@ class FakeServer:
         application.router.add_post(f"/v1{self.path}", self._complete)
         application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/health", self._health)
+        application.router.add_get("/stats", self._stats)
         # A client that goes away makes room: nothing is served to nobody.
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -205,6 +208,34 @@ class FakeServer:
         from aiohttp import web
 
         return web.Response(text="")
+
+    async def _stats(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        return web.json_response(self.stats())
+
+    def stats(self) -> dict[str, float]:
+        """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy`` and ``cpu`` (of the process).
+
+        ``busy`` grows by one second in a second for every call that is being served. Between two looks it has grown
+        by capacity x time where the whole capacity was used.
+        """
+        self._occupy(0)
+        return {
+            "calls": self.count,
+            "in_flight": self.in_flight,
+            "busy": self._busy,
+            "clock": self._counted,
+            "cpu": time.process_time(),
+        }
+
+    def _occupy(self, change: int) -> None:
+        """Count the time since the last change of the number of calls that are being served."""
+        now = time.monotonic()
+        self._busy += self.in_flight * (now - self._counted)
+        self._counted = now
+        self.in_flight += change
+        self.peak = max(self.peak, self.in_flight)
 
     async def _list_models(self, request: web.Request) -> web.Response:
         from aiohttp import web
@@ -224,13 +255,12 @@ class FakeServer:
             return self._response(refusal, call)
         try:
             async with self._room:
-                self.in_flight += 1
-                self.peak = max(self.peak, self.in_flight)
+                self._occupy(1)
                 call.begun = time.monotonic()
                 try:
                     response = await self._answer(request, call)
                 finally:
-                    self.in_flight -= 1
+                    self._occupy(-1)
         except asyncio.CancelledError:
             self.given_up += 1
             raise

@@ -19,6 +19,9 @@ _SECRET_LOOKS = re.compile(
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
+#: What no text without such a key has, in lower case: several times faster to look for, and every call has texts.
+_MAY_HOLD_KEY = re.compile(r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}")
+_MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
@@ -34,7 +37,9 @@ def redactor() -> Callable[[str], str]:
     def redacted(text: str) -> str:
         for value in values:
             text = text.replace(value, REDACTED)
-        return _SECRET_LOOKS.sub(REDACTED, text)
+        lowered = text.lower()
+        suspicious = _MAY_HOLD_KEY.search(lowered) or any(mark in lowered for mark in _MARKS)
+        return _SECRET_LOOKS.sub(REDACTED, text) if suspicious else text
 
     return redacted
 

@@ -124,3 +124,17 @@ def test_as_a_process_of_its_own() -> None:
             assert json.load(response)["data"][0]["id"] == "fake"
         process.stdin.close()
     assert process.returncode == 0
+
+
+def test_it_says_how_much_of_its_capacity_is_used() -> None:
+    with FakeServer("ok", latency=0.3, capacity=2) as server:
+        before = server.stats()
+        with ThreadPoolExecutor(4) as clients:
+            list(clients.map(lambda _: said(server), range(4)))
+        with urllib.request.urlopen(server.base_url.removesuffix("/v1") + "/stats", timeout=20) as response:
+            after = json.load(response)
+    assert after["calls"] - before["calls"] == 4
+    assert after["in_flight"] == 0
+    # Four calls of 0.3 s each were served, never more than two at a time.
+    assert 4 * 0.3 <= after["busy"] - before["busy"] <= 2 * (after["clock"] - before["clock"])
+    assert after["cpu"] > 0

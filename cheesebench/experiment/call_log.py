@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,8 @@ _COLUMNS = (
     "trial, call, calls.digest, asked, reply, reasoning, finish, fault, served_by, prompt_tokens, "
     "completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts"
 )
+_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 22)})"
+_DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
     "sum(reasoning_tokens), sum(cost), sum(seconds)"
@@ -85,8 +89,13 @@ class CallLog:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        self._known_texts: set[str] = set()
+        #: System messages that are in the log, and their digests.
+        self._known_texts: dict[str, str] = {}
         self._redacted = redactor()
+        #: Calls to be written in this turn of the event loop, and who waits for each.
+        self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
+        #: Those whose calls are written, or could not be.
+        self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
 
     def count(self, plan: CellPlan, subject: int) -> int:
         """Return how many calls of a life are recorded."""
@@ -104,34 +113,85 @@ class CallLog:
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as the log can hold it, without secrets: a resumed run must read what the first one read."""
         text, reasoning, model = map(self._storable, (reply.text, reply.reasoning, reply.model))
+        if (text, reasoning, model) == (reply.text, reply.reasoning, reply.model):
+            return reply
         return replace(reply, text=text, reasoning=reasoning, model=model)
 
     def _storable(self, text: str) -> str:
         """Return text that SQLite takes (no lone surrogates), without secrets."""
-        return self._redacted(text.encode("utf-8", "replace").decode()) if text else text
+        if not text:
+            return text
+        return self._redacted(text if text.isascii() else text.encode("utf-8", "replace").decode())
 
     def write(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
         """Write a call in one transaction; a call that was refused before is replaced."""
+        self._write([(plan, subject, record)])
+
+    async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
+        """Write a call, and return when it is on record; calls of one turn of the event loop share a transaction.
+
+        Whoever is cancelled meanwhile has its call written all the same: it is paid for.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        written: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(((plan, subject, record), written))
+        await written
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        problem: Exception | None = None
+        try:
+            self._write([call for call, _ in waiting])
+        except Exception as error:
+            problem = error
+        if not self._written:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        self._written.extend((written, problem) for _, written in waiting)
+
+    def _hand_back(self) -> None:
+        """Let one of those go on whose call is written, in every turn of the event loop.
+
+        What subjects do next takes longer than reading a reply and sending the next question. Were all to go on at
+        once, the server would wait for them, and then get as many questions at once, to answer them all at once again.
+        """
+        written, problem = self._written.popleft()
+        if self._written:
+            asyncio.get_running_loop().call_soon(self._hand_back)
+        if written.done():  # cancelled
+            return
+        if problem is None:
+            written.set_result(None)
+        else:
+            written.set_exception(problem)
+
+    def _write(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> None:
+        texts = {
+            record.system: hashlib.sha256(record.system.encode(errors="surrogatepass")).hexdigest()[:16]
+            for _, _, record in calls
+            if record.system not in self._known_texts
+        }
+        marks = self._known_texts | texts
+        rows = [self._row(plan, subject, record, marks[record.system]) for plan, subject, record in calls]
+        with self._log.transaction() as connection:
+            if texts:
+                stored = [(mark, self._storable(text)) for text, mark in texts.items()]
+                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", stored)
+            # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
+            connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
+            connection.executemany(_INSERT, rows)
+        # Only now: a transaction that failed has not written the text, and no call can be found without it.
+        self._known_texts = marks
+
+    def _row(self, plan: CellPlan, subject: int, record: CallRecord, system: str) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
-        system = hashlib.sha256(record.system.encode(errors="surrogatepass")).hexdigest()[:16]
-        values = (
+        return (
             *(*plan.key, subject, record.trial, record.call, record.digest, system),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
             *(usage.reasoning, record.cost, record.seconds, record.attempts),
         )
-        with self._log.transaction() as connection:
-            if system not in self._known_texts:
-                connection.execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (system, self._storable(record.system)))
-            marks = ", ".join("?" * len(values))
-            # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
-            connection.execute(
-                f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''",
-                (*plan.key, subject, record.trial, record.call),
-            )
-            connection.execute(f"INSERT INTO calls VALUES ({marks})", values)
-        # Only now: a transaction that failed has not written the text, and no call can be found without it.
-        self._known_texts.add(system)
 
     def served_by(self, model: str, most: int) -> set[str]:
         """Return names (``most`` of them) under which a model's calls were answered."""

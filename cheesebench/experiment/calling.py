@@ -143,16 +143,16 @@ class Caller:
         reply, seconds, attempts = await self._answered(request, trial, call, mark)
         price = self.line.price
         cost = None if price is None else price.cost(reply.usage)
-        record = self._write(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
+        record = self._record(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
         self.budget.add(record.totals)
+        await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
             self.line.count(reply.usage.prompt + reply.usage.completion)
         return reply
 
-    def _write(
-        self, request: ChatRequest, trial: int, call: int, mark: str, reply: ChatReply, **how: Any
-    ) -> CallRecord:
-        record = CallRecord(
+    @staticmethod
+    def _record(request: ChatRequest, trial: int, call: int, mark: str, reply: ChatReply, **how: Any) -> CallRecord:
+        return CallRecord(
             trial=trial,
             call=call,
             digest=mark,
@@ -161,8 +161,6 @@ class Caller:
             reply=reply,
             **how,
         )
-        self.log.calls.write(self.plan, self.subject, record)
-        return record
 
     def _find(self, trial: int, call: int, mark: str) -> CallRecord | None:
         """Return the recorded call, None if it is to be made."""
@@ -188,8 +186,7 @@ class Caller:
 
     async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
         """Return the reply, the seconds of the answered attempt, and the number of attempts."""
-        # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
-        jitter = random.Random(f"{mark}|{self.subject}")
+        jitter: random.Random | None = None
         waited, faults, attempts = 0.0, 0, 0
         while True:
             attempts += 1
@@ -200,6 +197,8 @@ class Caller:
             except ChatFaultError as fault:
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
+                # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
+                jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
                 silent = self.line.failed()
@@ -268,7 +267,8 @@ class Caller:
             self.line.lose(text, silent)
         else:
             said = self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other"))
-            self._write(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
+            record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
+            self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
 
 

@@ -19,6 +19,8 @@ FILE_NAME = "run.sqlite"
 LOCK_NAME = "session.lock"
 #: Bytes of a page of a new file.
 PAGE_SIZE = 16384
+#: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
+CHECKPOINT = 2000
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
@@ -131,6 +133,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         if mode != "ro":
             # A finished transaction survives the death of any process; only a power cut can take the last.
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()

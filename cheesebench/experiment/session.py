@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
+#: Subjects that talk to a model at a time, for each call that may be in flight. Not many more: a server keeps the
+#: beginning of every conversation in its cache, as long as there is room.
+SPARE = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,8 @@ class RunSession:
         if plan.agent:
             if self._language is None:
                 raise PluginError(f"The session was given no language models, so '{plan.model}' cannot be run.")
-            limit = self._language.options.concurrency
+            # Some more than there are calls in flight: while a subject makes up its mind, another one has its place.
+            limit = int(SPARE * self._language.options.concurrency)
             return self._talking.setdefault(plan.model, _Line(limit=limit))
         elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
         return self._elsewhere if elsewhere else self._here

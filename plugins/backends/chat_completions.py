@@ -33,6 +33,7 @@ KEEP_ALIVE = 4.0
 SHORTEST_KEY = 8
 #: Parts of the request body that are not for the registry to set.
 RESERVED = ("messages", "model", "stream", "n")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Headers = Callable[[ChatRequest], Mapping[str, str]]
 
@@ -190,7 +191,7 @@ def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
     if sampling.stop:
         body["stop"] = list(sampling.stop)
     body.update(request.extra)
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _ENCODER.encode(body).encode("utf-8", "replace")
 
 
 def body_message(message: Message) -> dict[str, Any]:

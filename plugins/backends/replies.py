@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from cheesebench import ChatFaultError, ChatReply, Finish, Usage, quoted
@@ -21,6 +22,8 @@ _BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error"})
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
 #: More tokens than any reply has: a number beyond it is a slip of the server.
 _MOST_TOKENS = 10**9
+#: Characters of a model's name that are read: what is shown of it is shorter still.
+_LONGEST_NAME = 4096
 
 
 def read_reply(body: bytes | bytearray) -> ChatReply:
@@ -60,8 +63,14 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
         reasoning=mended(join_thoughts(reasoning, inline)),
         finish=_FINISH.get(finish, "other") if isinstance(finish, str) else "other",
         usage=read_usage(answer.get("usage")),
-        model=quoted(_words(answer.get("model")), 200),
+        model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
     )
+
+
+@lru_cache(maxsize=64)
+def _name(model: str) -> str:
+    """Return what the server says it is, fit to be shown: for thousands of replies the same."""
+    return quoted(model, 200)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:

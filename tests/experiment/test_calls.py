@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sqlite3
 import threading
@@ -293,6 +294,59 @@ def test_a_call_whose_writing_failed_can_be_written_and_found_later(laboratory: 
             connection.execute("DROP TRIGGER full")
         log.calls.write(plan, 0, record)
         assert log.calls.find(plan, 0, 0, 0) == record
+
+
+def test_calls_of_one_moment_are_written_together_and_each_before_its_reply_counts(
+    laboratory: Laboratory,
+) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server), subjects=20)
+    plan = next(iter(cells))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=ChatReply(text="F"))
+    order: list[int] = []
+
+    async def call(log: RunLog, subject: int) -> None:
+        await log.calls.commit(plan, subject, record)
+        with sqlite3.connect(log.path) as other:
+            life = other.execute("SELECT count(*) FROM calls WHERE subject = ?", (subject,)).fetchone()
+        other.close()
+        assert life == (1,)
+        order.append(subject)
+
+    async def crowd(log: RunLog) -> None:
+        tasks = [asyncio.create_task(call(log, subject)) for subject in range(20)]
+        await asyncio.sleep(0)
+        tasks[3].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert tasks[3].cancelled()
+        assert not [task for task in tasks if not task.cancelled() and task.exception()]
+
+    with laboratory.log("together", cells) as log:
+        asyncio.run(crowd(log))
+        assert order == [subject for subject in range(20) if subject != 3]
+        # Who was cancelled has paid all the same.
+        assert [log.calls.count(plan, subject) for subject in range(20)] == [1] * 20
+
+
+def test_all_hear_of_it_when_their_calls_cannot_be_written(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server))
+    plan = next(iter(cells))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=ChatReply(text="F"))
+
+    async def crowd(log: RunLog) -> list[BaseException | None]:
+        calls = (log.calls.commit(plan, subject, record) for subject in range(3))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with laboratory.log("full", cells) as log:
+        with log.transaction() as connection:
+            connection.execute("CREATE TRIGGER full BEFORE INSERT ON calls BEGIN SELECT RAISE(ABORT, 'is full'); END")
+        errors = asyncio.run(crowd(log))
+        assert [type(error) for error in errors] == [RunLogError] * 3
+        with log.transaction() as connection:
+            connection.execute("DROP TRIGGER full")
+        assert asyncio.run(crowd(log)) == [None] * 3
+        assert log.calls.totals().calls == 3
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:

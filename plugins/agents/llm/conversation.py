@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from cheesebench import ACTIONS, Message, Part, Picture
@@ -96,14 +97,19 @@ def _patch(before: str | None, now: str) -> str:
 
 
 def _head(event: Event, times: int) -> str:
-    text = messages()
     if isinstance(event, Begun):
-        return text["new_trial"].template
-    action = text["waited"].template if event.action is None else ACTIONS[event.action]
+        return messages()["new_trial"].template
+    return _told_step(event.action, event.reward, times)
+
+
+@lru_cache(maxsize=1024)
+def _told_step(action: int | None, reward: float, times: int) -> str:
+    text = messages()
+    name = text["waited"].template if action is None else ACTIONS[action]
     # A sign tells reward from punishment at a glance.
-    reward = f"{event.reward:+.6g}" if event.reward else "0"
+    sign = f"{reward:+.6g}" if reward else "0"
     template = text["step"] if times == 1 else text["steps"]
-    return template.substitute(action=action, reward=reward, times=times)
+    return template.substitute(action=name, reward=sign, times=times)
 
 
 def _perceived(observation: str) -> list[Part]:
@@ -122,6 +128,11 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
         else:
             result.append(part)
     return tuple(result)
+
+
+@lru_cache(maxsize=64)
+def _request(actions: int) -> str:
+    return messages()["request"].substitute(actions=actions)
 
 
 def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
@@ -150,8 +161,7 @@ def conversation(
     """
     text = messages()
     known = "" if learnings is None else text["learnings"].substitute(text=learnings or text["no_learnings"].template)
-    request = text["request"].substitute(actions=actions)
-    closing = "\n\n" + "\n".join(filter(None, (known, request)))
+    closing = "\n\n" + "\n".join(filter(None, (known, _request(actions))))
     prompt = [system, *(message for pair in past for message in pair), Message("user", joined((*observed, closing)))]
     for reply in refused:
         prompt.append(past_pair((), reply)[1])
