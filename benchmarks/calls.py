@@ -239,7 +239,7 @@ def main() -> None:
     """Measure what the command line asks for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds of a call (default: 0.2)")
-    parser.add_argument("--subjects", type=int, nargs="+", default=[1, 3], help="subjects of a cell (default: 1 3)")
+    parser.add_argument("--subjects", type=int, nargs="+", default=[1, 2], help="subjects of a cell (default: 1 2)")
     parser.add_argument("--trials", type=int, default=3, help="most trials of each of them (default: 3)")
     parser.add_argument("--only", choices=("paper", "steady"), help="only the first two runs, or the third")
     parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of 20 ms, and the memory they take")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.paradigms.tables import Geometry, Tables
@@ -118,10 +119,10 @@ class Gallery:
 
         def tile(square: Square) -> Tile:
             if square in landmarks:
-                return Tile("landmark", landmarks[square])
+                return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind
-            return Tile("door" if square in shut else _KINDS[kind], glyphs.get(square, default))
+            return _tile("door" if square in shut else _KINDS[kind], glyphs.get(square, default))
 
         return Scene(
             tuple(
@@ -130,6 +131,12 @@ class Gallery:
             ),
             text,
         )
+
+
+@lru_cache(maxsize=1024)
+def _tile(kind: TileKind, glyph: str) -> Tile:
+    """Return a tile, for all squares that look alike the same one: a run has many thousands of squares."""
+    return Tile(kind, glyph)
 
 
 def _squares(arena: Arena, place: str) -> list[Square]:
