@@ -70,8 +70,6 @@ class RunLog:
         path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")
-            # Rows of calls are texts of kilobytes: on small pages much of each page would stay empty.
-            connection.execute(f"PRAGMA page_size = {log_file.PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
         log = cls(path, connection)
         with log.transaction():

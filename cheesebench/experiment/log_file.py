@@ -17,10 +17,8 @@ from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
 FILE_NAME = "run.sqlite"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
-#: Bytes of a page of a new file.
-PAGE_SIZE = 16384
 #: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
-CHECKPOINT = 2000
+CHECKPOINT = 8000
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
