@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings
+from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.audit.family import CYCLE, cycles, judged, mutated, reported, variations
 from cheesebench.paradigms.audit.numbers import Z99, differ, shown
@@ -24,6 +24,10 @@ FEWEST_CYCLES = 40
 #: The search for a fixed string of actions: for how many trials of the audit there is a beginning, for how many a
 #: generation (one at least), the strings that survive it, and those that are made of them.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
+#: Fewest judged trials from which a ceiling counts as kept when the interval does not say so.
+FEWEST_JUDGED = 100
+#: How a finding begins that has no trial to go by.
+NOT_JUDGED = "not judged"
 #: Seeds of the parts of an audit lie so far apart.
 APART = 1_000_000
 
@@ -52,9 +56,11 @@ def audit_chances(
     (uniform,) = runner.run([Order("uniform", trials, seed)])
     chances.all.append(uniform)
     measured = uniform.rate()
-    yield AuditFinding("chance: uniform", "note", f"{measured} of {measured.trials} trials", measured.numbers())
+    yield AuditFinding("chance: uniform", "note", _of_trials(uniform), measured.numbers())
     stated = document.chance
-    if stated is None:
+    if not measured.trials:
+        yield AuditFinding("chance: as stated", "note", _of_trials(uniform), measured.numbers())
+    elif stated is None:
         lines = f"chance: {{value: {measured.value:.4g}, trials: {measured.trials}, how: ...}}"
         text = f"no chance is stated; write {lines}"
         yield AuditFinding("chance: as stated", "note", text, measured.numbers())
@@ -66,8 +72,27 @@ def audit_chances(
     for name, choice in (("event-random", event_random), ("always-first", lambda _: always_first)):
         tally = walk_lives(paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART))
         chances.all.append(tally)
-        rate = tally.rate()
-        yield AuditFinding(f"chance: {name}", "note", f"{rate} of {rate.trials} trials", rate.numbers())
+        yield AuditFinding(f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers())
+
+
+def _of_trials(tally: Tally) -> str:
+    """Return the rate and of how many trials it is; where no trial counts, that."""
+    rate = tally.rate()
+    if rate.trials:
+        return f"{rate} of {rate.trials} trials"
+    return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, in whole lives"
+
+
+def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
+    """Return the verdict on a ceiling, and what would settle it where the trials are too few to tell."""
+    rates = [tally.rate(Z99) for tally in finalists]
+    if any(rate.low > most for rate in rates):
+        return "FAIL", ""
+    fewest = min((rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED)
+    if fewest >= FEWEST_JUDGED:
+        return "ok", ""
+    text = f"; {NOT_JUDGED}: of {fewest} trials it may still lie above, {FEWEST_JUDGED - fewest} more trials are needed"
+    return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
 
 
 def audit_blind(
@@ -78,16 +103,16 @@ def audit_blind(
     finalists = contest(settings, runner, chances, with_strings=True)
     best = finalists[0]
     most, reason = ceiling(specification)
-    over = [tally for tally in finalists if tally.rate(Z99).low > most]
+    verdict, unsettled = under(finalists, most)
     rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances.all)
-    text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason})"
+    text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
     numbers = rate.numbers() | {
         "policy": best.name,
         "ceiling": most,
         "policies": tried,
         "finalists": {tally.name: tally.rate(Z99).numbers() for tally in finalists},
     }
-    yield AuditFinding("blind ceiling", "FAIL" if over else "ok", text, numbers)
+    yield AuditFinding("blind ceiling", verdict, text, numbers)
     yield from _under_the_rodent(specification, best)
     (touch,) = contest(settings, runner, chances, with_strings=False)[:1]
     rate = touch.rate(Z99)
@@ -101,9 +126,10 @@ def _under_the_rodent(specification: Specification, best: Tally) -> Iterator[Aud
         yield AuditFinding("blind, below the rodent", "note", "there is no reference for 'success'", {})
         return
     rate, most = best.rate(Z99), values[0] - specification.document.margin
-    text = f"{best.name} {rate}; the rodent {shown(values[0])} less the margin is {shown(most)}"
+    verdict, unsettled = under([best], most)
+    text = f"{best.name} {rate}; the rodent {shown(values[0])} less the margin is {shown(most)}{unsettled}"
     numbers = rate.numbers() | {"policy": best.name, "reference": values[0], "most": most}
-    yield AuditFinding("blind, below the rodent", "FAIL" if rate.low > most else "ok", text, numbers)
+    yield AuditFinding("blind, below the rodent", verdict, text, numbers)
 
 
 def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_strings: bool) -> list[Tally]:

@@ -34,6 +34,9 @@ class Solutions:
     """What the solver came to over many trials."""
 
     trials: int = 0
+    """Those that are judged."""
+    lived: int = 0
+    """All of them."""
     solved: int = 0
     in_half: int = 0
     """Solved within half of the limit, waiting for clocks not counted."""
@@ -52,17 +55,19 @@ def solve_lives(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
     """
     specification, found = paradigm.specification, Solutions()
     search = Search(paradigm.program, specification, is_success)
-    for own_seed, subject, count in lives_for(specification, trials, seed):
+    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
         life = ArenaLife(paradigm.program, DARKNESS, own_seed, subject)
-        for number in range(count):
-            if life.begin_trial() is None:
+        for number in range(specification.planned_trials):
+            if count == 0 or life.begin_trial() is None:
                 break
+            found.lived += 1
             limit = specification.limit if isinstance(specification.limit, int) else life.values[specification.limit]
             effort = SOLVING if life.block in specification.judged_blocks else UNJUDGED
             shortest = search.solve(life, effort).shortest
             _finish(life, shortest)
             if is_judged(life.result(), specification) is None:
                 continue
+            count -= 1
             found.trials += 1
             if shortest is None:
                 found.unsolved = found.unsolved or f"seed {own_seed}, subject {subject}, trial {number + 1}"
@@ -104,7 +109,7 @@ class Temptation:
 def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
     """Yield for each trial what is earned by succeeding and by failing: by search, by repetition and at random."""
     specification = paradigm.specification
-    for own_seed, subject, count in lives_for(specification, trials, seed):
+    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
         life = ArenaLife(paradigm.program, DARKNESS, own_seed, subject)
         for number in range(specification.planned_trials):
             if count == 0 or life.begin_trial() is None:

@@ -93,17 +93,21 @@ def is_judged(result: TrialResult, specification: Specification) -> bool | None:
 
 
 def live(
-    life: ArenaLife, lives_by: Policy, specification: Specification, most_trials: int | None = None
+    life: ArenaLife, lives_by: Policy, specification: Specification, most_judged: int | None = None
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Let a policy live through a life; yield each trial. Steps that a runner would wait through are waited."""
+    """Let a policy live through a life, or until so many of its trials are judged; yield each trial.
+
+    Steps that a runner would wait through are waited.
+    """
     number = 0
-    while number != most_trials and life.begin_trial() is not None:
-        number += 1
+    while number != most_judged and life.begin_trial() is not None:
         lives_by.begin()
         total = _play(life, lives_by)
         lives_by.end(total)
         result = life.result()
-        yield result, Trial(is_judged(result, specification), total, life.steps)
+        trial = Trial(is_judged(result, specification), total, life.steps)
+        number += trial.success is not None
+        yield result, trial
 
 
 def _play(life: ArenaLife, lives_by: Policy) -> float:
@@ -124,9 +128,17 @@ def _play(life: ArenaLife, lives_by: Policy) -> float:
     return total
 
 
-def lives_for(specification: Specification, trials: int, seed: int) -> Iterator[tuple[int, int, int]]:
-    """Yield seed, subject and number of trials of the lives that make up at least ``trials`` in balanced groups."""
+def lives_for(
+    specification: Specification, trials: int, seed: int, *, judged: bool = False
+) -> Iterator[tuple[int, int, int]]:
+    """Yield seed, subject and number of trials of the lives that make up at least ``trials`` in balanced groups.
+
+    With ``judged`` these are trials of judged blocks: however late they come, each life is to be lived up to them.
+    """
     group, planned = subjects(specification), specification.planned_trials
+    if judged:
+        blocks = specification.judged_blocks
+        planned = sum(one.repeat * one.sessions * one.trials for one in specification.schedule if one.name in blocks)
     each = min(planned, math.ceil(trials / group))
     for number in range(math.ceil(trials / (each * group))):
         for subject in range(group):
@@ -180,7 +192,7 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
     if order.limit is not None:
         paradigm = ArenaParadigm(replace(paradigm.specification, limit=order.limit))
     specification, tally = paradigm.specification, Tally(order.name)
-    for seed, subject, trials in lives_for(specification, order.trials, order.seed):
+    for seed, subject, trials in lives_for(specification, order.trials, order.seed, judged=True):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{order.name}")
         life = ArenaLife(paradigm.program, view, seed, subject)
         tally.add(list(live(life, policy(order.name, chance), specification, trials)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.audit import draws, leaks, visibility
-from cheesebench.paradigms.audit.chances import APART, Chances
+from cheesebench.paradigms.audit.chances import APART, NOT_JUDGED, Chances
 from cheesebench.paradigms.audit.numbers import shown
 from cheesebench.paradigms.audit.rewards import EQUAL, Solutions, Temptation, solve_lives, temptations
 from cheesebench.paradigms.audit.runs import Tally
@@ -27,7 +27,8 @@ def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator
     """Yield whether a solver with full knowledge succeeds, and how fast."""
     found = solve_lives(paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART)
     if not found.trials:
-        yield AuditFinding("solvable", "note", "no trial is judged", {})
+        text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, though whole lives were lived"
+        yield AuditFinding("solvable", "FAIL", text, {"trials": 0, "lived": found.lived})
         return
     share, in_half = found.solved / found.trials, found.in_half / found.trials
     fails = in_half < SOLVABLE

@@ -82,16 +82,17 @@ def walk(
     *,
     every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Let a walker live through trials; yield each.
+    """Let a walker live until so many trials are judged; yield each trial.
 
     With ``every_block`` they are the first ones of each block, so many of each; the others begin and are passed over.
     """
     walked: Counter[str] = Counter()
-    while every_block or walked.total() < trials:
+    judged = 0
+    while every_block or judged < trials:
         if (observation := life.begin_trial()) is None:
             return
         walked[life.block] += 1
-        if walked[life.block] > trials:
+        if every_block and walked[life.block] > trials:
             continue
         walker.begin()
         status, total, state = RUNNING, 0.0, ""
@@ -102,13 +103,15 @@ def walk(
             observation, reward, status = life.step(walker.act(life))
             total += reward
         result = life.result()
-        yield result, Trial(is_judged(result, specification), total, life.steps)
+        trial = Trial(is_judged(result, specification), total, life.steps)
+        judged += trial.success is not None
+        yield result, trial
 
 
 def walk_lives(paradigm: ArenaParadigm, name: str, choice: Callable[[random.Random], Choice], order: Order) -> Tally:
     """Let a walker live through as many lives as the order needs; ``choice`` makes one of the life's own chance."""
     tally = Tally(name)
-    for seed, subject, trials in lives_for(paradigm.specification, order.trials, order.seed):
+    for seed, subject, trials in lives_for(paradigm.specification, order.trials, order.seed, judged=True):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{name}")
         life = ArenaLife(paradigm.program, DARKNESS, seed, subject)
         walker = Walker(paradigm.program, choice(chance))

@@ -110,7 +110,8 @@ def test_runs_that_are_not_judged_are_solved_for_those_that_are(plant: Plant) ->
     assert Search(paradigm.program, paradigm.specification).solve(life, 200).shortest is None
     assert Search(paradigm.program, paradigm.specification, is_success).solve(life, 200).shortest is not None
     found = solve_lives(paradigm, 16, 0)
-    assert found.solved == found.trials == 8, "eight subjects, two trials each, of which the first is not judged"
+    assert found.solved == found.trials == 16, "eight subjects, two judged trials each"
+    assert found.lived == 24, "and the first trial of each, which is not judged"
 
 
 def test_luck_is_no_temptation(plant: Plant) -> None:
