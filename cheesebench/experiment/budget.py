@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,6 +46,13 @@ class Budget:
     def counts_tokens(self) -> bool:
         """Whether it can only be kept if servers say what their replies take."""
         return self._limits.cost is not None or self._limits.tokens is not None
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time is over: infinitely many without a limit, 0.0 when it is."""
+        if self._limits.minutes is None:
+            return math.inf
+        return max(0.0, self._began + 60 * self._limits.minutes - time.time())
 
     def add(self, call: CallTotals) -> None:
         """Count a call."""

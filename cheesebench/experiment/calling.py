@@ -209,7 +209,8 @@ class Caller:
                 if not passing or gives_up:
                     self._give_up(fault, request, trial, call, mark, attempts, silent)
                 waited += pause
-            await asyncio.sleep(pause)
+            # When the time is over, so is the pause: the next attempt says why there is none.
+            await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
         line = self.line
@@ -235,7 +236,7 @@ class Caller:
                 if fault.kind in THROTTLES:
                     # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
                     wish = fault.retry_after or 0.0
-                    line.limiter.objected(wish if wish <= PATIENCE else None)
+                    line.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
                 raise
             finally:
                 seconds = time.monotonic() - began

@@ -425,6 +425,22 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
                 assert all(said in text for text in errors(log))
 
 
+def test_no_pause_outlasts_the_time(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each pause alone would take longer than a test may: the server's wish, which holds everybody, and our own.
+    monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
+    monkeypatch.setattr(calling, "LONGEST_PAUSE", 600.0)
+    for answer in (Answer(status=429, headers={"Retry-After": "600"}), Answer(status=500)):
+        with FakeServer(answer) as server:
+            model = laboratory.model(server)
+            cells = laboratory.cells(model, subjects=20)
+            laboratory.options = CallOptions(concurrency=4, limits=Limits(minutes=2 / 60))
+            with laboratory.log(f"pause-{answer.status}", cells) as log:
+                with laboratory.session(log, model, cells) as session:
+                    assert all(session.wait(plan, 60) for plan in cells)
+                assert all("--max-minutes" in text for text in errors(log))
+                assert {record.missing for record in log.trials()} == {"budget"}
+
+
 def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> None:
     with FakeServer(lambda call: Answer(text=walk(call), usage={})) as server:
         model = laboratory.model(server)
