@@ -124,7 +124,20 @@ class Catalogue:
             return resolve_dialogue(dialogue, tree, path, ancestors, diagnostics)
         document = read_structure(tree, diagnostics, ProtocolDocument)
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)
-        return check(*resolved, tree, diagnostics) if resolved else None
+        if not resolved:
+            return None
+        self._warn_of_namesake(resolved[0], tree, path, diagnostics)
+        return check(*resolved, tree, diagnostics)
+
+    def _warn_of_namesake(self, own: Specification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
+        """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
+        inside = [file for folder in self.folders.values() for file in folder.glob(f"*{SUFFIX}")]
+        installed = [*self.files.values(), *inside]
+        if own.ancestors or any(file.parent.resolve() == path.parent.resolve() for file in installed):
+            return
+        if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
+            sentence = f"A protocol called '{own.name}' is installed already: by that name it is run, and not this one."
+            diagnostics.warning(318, tree.key_position("paradigm"), sentence, "Choose another id, or an 'edition'.")
 
     def _parent(self, name: str, child: Path) -> Path | None:
         """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""

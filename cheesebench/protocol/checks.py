@@ -14,6 +14,7 @@ from cheesebench.protocol.arena import FLOOR, WALL, Arena, naming_position
 from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
+from cheesebench.protocol.promises import check_promises
 from cheesebench.protocol.reach import shortest_trial
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import (
@@ -59,21 +60,15 @@ class _Checks:
         self.glyphs()
         self.visible_goals()
         self.simultaneous()
+        check_promises(self.spec, self.root, self.say)
 
     def states(self) -> None:
-        """302: a state that nothing leads to. 304: a frozen state that nothing ends."""
+        """302: a state that nothing leads to."""
         reached = self._reached({entry.name for entry in self.spec.entry})
         for name, state in self.spec.states.items():
             if name not in reached:
                 self.say.warning(
                     302, state.position, f"Nothing leads to the state '{name}'.", "Remove it, or add a 'go'."
-                )
-            if state.freeze and not any(rule.trigger in ("after", "act") for rule in state.rules):
-                self.say.warning(
-                    304,
-                    state.position,
-                    f"The state '{name}' is frozen and has no 'after': nothing ends it.",
-                    "Add one.",
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
@@ -101,14 +96,6 @@ class _Checks:
         """303: a rule that can never fire, because an earlier one takes every case."""
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
-                limit, after = self.spec.limit, rule.after
-                if isinstance(limit, int) and isinstance(after, ex.Number) and after.value > limit:
-                    self.say.warning(
-                        303,
-                        rule.position,
-                        f"'{rule.text}' is past the limit of {limit} steps.",
-                        "Shorten it.",
-                    )
                 for earlier in state.rules[:number]:
                     if earlier.guard is None and earlier.p is None and self._covers(earlier, rule):
                         self.say.warning(

@@ -11,6 +11,9 @@ from cheesebench.errors import ProtocolError
 #: Most errors, and most warnings and notes, that are told of one protocol: what follows is the same slip again.
 MAX_FINDINGS = 100
 
+#: Code of a key that does not exist: what it was meant to hold is missing, and that makes further errors.
+UNKNOWN_KEY = 121
+
 #: Most names that one remedy lists.
 MAX_LISTED = 30
 
@@ -106,5 +109,8 @@ def listed(names: Iterable[str]) -> str:
 
 
 def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings sorted by position; those of one place stay in the order in which they were found."""
-    return sorted(diagnostics, key=lambda d: d.position)
+    """Return the findings sorted by position; those of one place stay in the order in which they were found.
+
+    Unknown keys come before all others: what they were to hold is missing elsewhere.
+    """
+    return sorted(diagnostics, key=lambda d: (d.code != UNKNOWN_KEY, d.position))

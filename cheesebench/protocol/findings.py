@@ -93,8 +93,8 @@ _ERRORS = {
 _WARNINGS = {
     301: "A legend entry whose character is not on the map.",
     302: "A state that nothing leads to.",
-    303: "A rule that never fires.",
-    304: "A frozen state that nothing ends.",
+    303: "A rule that never fires: another takes every case, or its clock outlasts the trial.",
+    304: "A frozen state that nothing ends: a trap.",
     305: "No rule gives a positive reward.",
     306: "A zone that cannot be walked to, even with all doors open.",
     307: "No end can be reached, or not within the limit.",
@@ -107,9 +107,12 @@ _WARNINGS = {
     314: "`say` shows the name of a variable, not what it holds.",
     315: "`until` needs more trials than there are.",
     316: "`null` has nothing to delete.",
+    317: "`estimand: {last: K}` asks for more trials than a life has.",
+    318: "The id is that of a protocol that comes with CheeseBench or a plugin.",
 }
 _NOTES = {
     401: "Two triggers can fall on the same step; which one wins.",
+    402: "The animals' numbers are not on `success`: there will be no verdict.",
 }
 
 #: Code -> its severity and what it means, one sentence, in the order of the codes.

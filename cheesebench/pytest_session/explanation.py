@@ -14,18 +14,20 @@ from cheesebench.interfaces import PictureView
 from cheesebench.protocol import AnySpecification, DialogueSpecification, Specification
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult
+from cheesebench.statistics.sample import enter_estimand
 from cheesebench.statistics.wording import percent, plural, points
 
 _INDENT = "  "
 
 
 def explain(run: Run, specification: AnySpecification, result: CellResult) -> str:
-    """Return the verdict sentence, the numbers behind it and the film of the first failed trial."""
+    """Return the verdict sentence, the numbers behind it and the film of the first judged trial that failed."""
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
     parts = [f"{result.verdict}: {result.reason}", table]
-    records = chain.from_iterable(run.lives(result.plan))
-    failed = next((record for record in records if record.success is False and record.compared), None)
+    # A trial that the rate is not taken over explains nothing, however it ended.
+    judged = chain.from_iterable(enter_estimand(result.plan.estimand, life) for life in run.lives(result.plan))
+    failed = next((record for record in judged if record.success is False), None)
     if failed is not None:
         if isinstance(specification, Specification):
             parts.append(_film(run, specification, failed))

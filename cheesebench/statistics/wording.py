@@ -17,6 +17,8 @@ def sample_size(sample: Sample) -> str:
     who = plural(everybody, "subject")
     if sample.copies:
         who = f"{who} ({everybody - sample.copies} distinct)"
+    if sample.lives and not sample.entered and not sample.absent:
+        return f"{who}, none of whose trials is judged"
     valid = sample.entered - sample.missing
     planned = sample.entered + sample.absent * sample.absent_trials
     return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid)"
@@ -71,8 +73,12 @@ def breakdown(cell: CellResult, broken: int) -> str:
 
 def nothing_entered(cell: CellResult) -> str:
     """Return the reason when trials were run, but none that the pass rate is taken over."""
-    kind, _, block = cell.plan.estimand.partition(":")
-    what = f"the block '{block}' was not reached" if kind == "block" else "none is one that the reference is about"
+    kind, _, names = cell.plan.estimand.partition(":")
+    blocks = [f"'{name}'" for name in names.split(",")]
+    what = "none is one that the reference or the estimand is about"
+    if kind == "block":
+        reached = "the block {} was" if len(blocks) == 1 else "the blocks {} were"
+        what = f"none of those that are judged: {reached.format(' and '.join(blocks))} not reached"
     ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
     return f"{ran}, so there is no pass rate." + (
         ""
@@ -87,7 +93,10 @@ def no_claim(cell: CellResult) -> str:
         return "A control makes no claim: compare its curve with that of the plain cell."
     if not cell.plan.claims:
         return f"Design '{cell.plan.design}' only checks that all is connected; it never claims PASS or FAIL."
-    return "The protocol gives no reference value, so there is nothing to compare with."
+    return (
+        "The protocol gives no reference on `success` (one on a measure is only reported), "
+        "so there is nothing to compare with."
+    )
 
 
 def verdict(cell: CellResult, settled_without_missing: bool) -> str:

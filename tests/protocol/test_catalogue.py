@@ -124,3 +124,14 @@ def test_a_file_may_extend_what_lies_in_an_installed_folder(write: Write) -> Non
     folder = Catalogue(installed_plugins().protocol_directories).folders["classics"]
     name = min(folder.glob("*.protocol.yaml")).name.partition(".")[0]
     assert load_protocol(write("mine", f"version: 1\nextends: {name}\nparadigm: mine\n")).ancestors[0] == name
+
+
+def test_the_id_of_an_installed_protocol_is_warned_of(folders: Catalogue, tmp_path: Path, write: Write) -> None:
+    def codes(name: str) -> list[int]:
+        return [one.code for one in folders.inspect(tmp_path / f"{name}{SUFFIX}")[1] if one.severity == "warning"]
+
+    write("elsewhere/own", "paradigm: chamber")
+    write("elsewhere/edition", "paradigm: chamber\nedition: mine")
+    write("elsewhere/child", "version: 1\nextends: chamber\nparadigm: chamber\nedition: rodent")
+    assert codes("elsewhere/own") == [318]
+    assert codes("elsewhere/edition") == codes("elsewhere/child") == codes("shipped/chamber") == []

@@ -193,6 +193,28 @@ WARNINGS = {
     "rule after every step": ("W303", trial("{after: 1, reward: 1, end: found}, «{enter: goal, end: lost}")),
     "rule after every move": ("W303", trial("{act: FORWARD, reward: 1, end: found}, «{enter: goal, end: lost}")),
     "time past the limit": ("W303", trial("{enter: goal, reward: 1, end: found}, «{after: 99, end: lost}")),
+    "time at the limit of a later state": (
+        "W303",
+        trial("{enter: goal, reward: 1, go: held}").replace(
+            "states: {", "states: {held: {rules: [«{after: 9, end: b}]}, "
+        ),
+    ),
+    "time past the limit in a block": (
+        "W303",
+        "vars: {gap: 3}\nschedule: {one: {}, two: {set: {gap: 99}}}\n"
+        + trial("{enter: goal, reward: 1, end: found}, «{after: gap, end: lost}"),
+    ),
+    "all drawn times past the limit": (
+        "W303",
+        "draw: {gap: {of: {gap: [10, 20]}}}\n"
+        + trial("{enter: goal, reward: 1, end: found}, «{after: gap, end: lost}"),
+    ),
+    "a frozen trap": (
+        "W304",
+        trial("{enter: goal, go: held}").replace(
+            "states: {", "states: {«held: {freeze: true, rules: [{after: 2, reward: 1, go: held}]}, "
+        ),
+    ),
     "frozen for ever": ("W304", f"trial: {{limit: 9, start: run, states: {{«run: {{freeze: true, {FOUND}}}}}}}"),
     "nothing to win": ("W305", "«" + trial("{enter: goal, reward: -1, end: found}")),
     "zone behind walls": ("W306", 'arena: {map: "S.Z#X", legend: {S: box, Z: goal, X: {zone: «cell, glyph: x}}}'),
@@ -219,6 +241,7 @@ WARNINGS = {
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
+    "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip
@@ -317,6 +340,39 @@ def test_a_pass_rate_over_several_blocks_and_some_trials(examine: Examine, compl
     specification, found = examine(complete(blocks + "estimand: {where: steps > 1}"))
     assert specification is not None, found
     assert (specification.estimand, specification.judged_blocks) == ("all", ("one", "two", "three"))
+
+
+CLOCKS = {
+    "at the limit": trial("{enter: goal, reward: 1, end: found}, {after: 9, end: late}"),
+    "a variable that rules change": "vars: {gap: 99}\n"
+    + trial("{enter: goal, reward: 1, end: found}, {act: STAY, set: {gap: 2}}, {after: gap, end: late}"),
+    "drawn, sometimes in time": "draw: {gap: {of: {gap: [3, 20]}}}\n"
+    + trial("{enter: goal, reward: 1, end: found}, {after: gap, end: late}"),
+}
+
+
+@pytest.mark.parametrize("text", CLOCKS.values(), ids=list(CLOCKS))
+def test_clocks_that_can_run_out(text: str, findings: Findings) -> None:
+    assert not [found for found in findings(text) if found.startswith("W303")]
+
+
+@pytest.mark.parametrize(
+    ("references", "told"),
+    [
+        ("{measure: latency, value: 35, status: x}", True),
+        ("{measure: latency, value: 35, status: x}, {measure: success, value: 0.5, status: x}", False),
+    ],
+)
+def test_references_without_one_on_success_are_noted(
+    references: str, told: bool, findings: Findings, marked: Callable[[str], str]
+) -> None:
+    text = f"{SCORED}measures: {{latency: steps}}\n«reference: [{references}]"
+    assert findings(text) == ([f"I402 {marked(text)}"] if told else [])
+
+
+def test_an_unknown_key_comes_before_what_it_leads_to(examine: Examine, complete: Callable[[str], str]) -> None:
+    _, found = examine(complete('arena: {map: "S..Z", legends: {S: box, Z: goal}}'))
+    assert [diagnostic.code for diagnostic in found][:2] == [121, 144]
 
 
 def test_the_corridor_is_clean(findings: Findings) -> None:

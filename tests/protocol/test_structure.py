@@ -199,7 +199,7 @@ def test_all_errors_of_one_pass(findings: Findings) -> None:
         success: last == 5
         """
     assert [found.split()[0] for found in findings(text)] == [
-        "E121", "E201", "E201", "E202", "E201", "E201", "E131", "E214", "E201", "E121", "E212", "E133",
+        "E121", "E121", "E201", "E201", "E202", "E201", "E201", "E131", "E214", "E201", "E212", "E133",
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -60,6 +61,30 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
     )
     assert "Traceback" not in str(result.stdout)
     assert ".py:" not in str(result.stdout)
+
+
+def judged_late(project: pytest.Pytester) -> None:
+    """Write a protocol whose first two trials are not judged."""
+    text = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8").replace("east", "late")
+    text = re.sub("only: .*", "easy: {trials: 2}\n  hard: {trials: 18}\nestimand: {block: hard}", text)
+    (project.path / "late.protocol.yaml").write_text(text, encoding="utf-8")
+
+
+def test_the_film_is_of_a_trial_that_is_judged(project: pytest.Pytester) -> None:
+    judged_late(project)
+    result = project.runpytest("--model", "statue", "late.protocol.yaml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["A failed trial: subject 0, trial 2, timeout after 5 steps."])
+
+
+def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) -> None:
+    judged_late(project)
+    result = project.runpytest("--model", "walker", "--design", "smoke", "late.protocol.yaml")
+    assert result.ret == pytest.ExitCode.OK
+    said = " ".join(str(result.stdout).split())
+    assert "none of whose trials is judged" in said
+    assert "2 subjects x up to 2 trials were run, but none of those that are judged" in said
+    assert "the block 'hard' was not reached" in said
 
 
 def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:

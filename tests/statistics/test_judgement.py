@@ -193,7 +193,7 @@ def test_smoke_claims_nothing(plan: MakePlan, cohort: MakeTrials) -> None:
 def test_without_a_reference_nothing_is_compared(plan: MakePlan, cohort: MakeTrials) -> None:
     cell = judge(plan(reference=None), cohort(*[GOOD] * 10))
     assert (cell.verdict, cell.difference) == (Verdict.INCONCLUSIVE, None)
-    assert "no reference value" in cell.reason
+    assert "no reference on `success`" in cell.reason
 
 
 def test_without_declared_success_there_is_no_rate(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -207,6 +207,9 @@ def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTr
     assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
     assert "the block 'probe' was not reached" in cell.reason
     assert "'smoke'" in cell.reason
+    assert cell.n_text == "10 subjects, none of whose trials is judged"
+    cell = judge(plan(estimand="block:probe,late"), cohort(*[GOOD] * 10))
+    assert "the blocks 'probe' and 'late' were not reached" in cell.reason
 
 
 @pytest.mark.parametrize(("chance", "flagged"), [(None, False), (0.69, False), (0.7, True), (0.9, True)])

@@ -1,0 +1,103 @@
+"""More warnings and notes: clocks that outlast the trial, frozen traps, an estimand or reference that claims more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cheesebench.protocol import expressions as ex
+from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.source import Node
+from cheesebench.protocol.specification import Assignment, RuleSpec, Specification
+
+
+def check_promises(spec: Specification, root: Node, say: Diagnostics) -> None:
+    """Add the findings of all checks of this module."""
+    _late_clocks(spec, say)
+    _frozen_traps(spec, say)
+    _estimand(spec, root, say)
+    _reference(spec, root, say)
+
+
+def _late_clocks(spec: Specification, say: Diagnostics) -> None:
+    """303: a rule whose clock never runs out, because the limit ends the trial before."""
+    if not isinstance(spec.limit, int):
+        return
+    first = {entry.name for entry in spec.entry}
+    limit, remedy = f"a trial is over after {spec.limit} steps.", "Shorten it, or raise the limit."
+    changed = {assignment.variable for assignment in _assignments(spec)}
+    for state in spec.states.values():
+        # A state that is come to later begins its clock later, and the limit does not wait for it.
+        longest = spec.limit if state.name in first else spec.limit - 1
+        for rule in state.rules:
+            if isinstance(rule.after, ex.Number) and rule.after.value > longest:
+                say.warning(303, rule.position, f"'{rule.text}' never comes: {limit}", remedy)
+            elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
+                late = list(_late_blocks(spec, rule.after.name, longest))
+                if late:
+                    sentence = f"'{rule.text}' never comes where it is {' and '.join(late)}: {limit}"
+                    say.warning(303, rule.position, sentence, remedy)
+
+
+def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
+    """Yield where all values of an unchanging variable are too long: in each such block, or whatever is drawn."""
+    drawn = [row[draw.columns.index(name)] for draw in spec.draws if name in draw.columns for row in draw.rows]
+    if drawn and all(_is_longer(value, longest) for value in drawn):
+        yield "drawn"
+    variable = spec.variables.get(name)
+    for block in spec.schedule if variable is not None else ():
+        assert variable is not None
+        value = dict(block.set).get(name, variable.initial)
+        if _is_longer(value, longest):
+            yield f"{value:g} ('{block.name}')"
+
+
+def _is_longer(value: object, longest: int) -> bool:
+    return isinstance(value, int | float) and value > longest
+
+
+def _assignments(spec: Specification) -> Iterator[Assignment]:
+    yield from spec.each.set
+    for state in spec.states.values():
+        for effects in (state.entry, state.each, *(rule.effects for rule in state.rules)):
+            yield from effects.set
+    for rule in spec.watch:
+        yield from rule.effects.set
+
+
+def _frozen_traps(spec: Specification, say: Diagnostics) -> None:
+    """304: a frozen state that nothing ends."""
+    for state in spec.states.values():
+        if not state.freeze:
+            continue
+        passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
+        if not passing:
+            sentence = f"The state '{state.name}' is frozen and has no 'after': nothing ends it."
+            say.warning(304, state.position, sentence, "Add one.")
+        elif not spec.finish and not any(_leads_out(rule, state.name) for rule in passing):
+            sentence = (
+                f"The state '{state.name}' is frozen and none of its rules leads out: it is a trap until the limit."
+            )
+            say.warning(304, state.position, sentence, "Give one a 'go' or an 'end'.")
+
+
+def _leads_out(rule: RuleSpec, state: str) -> bool:
+    return rule.end is not None or rule.go not in (None, state)
+
+
+def _estimand(spec: Specification, root: Node, say: Diagnostics) -> None:
+    """317: the last trials of each life, and more of them than a life has."""
+    estimand = spec.document.estimand
+    last = None if isinstance(estimand, str) else estimand.last
+    if last is not None and last > spec.planned_trials:
+        sentence = f"A life has {spec.planned_trials} trials, so that its last {last} are all of them."
+        say.warning(317, root.find(("estimand", "last")).position, sentence, "Say 'estimand: all', or fewer.")
+
+
+def _reference(spec: Specification, root: Node, say: Diagnostics) -> None:
+    """402: numbers of the animals, but none that a verdict could compare with."""
+    references = spec.document.reference
+    if spec.success is None or not references or any(one.measure == "success" for one in references):
+        return
+    names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
+    sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
+    say.info(402, root.key_position("reference"), sentence, "Add one with 'measure: success'.")
