@@ -52,6 +52,8 @@ class Call:
     body: Mapping[str, Any]
     headers: Mapping[str, str]
     arrived: float
+    path: str = ""
+    """Where it went: path and query, decoded, with whatever comes below ``base_url`` at its end."""
     begun: float = 0.0
     ended: float = 0.0
     """0.0 while it is served, and for a call that the client gave up."""
@@ -104,7 +106,7 @@ class FakeServer:
     A server that speaks another protocol is a subclass with another ``path``, ``reply_body`` and ``error_body``.
     """
 
-    #: Where calls go, below ``base_url``.
+    #: Where calls go, below ``base_url``; a part in braces stands for anything (``/models/{model}/say``).
     path = "/chat/completions"
 
     def __init__(
@@ -248,7 +250,13 @@ class FakeServer:
             body = json.loads(await request.read())
         except ValueError:
             return self._response(Answer(status=400, error={"message": "the body is no JSON"}), None)
-        call = Call(number=self.count, body=body, headers=dict(request.headers), arrived=time.monotonic())
+        call = Call(
+            number=self.count,
+            body=body,
+            headers=dict(request.headers),
+            arrived=time.monotonic(),
+            path=str(request.rel_url.human_repr()),
+        )
         self.count += 1
         self.calls.append(call)
         if refusal := self._refusal(call):
@@ -288,11 +296,19 @@ class FakeServer:
         return await _misbehave(answer, self.reply_body, call, request)
 
     def reply_body(self, answer: Answer, call: Call) -> Any:
-        """Return the JSON of a reply: here as OpenAI's servers and vLLM send it."""
+        """Return the JSON of a reply: here as OpenAI's servers and vLLM send it.
+
+        ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names (``prompt_tokens``,
+        ``completion_tokens``, ``prompt_tokens_details.cached_tokens``), and is None where a test says nothing of it.
+        """
         return _completion(answer, call)
 
     def error_body(self, answer: Answer) -> Any:
-        """Return the JSON of a status other than 200."""
+        """Return the JSON of a status other than 200.
+
+        ``answer.error`` has ``message`` and perhaps ``code``; a wish for a pause is ``answer.headers["Retry-After"]``
+        (seconds), which is sent as a header in any case.
+        """
         return {"error": {"message": "", **answer.error}}
 
     def _response(self, answer: Answer, call: Call | None) -> web.Response:

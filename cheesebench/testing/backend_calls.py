@@ -24,10 +24,12 @@ from cheesebench.chat import (
 )
 from cheesebench.fake_server import Answer, FakeServer, Script
 from cheesebench.redaction import quoted
+from cheesebench.testing.overhearing import overhearing
 from cheesebench.testing.rules import BreachError
 
 #: What a key of ours looks like; it must be found nowhere but at the server.
 KEY = "key-4u-0123456789-conformance"
+HALF_KEY = KEY[:12]
 #: Seconds that a call may take which is to time out.
 SHORT = 0.5
 
@@ -36,9 +38,11 @@ Outcome = ChatReply | ChatFaultError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class BackendCase:
-    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds outcomes that several rules use."""
+    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds what several rules use: the
+    outcomes of calls that something happened to, and the numbers of their attempts.
+    """
 
     spec: BackendSpec
     model: str
@@ -46,9 +50,16 @@ class BackendCase:
     key_env: str
     options: Mapping[str, Any]
     patience: float
-    kept: dict[str, tuple[Outcome | None, int]] = field(default_factory=dict)
+    but: frozenset[str] = frozenset()
+    kept: dict[str, tuple[Outcome | BreachError, int]] = field(default_factory=dict)
     left_open: list[int] = field(default_factory=list)
     """Connections to the server that were still there after ``close()``, play by play."""
+    key_sent: bool = False
+    """Whether a header that the server was sent held the key."""
+    heard: list[str] = field(default_factory=list)
+    """Where the key was said aloud, in whatever call."""
+    blocks: bool = False
+    """Whether the event loop is known to stand still during a call."""
 
     def request(self, *texts: str, **fields: Any) -> ChatRequest:
         """Return a request whose user says these texts."""
@@ -74,6 +85,14 @@ class BackendCase:
         with self.environment(), self.server(script) as server:
             return self._in_thread(lambda connection: scene(connection, server), server), server
 
+    def play_refused(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
+        """Like ``play`` where nobody listens (any more)."""
+        assert self.server is not None
+        with self.server("nobody") as gone:
+            pass
+        with self.environment():
+            return self._in_thread(scene, None, gone.base_url)
+
     def play_alone(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
         """Like ``play`` for a backend without a server."""
         with self.environment():
@@ -96,13 +115,15 @@ class BackendCase:
                 else:
                     os.environ[name] = value
 
-    def _in_thread(self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None) -> T:
+    def _in_thread(
+        self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None, base_url: str | None = None
+    ) -> T:
         """Run a scene in an event loop of its own; BreachError where it does not end, whatever keeps it."""
         results: list[T] = []
         failures: list[BaseException] = []
 
         async def main() -> None:
-            connection = self.spec.connect(self.context(server.base_url if server else None))
+            connection = self.spec.connect(self.context(server.base_url if server else base_url))
             try:
                 results.append(await _within(self.patience, scene(connection), "a call is not done"))
             finally:
@@ -118,8 +139,9 @@ class BackendCase:
                 failures.append(error)
 
         thread = threading.Thread(target=run, name="conformance", daemon=True)
-        thread.start()
-        thread.join(2 * self.patience + 2)
+        with overhearing(HALF_KEY, self.heard):
+            thread.start()
+            thread.join(2 * self.patience + 2)
         if thread.is_alive():
             # Whoever waits for the server in the loop's own thread is set free by the server's end.
             if server is not None:
@@ -156,7 +178,7 @@ async def ask(connection: Connection, request: ChatRequest) -> Outcome:
         raise BreachError(
             f"raises {type(error).__name__} ({quoted(str(error), 120)}), where the harness understands nothing but "
             "ChatFaultError"
-        ) from None
+        ) from error
     if not isinstance(reply, ChatReply):
         raise BreachError(f"returns {type(reply).__name__}, where a ChatReply is expected")
     return reply

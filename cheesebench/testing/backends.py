@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import dataclasses
 import json
 import re
@@ -13,31 +12,29 @@ from typing import Any, get_args
 from cheesebench.chat import (
     BackendSpec,
     Capabilities,
-    ChatFaultError,
     ChatReply,
     Connection,
     Finish,
-    Message,
-    Sampling,
     Usage,
 )
 from cheesebench.errors import UnknownNameError
 from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.redaction import quoted
-from cheesebench.testing.backend_calls import KEY, SHORT, BackendCase, Outcome, ask, until
-from cheesebench.testing.faults import FAULTS, Mishap
-from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
+from cheesebench.testing.backend_calls import KEY, BackendCase, Outcome, ask, until
+from cheesebench.testing.backend_faults import NO_RETRIES, add_first, add_last
+from cheesebench.testing.backend_requests import add_requests
+from cheesebench.testing.heartbeat import standstill
+from cheesebench.testing.rules import DECLARATION, BreachError, Broken, Rules, assert_none, need
 
 #: Calls that are in flight at once.
 MANY = 32
-#: A PNG of one pixel.
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+#: Seconds that a call takes in which nothing may stand still.
+UNDER_WAY = 0.25
 
 #: For every backend, and for those that talk to a server.
 RULES: Rules[BackendCase] = Rules()
 SERVER_RULES: Rules[BackendCase] = Rules()
+add_first(SERVER_RULES)
 
 
 def broken_backend_rules(
@@ -58,14 +55,30 @@ def broken_backend_rules(
     are those of its BackendContext. ``but`` names rules that are left out, ``patience`` is in seconds: after that, a
     call counts as one that never ends.
     """
-    case = BackendCase(spec=spec, model=model, server=server, key_env=key_env, options=options or {}, patience=patience)
     for name in but:
-        if name not in (known := [*RULES, *SERVER_RULES]):
-            raise UnknownNameError("rule", name, known)
+        _check_name(name)
+    case = BackendCase(
+        spec=spec,
+        model=model,
+        server=server,
+        key_env=key_env,
+        options=options or {},
+        patience=patience,
+        but=frozenset(but),
+    )
     found = RULES.broken(case, [name for name in but if name in RULES])
     if server is None or any(one.rule == DECLARATION for one in found):
         return found
-    return found + SERVER_RULES.broken(case, [name for name in but if name in SERVER_RULES])
+    found += SERVER_RULES.broken(case, [name for name in but if name in SERVER_RULES])
+    return sorted(found, key=lambda one: one.rule != NO_RETRIES)  # the cause before what may follow from it
+
+
+def _check_name(name: str) -> None:
+    """Raise UnknownNameError for what is no rule; a fault alone is not the name of its rule."""
+    known = [*RULES, *SERVER_RULES]
+    if name not in known:
+        fault = f"fault: {name}"
+        raise UnknownNameError("rule", name, known, whole=fault if fault in known else None)
 
 
 def assert_backend_sound(
@@ -144,6 +157,17 @@ def _many(case: BackendCase) -> None:
         _many_alone(case)
         return
 
+    gap, _ = case.play(
+        Answer(text="ACTIONS: STAY", delay=UNDER_WAY),
+        lambda connection, server: standstill(lambda: ask(connection, case.request()), UNDER_WAY),
+    )
+    case.blocks = gap > 0
+    need(
+        not gap,
+        f"the event loop stood still for {gap:.2f} s in `complete`, and all other calls with it. Call the server with "
+        "a library for asyncio, or in asyncio.to_thread",
+    )
+
     async def scene(connection: Connection, server: FakeServer) -> int:
         tasks = [asyncio.ensure_future(ask(connection, case.request(f"call {i}"))) for i in range(MANY)]
         await until(lambda: server.in_flight == MANY or any(task.done() for task in tasks), case.patience / 2)
@@ -177,85 +201,30 @@ def _played(case: BackendCase, scene: Callable[[Connection], Any]) -> list[Outco
 # -- backends that talk to a server
 
 
-@SERVER_RULES.rule("what is said arrives")
-def _messages(case: BackendCase) -> None:
-    talk = (
-        Message("system", ("be-a-mouse",)),
-        Message("user", ("first-question",)),
-        Message("assistant", ("first-answer",)),
-        Message("user", ("second-question",)),
-    )
-    outcome, server = case.play(
-        Answer(text="ACTIONS: FORWARD"), lambda connection, server: ask(connection, case.request(messages=talk))
-    )
-    need(isinstance(outcome, ChatReply), f"a plain call brings the fault: {outcome}")
-    text = getattr(outcome, "text", "")
-    need(text == "ACTIONS: FORWARD", f"the reply 'ACTIONS: FORWARD' is read as '{quoted(text, 60)}'")
-    sent = json.dumps(server.calls[0].body)
-    places = [sent.find(message.text) for message in talk]
-    need(min(places) >= 0, f"'{talk[places.index(min(places))].text}' is not sent")
-    need(places[1] < places[2] < places[3], "the messages are not sent in their order")
-    # Of PROVIDER/ID some libraries send the second half.
-    need(case.model.rpartition("/")[2] in sent, f"the model's id '{case.model}' is not sent")
-
-
-@SERVER_RULES.rule("parameters")
-def _parameters(case: BackendCase) -> None:
-    """What is set is sent, or declared as not supported; what is None is left to the server."""
-    sampling = Sampling(temperature=0.625, max_tokens=217, seed=90210, stop=("END-7",))
-    request = case.request(sampling=sampling, extra={"top_p": 0.375})
-
-    async def scene(connection: Connection, server: FakeServer) -> tuple[Outcome, Outcome]:
-        return await ask(connection, request), await ask(connection, case.request())
-
-    outcomes, server = case.play("ACTIONS: STAY", scene)
-    for outcome in outcomes:
-        need(isinstance(outcome, ChatReply), f"a call with parameters brings the fault: {outcome}")
-    able, body = case.spec.capabilities, server.calls[0].body
-    declared = {"temperature": able.temperature, "seed": able.seed, "stop": able.stop}
-    wanted = {"temperature": 0.625, "max_tokens": 217, "seed": 90210, "stop": "END-7", "top_p": 0.375}
-    lost = [name for name, value in wanted.items() if declared.get(name, True) and not holds(body, value)]
-    remedy = "send it, or say so: Capabilities(temperature=..., seed=..., stop=...)"
-    need(not lost, f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not sent; {remedy}")
-    unasked = [name for name in ("temperature", "seed") if server.calls[1].body.get(name) is not None]
-    need(not unasked, f"{', '.join(unasked)} is sent though it is None, which leaves it to the server")
-
-
-def holds(body: object, value: object) -> bool:
-    """Return whether a value stands anywhere in a body, under whatever name."""
-    if isinstance(body, Mapping):
-        return any(holds(inner, value) for inner in body.values())
-    if isinstance(body, list):
-        return any(holds(inner, value) for inner in body)
-    return body == value
-
-
-@SERVER_RULES.rule("pictures")
-def _pictures(case: BackendCase) -> None:
-    if not case.spec.capabilities.images:
-        return
-    message = Message("user", ("look: ", PIXEL, " well?"))
-    outcome, server = case.play(
-        "ACTIONS: STAY", lambda connection, server: ask(connection, case.request(messages=(message,)))
-    )
-    need(isinstance(outcome, ChatReply), f"a message with a picture brings the fault: {outcome}")
-    sent = base64.b64encode(PIXEL).decode() in json.dumps(server.calls[0].body)
-    need(sent, "the picture is not sent as base64; send it, or declare Capabilities(images=False)")
+add_requests(SERVER_RULES)
 
 
 @SERVER_RULES.rule("usage")
 def _usage(case: BackendCase) -> None:
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": 20,
-        "total_tokens": 120,
-        "prompt_tokens_details": {"cached_tokens": 96},
-    }
-    outcome, _ = case.play(Answer(text="hm", usage=usage), lambda connection, server: ask(connection, case.request()))
-    need(isinstance(outcome, ChatReply), f"a plain call brings the fault: {outcome}")
-    if isinstance(outcome, ChatReply):
-        counts = (outcome.usage.prompt, outcome.usage.completion, outcome.usage.cached)
-        need(counts == (100, 20, 96), f"100 tokens of prompt (96 cached) and 20 of reply are read as {counts}")
+    told = _told_usage(case)
+    counts = (told.prompt, told.completion)
+    need(counts == (100, 20), f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}")
+
+
+@SERVER_RULES.rule("usage: cached")
+def _cached(case: BackendCase) -> None:
+    cached = _told_usage(case).cached
+    need(cached == 96, f"96 cached tokens of 100 are read as {cached}: a price for cached ones goes by them")
+
+
+def _told_usage(case: BackendCase) -> Usage:
+    """Return what is told of a call that took 100 tokens of prompt, 96 of them cached, and 20 of reply."""
+    counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    answer = Answer(text="hm", usage=counted | {"prompt_tokens_details": {"cached_tokens": 96}})
+    outcome, _ = case.play(answer, lambda connection, server: ask(connection, case.request()))
+    if not isinstance(outcome, ChatReply):
+        raise BreachError(f"a plain call brings the fault: {outcome}")
+    return outcome.usage
 
 
 @SERVER_RULES.rule("cut-off and empty replies")
@@ -276,8 +245,11 @@ def _own_replies(case: BackendCase) -> None:
         number = re.search(r"call (\d+);", json.dumps(call.body))
         return Answer(text=number[1] if number else "?", delay=0.01 * (call.number % 5))
 
+    # Where calls wait for one another, a few are enough: the rule above has told of it.
+    many = 4 if case.blocks else MANY
+
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
-        return list(await asyncio.gather(*(ask(connection, case.request(f"call {i};")) for i in range(MANY))))
+        return list(await asyncio.gather(*(ask(connection, case.request(f"call {i};")) for i in range(many))))
 
     outcomes, _ = case.play(echo, scene)
     texts = [one.text if isinstance(one, ChatReply) else str(one) for one in outcomes]
@@ -328,59 +300,4 @@ def _close(case: BackendCase) -> None:
     need(not left, f"after close() {left} connections to the server are still open")
 
 
-def _mishap(case: BackendCase, mishap: Mishap) -> tuple[Outcome | None, int]:
-    """Return what a call came to whose first attempt meets this mishap, and the number of attempts."""
-    if mishap.name not in case.kept:
-        timeout = SHORT if mishap.kinds == {"timeout"} else case.patience
-        outcome, server = case.play(
-            [mishap.answer, "and all is well"],
-            lambda connection, server: ask(connection, case.request(timeout=timeout)),
-        )
-        case.kept[mishap.name] = outcome, server.count
-    return case.kept[mishap.name]
-
-
-def _rule_of(mishap: Mishap) -> None:
-    @SERVER_RULES.rule(f"fault: {mishap.name}")
-    def check(case: BackendCase) -> None:
-        outcome, _ = _mishap(case, mishap)
-        kinds = " or ".join(sorted(mishap.kinds))
-        if not isinstance(outcome, ChatFaultError):
-            need(False, f"{mishap.what} is read as a reply; it is the fault '{kinds}'")
-            return
-        need(outcome.kind in mishap.kinds, f"{mishap.what} is told as '{outcome.kind}'; it is '{kinds}' ({outcome})")
-        need(str(outcome).strip(), f"{mishap.what} is told without a word")
-        need(len(str(outcome)) < 1000, f"{mishap.what} is told in {len(str(outcome))} characters: shorten it")
-        if mishap.retry_after is not None:
-            wish = outcome.retry_after
-            heard = wish is not None and abs(wish - mishap.retry_after) < 0.5
-            need(heard, f"the server's Retry-After of {mishap.retry_after:g} s is told as {wish}")
-
-
-for _one in FAULTS:
-    _rule_of(_one)
-
-
-@SERVER_RULES.rule("no retries")
-def _no_retries(case: BackendCase) -> None:
-    counts = {mishap.name: _mishap(case, mishap)[1] for mishap in FAULTS}
-    retried = [f"{name} ({count} requests)" for name, count in counts.items() if count > 1]
-    need(not retried, f"asks again by itself: {', '.join(retried)}. One call is one request: the harness tries again")
-
-
-@SERVER_RULES.rule("no key in what is told")
-def _no_key(case: BackendCase) -> None:
-    if not case.key_env:
-        return
-    echoes = (
-        Answer(status=401, error={"message": f"Incorrect API key provided: {KEY}"}),
-        Answer(status=500, error={"message": "x" * 285 + KEY}),
-        Answer(status=400, body=f"oh {KEY}".encode()),
-        Answer(body=f"<html>{KEY}".encode()),
-    )
-    for answer in echoes:
-        outcome, server = case.play(answer, lambda connection, server: ask(connection, case.request()))
-        sent = any(KEY in value for value in server.calls[0].headers.values()) if server.calls else False
-        need(sent, f"the key in {case.key_env} is not sent in a header, so nothing is known of where it goes")
-        # Half a key is a secret, too: a text that is shortened first and searched afterwards keeps it.
-        need(KEY[:12] not in str(outcome), "a fault's text holds the key that the server has echoed")
+add_last(SERVER_RULES)

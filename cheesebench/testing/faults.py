@@ -10,13 +10,17 @@ from cheesebench.fake_server import Answer
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """One way in which a call fails: what the server does, and what may be made of it."""
+    """One way in which a call fails: what the server does, and what may be made of it.
+
+    ``refused``: there is no server at all.
+    """
 
     name: str
     what: str
     answer: Answer
     kinds: frozenset[FaultKind]
     retry_after: float | None = None
+    refused: bool = False
 
 
 def _kinds(*kinds: FaultKind) -> frozenset[FaultKind]:
@@ -47,6 +51,7 @@ FAULTS = (
     Mishap("server error", "status 500", _refusal(500, "Internal server error."), _kinds("server")),
     Mishap("time-out", "a server that never answers", Answer(fault="hang"), _kinds("timeout")),
     Mishap("drip", "a reply that comes byte by byte", Answer(fault="drip", text="x" * 300), _kinds("timeout")),
+    Mishap("refused", "a connection that is refused", Answer(), _kinds("connection"), refused=True),
     Mishap("reset", "a connection that is reset", Answer(fault="reset"), _kinds("connection")),
     Mishap(
         *("truncated", "a connection that is reset in the middle of the reply"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -82,3 +83,13 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="exists already"):
         write_files(tmp_path, plugin_files("view", "x"))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["test_conformance.py"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_uses_public_names_only(kind: Kind, tmp_path: Path) -> None:
+    source = written(tmp_path, kind).parent
+    texts = [path.read_text(encoding="utf-8") for path in sorted([*source.rglob("*.py"), *source.rglob("*.md")])]
+    modules = {
+        name for text in texts for name in re.findall(r"^(?:from|import) (cheesebench(?:\.[\w.]+)?)\b", text, re.M)
+    }
+    assert modules <= {"cheesebench", "cheesebench.testing", "cheesebench.fake_server"}

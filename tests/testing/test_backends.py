@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 import os
+import re
+import time
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +35,8 @@ from cheesebench.testing import assert_backend_sound, broken_backend_rules
 from cheesebench.testing.backends import RULES, SERVER_RULES
 
 GOOD = PluginManager().backend("openai")
+#: The page that tells all of this.
+PAGE = Path(__file__).parents[2] / "docs/plugins.md"
 Complete = Callable[["Wrong", ChatRequest], Any]
 
 
@@ -150,6 +157,73 @@ async def tells_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
         raise ChatFaultError(fault.kind, f"{fault} (key {os.environ['OPENAI_API_KEY']})") from None
 
 
+async def tells_the_key_where_nobody_listens(self: Wrong, request: ChatRequest) -> ChatReply:
+    try:
+        return await self.inner.complete(request)
+    except ChatFaultError as fault:
+        said = f" {os.environ['OPENAI_API_KEY']}" if fault.kind == "connection" else ""
+        raise ChatFaultError(fault.kind, f"{fault}{said}", fault.retry_after) from None
+
+
+async def tells_the_key_as_a_cause(self: Wrong, request: ChatRequest) -> ChatReply:
+    try:
+        return await self.inner.complete(request)
+    except ChatFaultError as fault:
+        cause = RuntimeError(os.environ["OPENAI_API_KEY"])
+        raise ChatFaultError(fault.kind, str(fault), fault.retry_after) from cause
+
+
+async def tells_the_key_by_mistake(self: Wrong, request: ChatRequest) -> ChatReply:
+    try:
+        return await self.inner.complete(request)
+    except ChatFaultError:
+        raise RuntimeError(os.environ["OPENAI_API_KEY"]) from None
+
+
+async def prints_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
+    print("asking with", os.environ["OPENAI_API_KEY"])
+    return await self.inner.complete(request)
+
+
+async def logs_the_key(self: Wrong, request: ChatRequest) -> ChatReply:
+    logging.getLogger("wrong").debug("asking with %s", os.environ["OPENAI_API_KEY"])
+    return await self.inner.complete(request)
+
+
+async def sleeps_before(self: Wrong, request: ChatRequest) -> ChatReply:
+    time.sleep(0.3)
+    return await self.inner.complete(request)
+
+
+async def sleeps_after(self: Wrong, request: ChatRequest) -> ChatReply:
+    reply = await self.inner.complete(request)
+    time.sleep(0.3)
+    return reply
+
+
+async def sends_the_same_seed(self: Wrong, request: ChatRequest) -> ChatReply:
+    sampling = dataclasses.replace(request.sampling, seed=0)
+    return await self.inner.complete(dataclasses.replace(request, sampling=sampling))
+
+
+async def asks_another_model(self: Wrong, request: ChatRequest) -> ChatReply:
+    return await self.inner.complete(dataclasses.replace(request, model="another"))
+
+
+async def swaps_tokens(self: Wrong, request: ChatRequest) -> ChatReply:
+    reply = await self.inner.complete(request)
+    usage = dataclasses.replace(reply.usage, prompt=reply.usage.completion, completion=reply.usage.prompt)
+    return dataclasses.replace(reply, usage=usage)
+
+
+async def never_gives_up(self: Wrong, request: ChatRequest) -> ChatReply:
+    while True:
+        try:
+            return await self.inner.complete(request)
+        except ChatFaultError:
+            await asyncio.sleep(0.01)
+
+
 async def mixes_up(self: Wrong, request: ChatRequest) -> ChatReply:
     reply = await self.inner.complete(request)
     return self.kept.setdefault("first", reply)
@@ -212,13 +286,24 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (goes_on_when_cancelled, "cancellation"),
         (has_no_seed, "parameters"),
         (sets_what_is_none, "parameters"),
-        (forgets_the_served_settings, "parameters"),
+        (forgets_the_served_settings, "served settings"),
+        (sends_the_same_seed, "parameters"),
+        (asks_another_model, "model id"),
         (leaves_out_the_system, "what is said arrives"),
         (counts_nothing, "usage"),
+        (counts_nothing, "usage: cached"),
+        (swaps_tokens, "usage"),
         (ends_everything_well, "cut-off and empty replies"),
         (takes_empty_for_a_fault, "cut-off and empty replies"),
         (drops_pictures, "pictures"),
         (tells_the_key, "no key in what is told"),
+        (tells_the_key_where_nobody_listens, "no key in what is told"),
+        (tells_the_key_as_a_cause, "no key in what is told"),
+        (tells_the_key_by_mistake, "no key in what is told"),
+        (prints_the_key, "no key in what is told"),
+        (logs_the_key, "no key in what is told"),
+        (sleeps_before, "many at once"),
+        (sleeps_after, "many at once"),
         (mixes_up, "own replies"),
         (returns_words, "replies"),
         (lets_half_characters_through, "replies"),
@@ -242,11 +327,41 @@ async def blocks(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along() -> None:
-    [found] = broken_backend_rules(
-        spec_of(blocks), but=[name for name in (*RULES, *SERVER_RULES) if name != "many at once"], patience=0.5
-    )
+    but = [name for name in (*RULES, *SERVER_RULES) if name != "many at once"]
+    [found] = broken_backend_rules(spec_of(blocks), but=but, patience=0.1)
     assert found.rule == "many at once"
-    assert "blocks the event loop" in found.text
+    assert "blocks the event loop" in found.text or "is not done" in found.text
+    [found] = broken_backend_rules(spec_of(blocks), but=but)
+    assert "the event loop stood still for" in found.text
+
+
+async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
+    time.sleep(1.0)
+    return await self.inner.complete(request)
+
+
+def test_a_loop_that_stands_still_is_told_as_that_and_not_as_calls_that_do_not_end() -> None:
+    but = [name for name in (*RULES, *SERVER_RULES) if name not in ("many at once", "own replies")]
+    [found] = broken_backend_rules(spec_of(sleeps_long), but=but)
+    assert "in `complete`" in found.text
+
+
+def test_the_cause_comes_first_and_what_follows_from_it_is_left_out() -> None:
+    assert broken(spec_of(never_gives_up), patience=6.0) == ["no retries"]
+    assert broken(spec_of(retries)) == ["no retries"]
+
+
+def test_a_constant_is_told_as_one() -> None:
+    but = [name for name in (*RULES, *SERVER_RULES) if name != "parameters"]
+    [found] = broken_backend_rules(spec_of(sends_the_same_seed), but=but)
+    assert "seed is sent as 0, as a constant: send it, or declare Capabilities(seed=False)" in found.text
+
+
+def test_what_is_printed_comes_out_and_logging_is_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    before = logging.getLogger().level, [(one, one.level) for one in logging.getLogger().handlers]
+    broken(spec_of(prints_the_key), "model id")
+    assert "asking with" in capsys.readouterr().out
+    assert before == (logging.getLogger().level, [(one, one.level) for one in logging.getLogger().handlers])
 
 
 @pytest.mark.parametrize(
@@ -280,6 +395,14 @@ def test_the_error_names_every_broken_rule() -> None:
         assert_backend_sound(spec)
     with pytest.raises(UnknownNameError, match="no retries"):
         broken_backend_rules(GOOD, but=["no retrys"])
+    with pytest.raises(UnknownNameError, match=r"There is no rule 'quota'. Did you mean 'fault: quota'\?"):
+        broken_backend_rules(GOOD, but=["quota"])
+
+
+def test_the_page_on_plugins_names_every_rule() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    missing = [name for name in (*RULES, *SERVER_RULES) if f"`{name}`" not in page]
+    assert not missing
 
 
 # -- a server of another dialect
@@ -318,6 +441,102 @@ class Other:
 def test_a_backend_of_another_dialect_has_a_server_of_its_own() -> None:
     able = Capabilities(temperature=False, seed=False, stop=False, images=False)
     spec = BackendSpec(name="other", connect=Other, capabilities=able, summary="another dialect")
-    rules = ("declaration", "what is said arrives", "parameters", "own replies", "many at once", "nothing is kept")
+    rules = (
+        "declaration",
+        "what is said arrives",
+        "model id",
+        "parameters",
+        "served settings",
+        "own replies",
+        "many at once",
+        "nothing is kept",
+    )
     assert broken(spec, *rules, server=OtherServer) == []
     assert broken(spec, "fault: server error", "usage", server=OtherServer) == ["usage", "fault: server error"]
+
+
+async def forgets_the_system(self: Any, request: ChatRequest) -> ChatReply:
+    reply: ChatReply = await self.inner.complete(dataclasses.replace(request, messages=request.messages[-1:]))
+    return reply
+
+
+class Whole:
+    """A client of the server on the page on plugins, with another ``complete`` if need be."""
+
+    def __init__(self, context: BackendContext, complete: Any = None) -> None:
+        import aiohttp
+
+        key = os.environ["ACME_API_KEY"]
+        self.url, self.key = f"{context.base_url}/models", key
+        self.session = aiohttp.ClientSession(headers={"X-Api-Key": key}, connector=aiohttp.TCPConnector(limit=0))
+        self._complete = complete
+        self.inner: Any = SimpleNamespace(complete=self._ask)
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        if self._complete is not None:
+            reply = await self._complete(self, request)
+        else:
+            reply = await self._ask(request)
+        assert isinstance(reply, ChatReply)
+        return reply
+
+    async def _ask(self, request: ChatRequest) -> ChatReply:
+        import aiohttp
+
+        body = {
+            "talk": [[one.role, one.text] for one in request.messages],
+            "most": request.sampling.max_tokens,
+            "seed": request.sampling.seed,
+        }
+        try:
+            async with asyncio.timeout(request.timeout):
+                data = {name: value for name, value in body.items() if value is not None} | dict(request.extra)
+                url = f"{self.url}/{request.model}/say"
+                async with self.session.post(url, data=json.dumps(data)) as response:
+                    text = (await response.read()).decode("utf-8", "replace").replace(self.key, "[redacted]")
+        except TimeoutError:
+            raise ChatFaultError("timeout", "no answer") from None
+        except (aiohttp.ClientError, OSError):
+            raise ChatFaultError("connection", "the connection failed") from None
+        try:
+            answer = json.loads(text)
+            if response.status != 200:
+                kinds: dict[int, Any] = {
+                    429: "rate_limit",
+                    503: "overload",
+                    401: "authentication",
+                    404: "unknown_model",
+                }
+                kind = kinds.get(response.status, "server" if response.status == 500 else "bad_request")
+                wish = answer.get("retry_after_ms")
+                raise ChatFaultError(kind, text[:200], None if wish is None else wish / 1000)
+            tokens = answer["tokens"]
+            return ChatReply(
+                text=answer["said"].encode("utf-8", "replace").decode(),
+                finish="length" if answer["ended"] == "limit" else "stop",
+                usage=Usage(prompt=tokens["in"], completion=tokens["out"]),
+            )
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ChatFaultError("malformed", f"no reply: {text[:200]}") from None
+
+    async def close(self) -> None:
+        await self.session.close()
+
+
+def test_the_server_of_the_page_on_plugins_serves_a_backend() -> None:
+    [block] = re.findall(
+        r"<!-- test: file: acme_server.py -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(block, names)
+    able = Capabilities(temperature=False, stop=False, images=False)
+    spec = BackendSpec(name="acme", connect=Whole, capabilities=able, summary="another dialect")
+    but = ["usage: cached", "fault: quota", "fault: context too long"]
+    call: dict[str, Any] = {"server": names["AcmeServer"], "key_env": "ACME_API_KEY"}
+    assert broken_backend_rules(spec, but=but, **call) == []
+    # What the API does not have hides nothing else.
+    deaf = dataclasses.replace(spec, connect=lambda context: Whole(context, forgets_the_system))
+    mute = dataclasses.replace(spec, connect=lambda context: Whole(context, counts_nothing))
+    only = [name for name in (*RULES, *SERVER_RULES) if name not in ("what is said arrives", "usage")]
+    assert [one.rule for one in broken_backend_rules(deaf, but=only, **call)] == ["what is said arrives"]
+    assert [one.rule for one in broken_backend_rules(mute, but=only, **call)] == ["usage"]

@@ -69,7 +69,7 @@ def test_litellm_s_own_client_repeats_a_call_whose_connection_was_reset() -> Non
     """It is written so in litellm, and nothing turns it off: the page on backends says so."""
     call = CALLS["litellm"] | {"model": "hosted_vllm/tiny"}
     broken = broken_backend_rules(PLUGINS.backend("litellm"), **call)
-    assert [one.rule for one in broken] == ["fault: reset", "no retries"]
+    assert [one.rule for one in broken] == ["no retries"]
     assert "reset (2 requests)" in broken[1].text
 
 
