@@ -6,7 +6,11 @@ The message of every error is written for the person who can mend it: what was s
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Iterable
+
+#: Most characters of a list of names that goes on in the sentence; and of a line of a longer one.
+SHORT, WIDTH = 240, 78
 
 
 class CheeseBenchError(Exception):
@@ -38,7 +42,7 @@ class UnknownNameError(CheeseBenchError):
         known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
-        text = f"There is no {kind} '{name}'.{hint} Known: {', '.join(known)}."
+        text = f"There is no {kind} '{name}'.{hint} Known:{_listed(known)}."
         super().__init__(f"{text} {remedy}" if remedy else text)
 
 
@@ -60,6 +64,15 @@ class PluginError(CheeseBenchError):
 
 class StepAfterEndError(CheeseBenchError):
     """An environment was stepped although its trial had ended (language page, clause 18)."""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names after a colon: on the same line, or where they are many on lines of their own."""
+    text = ", ".join(names)
+    if len(text) <= SHORT:
+        return f" {text}"
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"\n  {line}" for line in lines)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

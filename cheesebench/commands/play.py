@@ -13,7 +13,7 @@ from cheesebench.commands import keys
 from cheesebench.commands.common import counted, load_protocol, one_line, write_picture
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
-from cheesebench.interfaces import ACTIONS, RUNNING, Life, PictureView, TaskEvent, TrialResult, WatchedLife
+from cheesebench.interfaces import ACTIONS, FORWARD, RUNNING, Life, PictureView, TaskEvent, TrialResult, WatchedLife
 from cheesebench.plugin_manager import installed_plugins
 
 _CLEAR = "\x1b[2J\x1b[H"
@@ -78,11 +78,13 @@ class Game:
         print()
         told = 0
         for steps, action in enumerate(actions, 1):
+            frozen, before = self._life.waiting, self._pose()
             observation, reward, status = self._life.step(action)
+            blocked = action == FORWARD and not frozen and before is not None and self._pose() == before
             self._total += reward
             if self._clear:
                 print(_CLEAR, end="")
-            self._show(steps, ACTIONS[action], observation, reward)
+            self._show(steps, ACTIONS[action] + " (blocked)" * blocked, observation, reward)
             result = None if status == RUNNING else self._life.result()
             events = self._events(result)
             self._tell(events[told:])
@@ -91,6 +93,10 @@ class Game:
                 self._end(result)
                 return True
         return False
+
+    def _pose(self) -> object:
+        """Return where the subject is and faces, for comparing; None of a life that does not tell."""
+        return getattr(self._life, "pose", None)
 
     def _show(self, steps: int, action: str, observation: str, reward: float) -> None:
         life = self._life

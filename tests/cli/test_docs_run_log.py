@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.exporting.tables import TABLES
+from cheesebench.statistics import draw_sample, judge_sample
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-log.md").read_text(encoding="utf-8")
 RUN = "20250131-093000-ab12"
@@ -57,9 +59,26 @@ def test_recipes_work_on_a_real_run(results: Path, recipe: str) -> None:
 
 def test_the_first_recipe_gives_the_rate_of_the_report(results: Path) -> None:
     with closing(sqlite3.connect(results / RUN / "run.sqlite")) as connection:
-        [(_, protocol, _, rate, subjects, trials)] = connection.execute(RECIPES[0]).fetchall()
+        [(_, protocol, _, _, rate, subjects, trials)] = connection.execute(RECIPES[0]).fetchall()
         passed = connection.execute("SELECT sum(success) FROM trials").fetchone()[0]
     assert (protocol, rate, subjects, trials) == ("little", passed / 8, 2, 8)
+
+
+@pytest.mark.parametrize("estimand", ["all", "last:1", "last:3", "block:other,one", "block:two"])
+def test_the_first_recipe_goes_by_the_estimand(results: Path, estimand: str) -> None:
+    path = results / RUN / "run.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        # As if the first trials had been of another block, one were not compared, and all but one of each life passed.
+        connection.execute("UPDATE trials SET block = iif(trial < 2, 'one', 'two'), success = trial <> 3")
+        connection.execute("UPDATE trials SET compared = 0 WHERE subject = 1 AND trial = 1")
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.estimand', ?)", [estimand])
+        connection.commit()
+        [(*_, rate, _, trials)] = connection.execute(RECIPES[0]).fetchall()
+    with RunLog.open_read_only(path.parent) as log:
+        [plan] = log.plans()
+        assert plan.estimand == estimand
+        judged = judge_sample(plan, draw_sample(plan, log.lives_and_gaps(plan)))
+    assert (rate, trials) == (judged.rate, judged.valid)
 
 
 def test_exported_tables_are_described() -> None:

@@ -82,6 +82,12 @@ def test_actions_are_played_and_rules_named(run: Run) -> None:
     assert result.out.endswith("\n1 trial played to the end, 1 with success; total reward 1.\n")
 
 
+def test_a_blocked_step_says_so(run: Run) -> None:
+    frames = [line for line in run("play", "little", "--actions", "FF LL F S F").out.splitlines() if "step" in line]
+    ways = [frame.split(": ", 1)[1].split(" ·")[0] for frame in frames]
+    assert ways == ["start", *["FORWARD"] * 2, *["ROTATE_LEFT"] * 2, "FORWARD (blocked)", "STAY", "FORWARD (blocked)"]
+
+
 def test_the_whole_schedule(run: Run) -> None:
     result = run("play", "little", "--actions", FOUND * 3 + "S" * 9 + "F")
     assert "session 2 · trial 2" in result.out

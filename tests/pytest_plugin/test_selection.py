@@ -138,6 +138,12 @@ def test_a_broken_file_of_a_chosen_directory_takes_no_other_down(project: pytest
     assert "Traceback" not in str(result.stdout)
 
 
+def test_a_broken_file_is_2_among_the_paths_and_1_when_chosen(project: pytest.Pytester) -> None:
+    (project.path / "broken.protocol.yaml").write_text(BROKEN, encoding="utf-8")
+    assert project.runpytest("--model", "walker", "broken.protocol.yaml").ret == 2
+    assert project.runpytest("--model", "walker", "--protocols=broken.protocol.yaml").ret == 1
+
+
 def test_two_files_of_one_name_are_told(project: pytest.Pytester) -> None:
     lab = project.path / "lab"
     (lab / "other.protocol.yaml").write_bytes((lab / "east.protocol.yaml").read_bytes())
@@ -180,3 +186,12 @@ def test_the_ini_file_or_the_environment_may_name_the_protocols(
     result = project.runpytest("--model", "walker", "lab", "-k", "east")
     assert result.parseoutcomes()["passed"] == 1, "paths are paths"
     assert project.runpytest("--model", "walker", "--protocols=lab/east.protocol.yaml").parseoutcomes() == {"passed": 1}
+
+
+def test_many_known_names_stand_on_lines_of_their_own(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "--protocols=dnm")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    lines = [line for line in result.stderr.lines if line]
+    assert lines[0] == "ERROR: There is no protocol 'dnm'. Did you mean 'dnms'? Known:"
+    assert all(line.startswith("  ") and len(line) <= 80 for line in lines[1:])
+    assert "water_maze" in "".join(lines[1:])
