@@ -28,9 +28,16 @@ def run_with_torch(tmp_path: Path) -> Run:
         shutil.copy(example, tmp_path)
 
     def run(*arguments: str | Path) -> str:
-        command = [python, *arguments]
+        # The plugin is named in the command: an editable installation beside it must not load it once more.
+        environment = {**recipe.environment(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
-            command, cwd=tmp_path, env=recipe.environment(), text=True, capture_output=True, timeout=1200, check=False
+            [python, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            capture_output=True,
+            timeout=1200,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
