@@ -24,6 +24,7 @@ from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.environment import (
     SEEDS,
     beginning,
+    check_own,
     checked_render_mode,
     checked_subject,
     class_named,
@@ -177,6 +178,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle (and copy) what it was made from, as the scalar environment does: no trial has begun in a copy."""
+        check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
     def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:

@@ -109,7 +109,17 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle (and copy) what the environment was made from; classes of protocols have no name to be found by."""
+        check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
+
+
+def check_own(kind: type) -> None:
+    """Raise TypeError for a subclass of a protocol's class: made again, it would be the plain paradigm."""
+    if "specification" not in vars(kind):
+        raise TypeError(
+            f"'{kind.__name__}' is a class of your own, so it cannot be copied or pickled here. Write a wrapper "
+            "(gymnasium.Wrapper) instead of a subclass, or give it a __reduce__ of its own."
+        )
 
 
 def _made_again(specification: Specification, arguments: dict[str, Any]) -> ArenaEnvironment:

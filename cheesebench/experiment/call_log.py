@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -96,6 +97,8 @@ class CallLog:
         self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
         #: Those whose calls are written, or could not be.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
+        #: That all of these belong to.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, plan: CellPlan, subject: int) -> int:
         """Return how many calls of a life are recorded."""
@@ -133,6 +136,9 @@ class CallLog:
         Whoever is cancelled meanwhile has its call written all the same: it is paid for.
         """
         loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # those who waited in a loop that is over are gone; their calls are written
+            self._loop = loop
+            self._written.clear()
         if not self._waiting:
             loop.call_soon(self._flush)
         written: asyncio.Future[None] = loop.create_future()
@@ -141,14 +147,22 @@ class CallLog:
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        problem: Exception | None = None
-        try:
-            self._write([call for call, _ in waiting])
-        except Exception as error:
-            problem = error
+        calls = [call for call, _ in waiting]
+        problem = self._problem(calls)
+        problems = [problem] * len(calls)
+        if problem is not None and not isinstance(problem.__cause__, sqlite3.OperationalError):
+            # A call that cannot be written must not take others along: each by itself. (A full disk takes all.)
+            problems = [self._problem([call]) for call in calls]
         if not self._written:
             asyncio.get_running_loop().call_soon(self._hand_back)
-        self._written.extend((written, problem) for _, written in waiting)
+        self._written.extend((written, problem) for (_, written), problem in zip(waiting, problems, strict=True))
+
+    def _problem(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> Exception | None:
+        try:
+            self._write(calls)
+        except Exception as error:
+            return error
+        return None
 
     def _hand_back(self) -> None:
         """Let one of those go on whose call is written, in every turn of the event loop.
@@ -199,8 +213,9 @@ class CallLog:
         return {name for (name,) in self._log.select(query, (model, most))}
 
     def totals(self) -> CallTotals:
-        """Return what all calls come to."""
-        return _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
+        """Return what all calls come to, those included that are about to be written."""
+        recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
+        return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
     def by_cell(self) -> dict[CellKey, CellCalls]:
         """Return what the calls of every cell that made any come to."""

@@ -21,11 +21,15 @@ def guarded(backend: str, doing: str) -> Iterator[None]:
         yield
         return
     except CheeseBenchError as error:
-        error.args = tuple(redact(part) if isinstance(part, str) else part for part in error.args)
-        told = error
+        if type(error).__module__ == CheeseBenchError.__module__:
+            error.args = tuple(redact(part) if isinstance(part, str) else quoted(repr(part)) for part in error.args)
+            told = error
+        else:  # a stranger's class, which may say what it likes
+            told = PluginError(f"The backend '{backend}' says in {doing}: {quoted(str(error))}")
     except (Exception, SystemExit) as error:
         text = quoted(str(error))
         kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
         told = PluginError(f"The backend '{backend}' fails in {doing}: {kind}. This is for its author to mend.")
     told.__cause__ = told.__context__ = None
+    vars(told).pop("__notes__", None)
     raise told from None

@@ -147,7 +147,8 @@ def _check_types(reply: ChatReply) -> None:
     need(reply.finish in get_args(Finish), f"finish is '{quoted(str(reply.finish), 30)}'")
     need(isinstance(reply.usage, Usage), "usage is no Usage")
     for name, count in dataclasses.asdict(reply.usage).items():
-        need(isinstance(count, int) and count >= 0, f"usage.{name} is {count!r}, where a number of tokens is expected")
+        counts = isinstance(count, int) and 0 <= count < 2**63
+        need(counts, f"usage.{name} is {count!r}, where a number of tokens is expected")
 
 
 @RULES.rule("many at once")

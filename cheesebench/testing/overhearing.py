@@ -35,6 +35,10 @@ def overhearing(secret: str, heard: list[str]) -> Iterator[None]:
     out, err, level = io.StringIO(), io.StringIO(), root.level
     root.addHandler(ears)
     root.setLevel(logging.DEBUG)
+    loggers = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger) and one.level]
+    levels = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
     others = [(handler, handler.level) for handler in root.handlers if handler is not ears]
     for handler, own in others:
         handler.setLevel(max(own, level))
@@ -46,6 +50,8 @@ def overhearing(secret: str, heard: list[str]) -> Iterator[None]:
         root.setLevel(level)
         for handler, own in others:
             handler.setLevel(own)
+        for logger, own in levels:
+            logger.setLevel(own)
         for name, stream, said in (("output", sys.stdout, out), ("error", sys.stderr, err)):
             stream.write(said.getvalue())
             if secret in said.getvalue():

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling
+from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling, Usage
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import budget, calling
 from cheesebench.experiment.budget import Budget, BudgetSpentError, Limits
@@ -347,6 +347,62 @@ def test_all_hear_of_it_when_their_calls_cannot_be_written(laboratory: Laborator
             connection.execute("DROP TRIGGER full")
         assert asyncio.run(crowd(log)) == [None] * 3
         assert log.calls.totals().calls == 3
+
+
+def test_a_call_that_cannot_be_written_takes_no_other_along(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server))
+    plan = next(iter(cells))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=ChatReply(text="F"))
+    odd = replace(record, reply=replace(record.reply, usage=Usage(prompt=2**70)))
+
+    async def crowd(log: RunLog) -> list[BaseException | None]:
+        calls = (log.calls.commit(plan, subject, odd if subject == 1 else record) for subject in range(4))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with laboratory.log("odd", cells) as log:
+        errors = asyncio.run(crowd(log))
+        assert [type(error) for error in errors] == [type(None), OverflowError, type(None), type(None)]
+        assert [log.calls.count(plan, subject) for subject in range(4)] == [1, 0, 1, 1]
+
+
+def test_calls_of_a_loop_that_was_stopped_hold_up_no_later_one(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server))
+    plan = next(iter(cells))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=ChatReply(text="F"))
+
+    async def stopped(log: RunLog) -> None:
+        tasks = [asyncio.create_task(log.calls.commit(plan, subject, record)) for subject in range(9)]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+    async def again(log: RunLog) -> None:
+        for subject in range(9, 12):
+            await asyncio.wait_for(log.calls.commit(plan, subject, record), 30)
+
+    with laboratory.log("twice", cells) as log:
+        asyncio.run(stopped(log))
+        asyncio.run(again(log))
+        assert log.calls.totals().calls == 12
+
+
+def test_what_is_about_to_be_written_is_spent(laboratory: Laboratory) -> None:
+    with FakeServer(walk) as server:
+        cells = laboratory.cells(laboratory.model(server))
+    plan = next(iter(cells))
+    reply = ChatReply(text="F", usage=Usage(prompt=7))
+    record = CallRecord(trial=0, call=0, digest="d", system="be a mouse", asked="?", reply=reply)
+
+    async def look(log: RunLog) -> tuple[int, int]:
+        task = asyncio.create_task(log.calls.commit(plan, 0, record))
+        await asyncio.sleep(0)
+        before, written = log.calls.totals().prompt, log.calls.count(plan, 0)
+        await task
+        assert log.calls.totals().prompt == 7
+        return before, written
+
+    with laboratory.log("waiting", cells) as log:
+        assert asyncio.run(look(log)) == (7, 0)
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:

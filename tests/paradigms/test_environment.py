@@ -198,3 +198,13 @@ def test_in_processes_of_its_own_it_is_the_same_or_says_why_not(tmp_path: Any) -
     assert done.returncode == 0, done.stderr
     assert "you can disable this feature with `shared_memory=False`" in done.stdout
     assert "Texts do not get through the shared memory" in done.stdout
+
+
+def test_a_class_of_ones_own_is_not_taken_for_the_paradigm() -> None:
+    made = gymnasium.make("cheesebench/TMaze-v1").unwrapped
+    vector = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
+    for environment in (made, vector):
+        own = type("Mine", (type(environment),), {})()
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="'Mine' is a class of your own"):
+                copied(own)
