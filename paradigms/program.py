@@ -198,9 +198,8 @@ class Program:
             return next((member for member in members if bits & bit.get((trigger, member), 0)), None)
 
         if not target.variable:
-            named = lru_cache(maxsize=1024)(
-                partial(first, possible)
-            )  # asked for at every event, and few different ones
+            # Asked for at every event, and few different ones.
+            named = lru_cache(maxsize=1024)(partial(first, possible))
             return lambda life, bits: named(bits & mask)
 
         @lru_cache(maxsize=1024)

@@ -81,7 +81,8 @@ class Geometry:
 
     def _inside(self, places: tuple[str, ...]) -> NDArray[np.bool_]:
         """Return for every pose + action whether it is in these zones, doors or groups."""
-        return self._of_cells(cell in self.cells_of(places) for cell in range(len(self.arena.cells)))
+        cells = frozenset(self.cells_of(places))
+        return self._of_cells(cell in cells for cell in range(len(self.arena.cells)))
 
     def _middle(self, places: tuple[str, ...]) -> tuple[float, float]:
         """Return column and row of the middle of zones, doors, groups or solids; NaN where there is none."""

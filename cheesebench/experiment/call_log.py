@@ -150,7 +150,7 @@ class CallLog:
         calls = [call for call, _ in waiting]
         problem = self._problem(calls)
         problems = [problem] * len(calls)
-        if problem is not None and not isinstance(problem.__cause__, sqlite3.OperationalError):
+        if problem is not None and len(calls) > 1 and not isinstance(problem.__cause__, sqlite3.OperationalError):
             # A call that cannot be written must not take others along: each by itself. (A full disk takes all.)
             problems = [self._problem([call]) for call in calls]
         if not self._written:
