@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -20,109 +19,13 @@ from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
 from cheesebench.paradigms.environment import ArenaEnvironment, environment_class
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from tests.paradigms.zoo import ZOO, load
 
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
 
-#: Everything that a batch must leave to its lives: pay in each step that changes, doors and glyphs that are drawn,
-#: frozen states, places, timers, chance, what `where` remembers, time in a place, and ends by `finish`.
-INVENTED = {
-    "each_and_where": """
-        version: 1
-        paradigm: each_and_where
-        arena:
-          map: "aa.bb.cc"
-          legend: {a: {zone: left}, b: {zone: middle}, c: {zone: right}}
-          groups: {third: [left, middle, right]}
-        vars: {hunger: 0, asked: 0}
-        start: {at: third, face: random, carry: true}
-        trial:
-          limit: 40
-          each: {reward: -0.01}
-          start: walk
-          states:
-            walk:
-              each: {set: {hunger: hunger + 1}, reward: 0.001 * hunger}
-              rules:
-                - {enter: third, if: where(third) == right and it == right, count: visits, go: rest}
-                - {act: STAY, p: 0.3, set: {asked: asked + 1}, reward: 0.5}
-            rest: {freeze: true, say: zzz, rules: [{after: 3, set: {hunger: 0}, go: walk}]}
-          finish: [{if: visits >= 2 or hunger > 25, end: enough}]
-        schedule: {only: {sessions: 2, trials: 3}}
-        success: visits >= 2
-        measures: {in_the_middle: time(middle), share: time(third) / steps, asked: asked, never: 1 / visits}
-    """,
-    "doors_and_draws": """
-        version: 1
-        paradigm: doors_and_draws
-        arena:
-          map: |
-            #######
-            #L.d.R#
-            ###X###
-          legend: {L: {zone: left}, R: {zone: right}, d: {door: gate}, X: {solid: lamp, glyph: x}}
-          groups: {side: [left, right]}
-        draw:
-          light: {per: trial, order: shuffle, of: {colour: ["*", "+", x], home: [left, right, left]}}
-          wait: {per: session, order: random, of: {pause: [0, 2, 5]}}
-        start: {at: home, face: E}
-        trial:
-          limit: 30
-          start: [{if: colour == x, go: open}, shut]
-          states:
-            shut:
-              close: [gate]
-              show: {lamp: colour}
-              rules: [{after: pause, go: open}, {press: wall, reward: -0.125}]
-            open:
-              show: {lamp: colour}
-              rules: [{enter: side, if: it != home, place: home, count: crossings, go: shut}]
-          watch: [{press: wall, reward: -0.25}, {press: lamp, reward: 0.1}, {act: STAY, reward: -1}]
-          finish: [{if: crossings == 2, end: twice}]
-        schedule:
-          first: {sessions: 1, trials: 4, until: {outcome: twice, count: 2, of: 3}}
-          second: {sessions: 2, trials: 2}
-    """,
-    "halves": """
-        version: 1
-        paradigm: halves
-        arena:
-          map: "#abbc#"
-          legend: {a: {zone: left}, b: {zone: middle}, c: {zone: right}}
-          groups: {part: [left, middle, right]}
-        start: {at: part, face: E}
-        trial:
-          limit: 20
-          start: run
-          states: {run: {}}
-          watch: [{enter: part, reward: 0.5}, {press: wall, if: where(part) == right, reward: 0.25}]
-        schedule: {only: {sessions: 1, trials: 3}}
-        measures: {at: where(part)}
-    """,
-    "patience": """
-        version: 1
-        paradigm: patience
-        arena: {map: "#fffff#", legend: {f: {zone: floor}}}
-        vars: {bumps: {init: 0, per: session}}
-        start: {at: floor, face: random}
-        trial:
-          limit: 25
-          start: run
-          states:
-            run: {each: {reward: 0.25}, rules: [{press: wall, reward: -0.0625}, {act: ROTATE_LEFT, reward: 0.03125}]}
-          watch: [{press: wall, if: bumps < 2, set: {bumps: bumps + 1}}]
-          finish: [{if: steps > 12, end: patient}, {if: time(floor) > 9 and bumps == 2, end: long}]
-        schedule: {only: {sessions: 3, trials: 2}}
-        measures: {bumps: bumps}
-    """,
-}
-
 
 def read(name: str) -> Specification:
-    if name not in INVENTED:
-        return SHIPPED.load(SHIPPED.files[name])
-    specification, found = Catalogue().examine_text(textwrap.dedent(INVENTED[name]), f"{name}.protocol.yaml")
-    assert specification is not None, "\n".join(map(str, found))
-    return specification
+    return load(name) if name in ZOO else SHIPPED.load(SHIPPED.files[name])
 
 
 #: Protocol -> a scalar class and a vector class which share one compiled paradigm.
@@ -176,9 +79,29 @@ def assert_equal(vector: ArenaVectorEnvironment, batched: tuple[Any, ...], expec
         assert texts[number] == observation
         assert [array[number] for array in arrays] == scalars
         assert lane(infos, number) == info
+    assert_types(infos, [(number, scalars[-1]) for number, (_, *scalars) in enumerate(expected)])
 
 
-@pytest.mark.parametrize("name", [*SHIPPED.files, *INVENTED])
+def assert_types(infos: dict[str, Any], expected: list[tuple[int, dict[str, Any]]]) -> None:
+    """Check that 1, 1.0 and True, which are equal, are told apart: by the array's kind, or in an array of objects."""
+    for key, array in infos.items():
+        if key.startswith("_"):
+            assert array.dtype == bool
+            continue
+        values = [(number, info[key]) for number, info in expected if key in info]
+        if isinstance(array, dict):
+            assert_types(array, values)
+            continue
+        if not values:  # as `state` where every lane begins a trial
+            continue
+        kinds = {type(value) for _, value in values}
+        wanted = "i" if kinds == {int} else "f" if kinds <= {int, float} else "b" if kinds == {bool} else "O"
+        assert array.dtype.kind == wanted, key
+        if wanted == "O":
+            assert [type(array[number]) for number, _ in values] == [type(value) for _, value in values], key
+
+
+@pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_batch_lives_as_its_lives_do(name: str, data: st.DataObject) -> None:
@@ -199,7 +122,7 @@ def test_a_batch_lives_as_its_lives_do(name: str, data: st.DataObject) -> None:
             assert_equal(vector, vector.reset(), lanes.reset(None))
 
 
-@pytest.mark.parametrize("name", INVENTED)
+@pytest.mark.parametrize("name", ZOO)
 def test_nothing_changes_when_memory_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MAX_POSES", 1)
     monkeypatch.setattr(pages, "MAX_BYTES", 1000)
@@ -249,7 +172,7 @@ def test_pictures_have_numbers_and_no_arrays() -> None:
 
 
 def test_a_protocol_file_and_numbers_of_observations(protocol_file: Callable[[str, str], Any]) -> None:
-    path = protocol_file("patience", INVENTED["patience"])
+    path = protocol_file("patience", ZOO["patience"])
     vector = gymnasium.make_vec("cheesebench/Protocol-v1", num_envs=4, protocol=path, observations="ids")
     ids, infos = vector.reset(seed=3)
     assert vector.observation_space.contains(ids)
