@@ -58,7 +58,7 @@ def sequential_deviance(
     where a term names no factor, or there is no observation.
     """
     import numpy as np
-    from scipy.stats import chi2 as chi_squared
+    from scipy.special import chdtrc
 
     kept = [number for number, total in enumerate(totals) if total > 0]
     if not kept:
@@ -86,7 +86,7 @@ def sequential_deviance(
         # Rounding may leave a term that explains nothing a hair below zero.
         change = max(0.0, residual - after)
         residual, residual_df = after, residual_df - df
-        p = float(chi_squared.sf(change, df)) if df else 1.0
+        p = float(chdtrc(df, change)) if df else 1.0
         table.append(DevianceRow(term, df, change, p, residual_df, residual))
     return DevianceTable(null_df, null, tuple(table))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.deviance import DevianceTable, sequential_deviance
+from cheesebench.statistics.intervals import quantile
 from cheesebench.statistics.summary import Verdict
 
 #: The factors of the paper's Table 2 in the order of their entry. ``group`` is the group of conditions.
@@ -164,11 +165,9 @@ def contrast(own: Spread, published: float, margin: float) -> Contrast:
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    from scipy.stats import t
-
     # Where all items are alike their spread says nothing: then each counts as one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
-    reach = float(t.isf(ALPHA, own.n - 1)) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
+    reach = quantile(ALPHA, own.n - 1) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
     low, high = difference - reach, difference + reach
     verdict = Verdict.PASS if low > -margin else Verdict.FAIL if high < -margin else Verdict.INCONCLUSIVE
     return Contrast(difference, low, high, verdict)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.controls import compare_with_control
+from cheesebench.statistics.holm import holm
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.published import published_rows
 from cheesebench.statistics.sample import Life, Sample, draw_sample, lives
@@ -111,12 +112,7 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
     """Return cell (by protocol) -> Holm-adjusted p value of being inferior, over all cells that were compared."""
     compared = {c.plan.label: c.p_inferior for c in cells if c.p_inferior is not None}
-    if not compared:
-        return {}
-    from statsmodels.stats.multitest import multipletests
-
-    adjusted = multipletests(list(compared.values()), method="holm")[1]
-    return dict(zip(compared, map(float, adjusted), strict=True))
+    return dict(zip(compared, holm(list(compared.values())), strict=True))
 
 
 def _gate(cells: Sequence[CellResult], failed: Sequence[str]) -> tuple[Verdict, str]:

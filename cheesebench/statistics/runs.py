@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from cheesebench.errors import ComparisonError
 from cheesebench.statistics.counts import CellCounts, CountedRun
+from cheesebench.statistics.holm import holm
 from cheesebench.statistics.intervals import quantile
 from cheesebench.statistics.paired import (
     ALPHA,
@@ -251,12 +252,7 @@ def _mean_rate(pairs: Sequence[Pair], side: int) -> float | None:
 
 
 def _holm(p_values: Sequence[float | None]) -> list[float | None]:
-    known = [p for p in p_values if p is not None]
-    if not known:
-        return [None] * len(p_values)
-    from statsmodels.stats.multitest import multipletests
-
-    adjusted = iter(map(float, multipletests(known, method="holm")[1]))
+    adjusted = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else next(adjusted) for p in p_values]
 
 

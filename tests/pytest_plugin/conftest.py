@@ -10,8 +10,7 @@ import pytest
 # Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
 for _module in (
     "hypothesis",
-    "scipy.stats",
-    "statsmodels.stats.multitest",
+    "scipy.special",
     "tabulate",
     "cheesebench.pytest_session",
     "cheesebench.paradigms",

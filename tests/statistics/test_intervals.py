@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from cheesebench.statistics.intervals import (
     clustering,
@@ -28,6 +29,13 @@ Z = quantile(0.025, None)
 def test_wilson_is_as_in_newcombe_1998a_table_1(passed: int, n: int, low: float, high: float) -> None:
     limits = wilson(passed / n, n, Z)
     assert [round(float(limit), 4) for limit in limits] == [low, high]
+
+
+@given(st.floats(0, 1), st.floats(0.5, 1e5), st.floats(0.1, 8))
+def test_wilson_is_that_of_statsmodels(rate: float, n: float, z: float) -> None:
+    alpha = 2 * float(stats.norm.sf(z))
+    theirs = proportion_confint(rate * n, n, alpha=alpha, method="wilson")
+    assert np.asarray(wilson(rate, n, z)) == pytest.approx(np.asarray(theirs), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
