@@ -29,12 +29,11 @@ def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, las
     Each is headed by its step, the action that led to it and the reward of that step (unless 0). Of a long
     trial only the ``first`` and ``last`` frames are shown, and how many are left out between them.
     """
-    pictures = [_picture(step, frame) for step, frame in enumerate(frames)]
     cut = len(frames) - first - last
     if cut <= 0:
-        return _rows(pictures, width)
-    left_out = f"... {cut} more ..."
-    return "\n\n".join((_rows(pictures[:first], width), left_out, _rows(pictures[-last:], width)))
+        return _rows(frames, 0, width)
+    begin, end = _rows(frames[:first], 0, width), _rows(frames[first + cut :], first + cut, width)
+    return "\n\n".join((begin, f"... {cut} more ...", end))
 
 
 def _picture(step: int, frame: Frame) -> list[str]:
@@ -47,10 +46,12 @@ def _picture(step: int, frame: Frame) -> list[str]:
     return [line.ljust(width) for line in lines]
 
 
-def _rows(pictures: Sequence[Sequence[str]], width: int) -> str:
+def _rows(frames: Sequence[Frame], step: int, width: int) -> str:
+    """Return frames, the first of which is that of ``step``."""
     rows: list[list[Sequence[str]]] = []
     room = 0
-    for picture in pictures:
+    for number, frame in enumerate(frames, step):
+        picture = _picture(number, frame)
         needed = len(picture[0]) + GAP
         if not rows or room < needed:
             rows.append([])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Length of a message in a pipe, before the message.
 HEADER = struct.Struct(">I")
+#: Paradigms that a workplace keeps. Subjects of one cell follow one another, so that more would only fill memory.
+KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,27 +68,30 @@ def pack(message: Any) -> bytes:
 
 
 class Compiled:
-    """What subjects live in, compiled once for each protocol and control."""
+    """What subjects live in, compiled for each protocol and control; beyond ``most`` of them the oldest is dropped."""
 
-    def __init__(self, plugins: PluginManager) -> None:
+    def __init__(self, plugins: PluginManager, most: int | None = None) -> None:
         self._plugins = plugins
+        self._most = most
         self._paradigms: dict[tuple[str, str], Paradigm] = {}
 
     def paradigm(self, job: Job, specification: Specification) -> Paradigm:
         """Return the paradigm of a job; ``specification`` is the job's own."""
         key = (job.plan.protocol, job.plan.control)
         if key not in self._paradigms:
+            if len(self._paradigms) == self._most:
+                del self._paradigms[next(iter(self._paradigms))]
             plain = self._plugins.compile(specification)
             self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
         return self._paradigms[key]
 
 
 class Workplace:
-    """Where jobs are done: compiled paradigms are kept from job to job. To be used by one thread."""
+    """Where jobs are done: the last compiled paradigms are kept from job to job. To be used by one thread."""
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
-        self._compiled = Compiled(plugins)
+        self._compiled = Compiled(plugins, KEPT)
 
     def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> bool:
         """Live a subject's life into the run log; return whether it is complete.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -162,7 +161,7 @@ def _repeats(record: TrialRecord) -> float | None:
     chosen = _chosen(record)
     if len(chosen) < 2:
         return None
-    return sum(a == b for a, b in itertools.pairwise(chosen)) / (len(chosen) - 1)
+    return sum(map(str.__eq__, chosen, chosen[1:])) / (len(chosen) - 1)
 
 
 #: Name -> value of one trial, or None where the trial has none. Shares are of the agent's own actions.

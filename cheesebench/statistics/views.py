@@ -7,14 +7,13 @@ rodent reference (mean 78.9 %) in each of three views would be printed as 89.0 %
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from cheesebench.experiment.records import CellKey
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import BestOfViews, CellResult, ViewChoice
 
-#: Results of one half of the subjects (or trials), and of the other.
-Halves = tuple[Sequence[bool], Sequence[bool]]
+#: Results (1 or 0) of one half of the subjects (or trials), and of the other.
+Halves = tuple[Sequence[int], Sequence[int]]
 
 
 def best_of_views(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> tuple[BestOfViews, ...]:
@@ -58,12 +57,12 @@ def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> Vi
     )
 
 
-def halve(sample: Sample) -> tuple[list[bool], list[bool]]:
+def halve(sample: Sample) -> tuple[bytes, bytes]:
     """Return the results of every other subject and of the rest; with one subject, of every other trial."""
-    lives = [list(map(bool, life.results)) for life in sample.lives if life.results]
+    lives = [life.results for life in sample.lives if life.results]
     if len(lives) == 1:
         return lives[0][::2], lives[0][1::2]
-    return list(chain(*lives[::2])), list(chain(*lives[1::2]))
+    return b"".join(lives[::2]), b"".join(lives[1::2])
 
 
 def cross_fit(halves: Sequence[Halves]) -> float | None:
