@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cheesebench.errors import CheeseBenchError, OptionError, StepAfterEndError
+from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, StepAfterEndError
 from cheesebench.paradigms import ArenaParadigm, batch, pages
 from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
 from cheesebench.paradigms.environment import ArenaEnvironment, environment_class
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
-from tests.paradigms.zoo import ZOO, load
+from tests.paradigms.strategies import protocols
+from tests.paradigms.zoo import ZOO, examine, load
+
+T = TypeVar("T")
 
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
 
@@ -34,10 +37,13 @@ CLASSES: dict[str, tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]]] 
 
 def classes(name: str) -> tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]]:
     if name not in CLASSES:
-        specification = read(name)
-        scalar = environment_class(specification)
-        CLASSES[name] = (scalar, vector_class(specification, scalar.paradigm))
+        CLASSES[name] = classes_of(read(name))
     return CLASSES[name]
+
+
+def classes_of(specification: Specification) -> tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]]:
+    scalar = environment_class(specification)
+    return scalar, vector_class(specification, scalar.paradigm)
 
 
 def lane(infos: dict[str, Any], number: int) -> dict[str, Any]:
@@ -101,25 +107,68 @@ def assert_types(infos: dict[str, Any], expected: list[tuple[int, dict[str, Any]
             assert [type(array[number]) for number, _ in values] == [type(value) for _, value in values], key
 
 
+@st.composite
+def plans(draw: Callable[..., Any], longest: int) -> dict[str, Any]:
+    """Return how lanes are to be made and what they do (see ``assert_same_lives``)."""
+    return {
+        "count": draw(st.integers(1, 5)),
+        "first": draw(st.integers(0, 9)),
+        "seed": draw(st.integers(0, 2**40)),
+        "luck": draw(st.integers(0, 2**32 - 1)),
+        # A bias makes for subjects that get somewhere.
+        "weights": draw(st.sampled_from([(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)])),
+        "steps": draw(st.integers(1, longest)),
+        "again": draw(st.integers(0, longest)),
+        "observations": draw(st.sampled_from(batch.OBSERVATIONS)),
+    }
+
+
+def attempt(call: Callable[..., T], *arguments: Any, **options: Any) -> T | str:
+    """Return what a call returns, or what a mistake of the protocol's author is told."""
+    try:
+        return call(*arguments, **options)
+    except ProtocolError as error:
+        return str(error)
+
+
+def assert_same_lives(
+    kinds: tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]], plan: dict[str, Any]
+) -> str | None:
+    """Check that lanes live as scalar environments do, to the end of the plan or the first mistake; return that one."""
+    count, first, weights = plan["count"], plan["first"], np.array(plan["weights"], float)
+    random = np.random.default_rng(plan["luck"])
+    lanes, vector = Lanes(kinds[0], count, first), kinds[1](count, subject=first, observations=plan["observations"])
+    expected: Any = attempt(lanes.reset, plan["seed"])
+    batched: Any = attempt(vector.reset, seed=plan["seed"])
+    for step in range(plan["steps"] + 1):
+        if isinstance(expected, str):
+            assert batched == expected
+            return expected
+        assert not isinstance(batched, str), batched
+        assert_equal(vector, batched, expected)
+        if step == plan["again"]:  # breaks the trial off
+            expected, batched = attempt(lanes.reset, None), attempt(vector.reset)
+        else:
+            actions = random.choice(4, count, p=weights / weights.sum())
+            expected, batched = attempt(lanes.step, actions), attempt(vector.step, actions)
+    return None
+
+
 @pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_a_batch_lives_as_its_lives_do(name: str, data: st.DataObject) -> None:
-    scalar, batched = classes(name)
-    count, first = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 9))
-    seed, luck = data.draw(st.integers(0, 2**40)), data.draw(st.integers(0, 2**32 - 1))
-    # A bias makes for subjects that get somewhere.
-    weights = np.array(data.draw(st.sampled_from([(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)])), float)
-    steps, again = data.draw(st.integers(1, 700)), data.draw(st.integers(0, 700))
-    random = np.random.default_rng(luck)
-    lanes = Lanes(scalar, count, first)
-    vector = batched(count, subject=first, observations=data.draw(st.sampled_from(batch.OBSERVATIONS)))
-    assert_equal(vector, vector.reset(seed=seed), lanes.reset(seed))
-    for step in range(steps):
-        actions = random.choice(4, count, p=weights / weights.sum())
-        assert_equal(vector, vector.step(actions), lanes.step(actions))
-        if step == again:  # breaks the trial off
-            assert_equal(vector, vector.reset(), lanes.reset(None))
+@given(plan=plans(700))
+def test_a_batch_lives_as_its_lives_do(name: str, plan: dict[str, Any]) -> None:
+    assert assert_same_lives(classes(name), plan) is None
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(text=protocols(), plan=plans(200))
+def test_a_batch_of_any_protocol_lives_as_its_lives_do(text: str, plan: dict[str, Any]) -> None:
+    note(text)
+    specification, found = examine(text, "any")
+    assume(specification is not None)
+    assert specification is not None, found
+    assert_same_lives(classes_of(specification), plan)
 
 
 @pytest.mark.parametrize("name", ZOO)
