@@ -30,6 +30,9 @@ from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.specification import BlockSpec, RuntimeValue
 from cheesebench.protocol.values import Scope
 
+#: A step that nobody lives to see; beyond, clocks would not fit into the whole numbers of a batch.
+NEVER = 2**62
+
 
 class ArenaLife(Path):
     """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
@@ -146,7 +149,7 @@ class ArenaLife(Path):
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:
             raise self._mistake(f"The limit of the trial is {limit}.", "Let its variable be 1 or more.")
-        return int(limit)
+        return int(min(limit, NEVER))
 
     def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
         where = f", in the state '{self.state}'" if self.steps else ""
@@ -338,7 +341,7 @@ class ArenaLife(Path):
         if state.timed:
             for rule in state.rules:
                 if rule.after is not None and math.isfinite(duration := rule.after(self)):
-                    wake = min(wake, self._entered + math.ceil(duration))
+                    wake = min(wake, max(self._entered + math.ceil(duration), 0))
         self._wake = wake
 
     def _appearance(self, state: State) -> LookKey:

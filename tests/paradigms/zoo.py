@@ -417,6 +417,27 @@ ZOO: dict[str, str] = {
         schedule: {small: {sessions: 3, trials: 2, set: {bound: 1}}, large: {sessions: 1, trials: 3, repeat: 2}}
         measures: {bound: bound, from_draw: from_draw, late: last == late, now: steps}
     """,
+    # Limits and durations that no machine word holds, above and below.
+    "ages": """
+        version: 1
+        paradigm: ages
+        arena: {map: "#zz#", legend: {z: zone}}
+        vars: {bound: {init: 3, per: subject}, gap: {init: 4, per: session}}
+        start: {at: zone, face: E}
+        trial:
+          limit: bound
+          start: wait
+          states:
+            wait: {rules: [{after: gap, reward: 1, count: waits, go: act}, {act: STAY, if: bound < 1e99,
+              set: {bound: bound * 1e12}}]}
+            act:
+              rules:
+                - {act: STAY, set: {gap: gap * -1e30}, go: wait}
+                - {act: ROTATE_LEFT, end: over}
+                - {press: wall, go: wait}
+        schedule: {only: {sessions: 2, trials: 3}}
+        measures: {bound: bound, gap: gap, waits: waits}
+    """,
     # Ends that ripen while nothing happens: by the clock, the path and the pose; also one that needs no event.
     "ripening": """
         version: 1
