@@ -113,12 +113,12 @@ class _Author:
             "draw": self.draws(),
             "start": {"at": self.floor(), "face": self.pick(["E", "random", *self.columns["heading"]])},
         }
-        document["start"]["carry"] = self.often(4)
+        document["start"]["carry"] = self.often(3)
         document["trial"] = self.trial()
         document["schedule"] = self.schedule()
         if self.often():
             document["success"] = self.condition()
-        document["measures"] = {f"measure{number}": self.measure() for number in range(self.below(5))}
+        document["measures"] = {f"measure{number}": self.measure() for number in range(1 + self.below(6))}
         return document
 
     def arena(self) -> Node:
@@ -234,7 +234,7 @@ class _Author:
         trial["states"] = {name: self.state(name in first) for name in self.states}
         if self.often(4):
             trial["each"] = self.effects(0, False)
-        trial["watch"] = [self.rule(watch=True) for _ in range(self.below(4))]
+        trial["watch"] = [self.rule(watch=True) for _ in range(self.below(5))]
         trial["finish"] = [{"if": self.condition(), "end": self.pick(OUTCOMES)} for _ in range(self.below(3))]
         ends = [rule.get("end") for state in trial["states"].values() for rule in state["rules"]]
         ends += [entry["end"] for entry in trial["finish"]]
@@ -279,6 +279,8 @@ class _Author:
         else:
             held = [*self.place_variables(), *self.variables["t"], *self.sets["place"]]
             rule["enter"] = self.pick([*self.groups, *self.zones, *self.doors, *held, *held])
+        if self.often(3):  # nothing but pay: what a batch need not look at
+            return {**rule, "reward": self.pick(REWARDS)}
         if self.often():
             rule["if"] = self.condition(2, it)
         if self.often(3):
@@ -311,7 +313,7 @@ class _Author:
     def value(self, kind: str, it: bool) -> str:
         """Return an expression for a variable of a kind."""
         if kind == "n":
-            return self.condition(2, it) if self.often(6) else self.number(2, it)
+            return self.condition(2, it) if self.often(3) else self.number(2, it)
         if kind == "p":
             return self.place(it)
         if kind == "q":

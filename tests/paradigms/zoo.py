@@ -309,6 +309,31 @@ ZOO: dict[str, str] = {
         schedule: {only: {trials: 3}}
         measures: {n: n, f: f, truth: truth, less: n < f, minus: -f}
     """,
+    # Events that only pay, for a thing that varies, too; the sums depend on their order.
+    "pay": """
+        version: 1
+        paradigm: pay
+        arena: {map: "#abab#", legend: {a: za, b: zb}, groups: {all: [za, zb]}}
+        vars: {aim: none, some: [za]}
+        draw: {d: {of: {goal: [za, zb, none, all]}}}
+        start: {at: all, face: E}
+        trial:
+          limit: 40
+          start: one
+          states:
+            one: {each: {reward: 0.1}, rules: [{enter: goal, reward: 0.3}, {press: wall, reward: 0.2}, {after: 9,
+              go: two}]}
+            two: {rules: [{enter: some, reward: 0.3}, {enter: aim, reward: 5}, {after: 9, set: {aim: goal}, go: one}]}
+          watch:
+            - {act: FORWARD, reward: 0.1}
+            - {press: wall, reward: 0.2}
+            - {enter: goal, reward: 0.4}
+            - {enter: all, reward: 0.3}
+            - {enter: aim, reward: 3}
+            - {act: FORWARD, reward: 0.3}
+            - {act: STAY}
+        schedule: {only: {trials: 4}}
+    """,
     # Placing by a zone, a group, a variable, `it` and a set, in rules, on entry and in each step; twice in one step.
     "placing": """
         version: 1
