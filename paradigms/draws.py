@@ -47,13 +47,13 @@ class DrawSequence:
         spec = self._spec
         if spec.pick is None or spec.order == "random":
             return spec.rows
-        return [_as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
+        return [as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
 
     def _independent(self, rows: Sequence[Row]) -> Row:
         key = f"{self._spec.name}|{self.count}"
         if self._spec.pick is not None:
             subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
-            return _as_sets([rows[index] for index in subset])
+            return as_sets([rows[index] for index in subset])
         if self._spec.max_run:
             rows = [row for row in rows if not self._too_long([*self._run, row[0]])]
         return rows[self._stream.below(len(rows), key)]
@@ -99,5 +99,6 @@ class DrawSequence:
         return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
 
 
-def _as_sets(rows: Sequence[Row]) -> Row:
+def as_sets(rows: Sequence[Row]) -> Row:
+    """Return for each column the set of what the rows have there."""
     return tuple(frozenset(v for v in column if v is not None) for column in zip(*rows, strict=True))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cheesebench.errors import ProtocolError, StepAfterEndError
+from cheesebench.errors import StepAfterEndError
 from cheesebench.interfaces import (
     HEADINGS,
     RUNNING,
@@ -19,6 +19,7 @@ from cheesebench.interfaces import (
 )
 from cheesebench.paradigms.draws import DrawSequence
 from cheesebench.paradigms.endings import Ending, plain_value
+from cheesebench.paradigms.mistakes import bad_face, bad_limit, bad_reward, no_floor
 from cheesebench.paradigms.path import Path
 from cheesebench.paradigms.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.scenes import Look, LookKey
@@ -148,12 +149,12 @@ class ArenaLife(Path):
 
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:
-            raise self._mistake(f"The limit of the trial is {limit}.", "Let its variable be 1 or more.")
+            raise bad_limit(self._program, limit, self._state_or_none())
         return int(min(limit, NEVER))
 
-    def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
-        where = f", in the state '{self.state}'" if self.steps else ""
-        return ProtocolError(f"{self._program.specification.path}: {sentence[:-1]}{where}. {remedy}")
+    def _state_or_none(self) -> str | None:
+        """Return the current state, or None while a trial begins."""
+        return self.state if self.steps else None
 
     def _place_at_start(self, session_begins: bool) -> None:
         """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
@@ -166,8 +167,7 @@ class ArenaLife(Path):
     def _place(self, name: RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            named = plain_name(name)
-            raise self._mistake(f"The subject is to be placed at '{named}', which is no floor.", "Name a zone.")
+            raise no_floor(self._program, name, self._state_or_none())
         cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         self._pose = self._geometry.pose(cell, self._facing(key))
         self._update_occupied(cell)
@@ -183,7 +183,7 @@ class ArenaLife(Path):
         if face == "random":
             return headings[self._stream.below(len(headings), f"{key}|face")]
         if face not in [HEADINGS[heading] for heading in headings]:
-            raise self._mistake(f"'start: face' is '{face}', which is no heading here.", "Give the variable a heading.")
+            raise bad_face(self._program, face, self._state_or_none())
         return HEADINGS.index(face)
 
     # -- steps
@@ -272,7 +272,7 @@ class ArenaLife(Path):
         if effects.reward is not None and effects.constant is None:
             reward = float(effects.reward(self))
             if not math.isfinite(reward):
-                raise self._mistake(f"A reward is {reward}.", "Guard the division.")
+                raise bad_reward(self._program, reward, self._state_or_none())
         if effects.place is not None:
             # The count tells two of one step apart: each is placed by a number of its own.
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")

@@ -100,9 +100,9 @@ class Program:
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
         #: Whether an expression reads where the subject has been; else nobody needs its trace while it lives.
-        self.reads_trace = any(map(reads_trace, self._all_expressions()))
+        self.reads_trace = any(map(reads_trace, self.all_expressions()))
         #: Whether an expression reads where the subject is, or has been, in relation to a place.
-        self.reads_path = any(map(reads_place, self._all_expressions()))
+        self.reads_path = any(map(reads_place, self.all_expressions()))
         #: Whether ``finish`` can come to hold though nothing has happened since it was last tested.
         self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
         self._galleries: dict[str, tuple[View, Gallery]] = {}
@@ -121,9 +121,9 @@ class Program:
             if rule.action is not None:
                 yield ("act", ACTIONS[rule.action])
             if rule.target is not None:
-                for name in self._possible(rule.target, rule.trigger):
+                for name in self.targets(rule.target, rule.trigger):
                     yield (rule.trigger, name)
-        for tree in self._all_expressions():
+        for tree in self.all_expressions():
             for group in sorted(groups_watched(tree)):
                 yield ("where", group)
 
@@ -132,24 +132,29 @@ class Program:
             yield from state.rules
         yield from self.specification.watch
 
-    def _all_expressions(self) -> Iterator[Expression | None]:
+    def all_expressions(self) -> Iterator[Expression | None]:
+        """Yield every expression; None stands for those that were left out."""
         specification = self.specification
         yield from (specification.success, specification.where, *specification.measures.values())
         for guarded in (*specification.entry, *specification.finish):
             yield guarded.guard
         for draw in specification.draws:
             yield draw.keep_if
-        effects = [specification.each]
-        for state in specification.states.values():
-            effects += [state.entry, state.each]
         for rule in self._all_rules():
             yield from (rule.guard, rule.p, rule.after)
-            effects.append(rule.effects)
-        for effect in effects:
+        for effect in self.all_effects():
             yield effect.reward
             yield from (assignment.value for assignment in (*effect.set, *effect.add))
 
-    def _possible(self, place: spec.Place, trigger: str) -> list[str]:
+    def all_effects(self) -> Iterator[spec.EffectsSpec]:
+        """Yield the effects of all rules and states, and those of every step."""
+        yield self.specification.each
+        for state in self.specification.states.values():
+            yield from (state.entry, state.each)
+        for rule in self._all_rules():
+            yield rule.effects
+
+    def targets(self, place: spec.Place, trigger: str) -> list[str]:
         """Return the zones (or solids) that a trigger's target can be or hold."""
         specification = self.specification
         arena = specification.arena
@@ -173,7 +178,7 @@ class Program:
         if rule.action is not None:
             mask = self._mask([("act", ACTIONS[rule.action])])
         elif rule.target is not None:
-            possible = self._possible(rule.target, rule.trigger)
+            possible = self.targets(rule.target, rule.trigger)
             mask = self._mask((rule.trigger, name) for name in possible)
             who = self._who(rule.target, rule.trigger, possible, mask)
         return Rule(
