@@ -1,13 +1,9 @@
-"""Many lives at once: a Gymnasium vector environment over the same tables, with numpy.
-
-Every lane is a life (``life.ArenaLife``), and only a life knows the clauses of the language. But on most steps nothing
-can happen: then pose and pay are one look-up each, and numpy does these look-ups for all lanes together. Where
-something can happen, the lane's life is told where it stands, and executes the step itself.
-"""
+"""Many lives at once: a Gymnasium vector environment. Lanes are stepped by ``lanes`` or, compiled, by ``jit.lanes``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,11 +15,10 @@ from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import ACTIONS, RUNNING, TERMINATED, PictureView
+from cheesebench.interfaces import ACTIONS, PictureView, View
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.environment import (
     SEEDS,
-    beginning,
     check_own,
     checked_render_mode,
     checked_subject,
@@ -31,20 +26,17 @@ from cheesebench.paradigms.environment import (
     find_protocol,
     wanted_subject,
 )
-from cheesebench.paradigms.infos import gather
-from cheesebench.paradigms.life import ArenaLife
-from cheesebench.paradigms.pages import MAX_TEXTS, Pages
+from cheesebench.paradigms.lanes import Bools, Floats, Lanes, LivesInLanes
+from cheesebench.paradigms.pages import MAX_TEXTS
+from cheesebench.paradigms.program import Program
 from cheesebench.paradigms.spaces import text_space
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
 
 #: What ``observations`` can be.
 OBSERVATIONS = ("strings", "ids")
-#: Steps of which the trace of all lanes is kept before every life takes over its part.
-TRACE_ROWS = 256
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+#: Lanes from which it is worth to import numba, where it is installed.
+MANY = 32
 
 
 class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
@@ -65,6 +57,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         subject: number of the first lane's subject.
         observations: ``"strings"`` or ``"ids"``.
         render_mode: ``"ansi"`` makes ``render`` return the current observations as texts.
+        compiled: whether steps are executed by code that numba has compiled: the same lives, several times as fast.
+            None: where numba is installed and there are 32 lanes or more.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # Gymnasium declares it as an instance variable
@@ -82,12 +76,13 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         subject: int = 0,
         observations: str = "strings",
         render_mode: str | None = None,
+        compiled: bool | None = None,
     ) -> None:
         if observations not in OBSERVATIONS:
             raise OptionError(f"'observations' is one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
         if num_envs < 1:
             raise OptionError(f"There must be a lane at least, and 'num_envs' is {num_envs}.")
-        self._arguments = (num_envs, view, subject, observations, render_mode)
+        self._arguments = (num_envs, view, subject, observations, render_mode, compiled)
         self.num_envs = num_envs
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self._view, self._subject = installed_plugins().view(view), checked_subject(subject)
@@ -103,42 +98,23 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
             spaces.Discrete(MAX_TEXTS) if self._ids else text_space(self.paradigm, self._view)
         )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._pages = Pages(self.paradigm.program, self.paradigm.program.gallery(self._view))
-        self._traced = self.paradigm.program.reads_trace
-        #: Where every lane has been, page + pose + action; the first row is that of this value of the clock.
-        self._trace, self._traced_from = np.zeros((TRACE_ROWS if self._traced else 0, num_envs), np.int64), 0
-        self._lives: list[ArenaLife] = []
-        #: Steps of the whole batch so far; of what follows every entry is about one lane.
-        self._clock = 0
-        #: Value of the clock when the trial began, and when the life was last told where it stands.
-        self._began, self._told = [0] * num_envs, [0] * num_envs
-        self._over = [False] * num_envs
-        #: Where the lane stands: first entry of its page, and page + pose.
-        self._page, self._at = [0] * num_envs, np.zeros(num_envs, np.int64)
-        #: Value of the clock at which a timer or the limit may matter, and the state's name.
-        self._wake = np.zeros(num_envs, np.int64)
-        self._states = np.full(num_envs, None, dtype=object)
+        self._lanes = _lanes_of(self.paradigm.program, self._view, num_envs, compiled)
 
     @property
     def texts(self) -> NDArray[np.object_]:
         """The texts that ids stand for: all that the lanes have met up to now."""
-        return self._pages.texts
+        return self._lanes.album.texts
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial in every lane; with ``seed`` (or a new first ``subject`` in the options) new lives."""
         first = wanted_subject(options, self._subject)
-        if not self._lives or seed is not None or first != self._subject:
-            program, view, self._subject = self.paradigm.program, self._view, first
-            seeds = self._seeds(seed)
-            self._lives = [ArenaLife(program, view, number, first + lane) for lane, number in enumerate(seeds)]
-        else:
-            self._tell_all()  # a trial may begin where the last one was when it was broken off
-        lanes = range(self.num_envs)
-        infos = {lane: self._begin(lane) for lane in lanes}
-        self._settle(lanes)
-        return self._observe(), gather(self.num_envs, infos)
+        if not self._lanes.living or seed is not None or first != self._subject:
+            self._subject = first
+            self._lanes.live(self._seeds(seed), first)
+        infos = self._lanes.begin()
+        return self._observe(), infos
 
     def _seeds(self, seed: int | Sequence[int] | None) -> Sequence[int]:
         """Return the seed of each lane."""
@@ -156,25 +132,18 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         ``infos`` has what the scalar environment's has, as arrays with a mask each (``outcome`` and ``_outcome``).
         """
         actions = self._checked(actions)
-        self._make_room()
-        index = self._at + actions  # 6
-        self._at = self._pages.moves.take(index)  # 7
-        self._clock += 1
-        if self._traced:
-            self._trace[self._clock - self._traced_from] = self._at + actions
-        rewards = self._pages.rewards.take(index)
-        terminated, truncated = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
-        happening = self._pages.alarms.take(index) | (self._wake <= self._clock)
-        infos: dict[str, Any] = {}
-        if happening.any():
-            infos = self._step_lives(happening.nonzero()[0], index, rewards, terminated, truncated)
-        else:
-            self._add_states(infos, [])
+        album = self._lanes.album
+        if album.crowded and not self._ids:
+            album.forget_texts()
+        rewards, terminated, truncated, infos = self._lanes.step(actions)
         return self._observe(), rewards, terminated, truncated, infos
 
     def render(self) -> tuple[str, ...] | None:
         """Return the current observations as texts (``render_mode="ansi"``)."""
-        return self._pages.look_up(self._pages.observe(self._at)) if self.render_mode == "ansi" else None
+        if self.render_mode != "ansi":
+            return None
+        album = self._lanes.album
+        return album.look_up(album.observe(self._lanes.places))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle (and copy) what it was made from, as the scalar environment does: no trial has begun in a copy."""
@@ -182,7 +151,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
     def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:
-        if not self._lives:
+        if not self._lanes.living:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
         numbers = np.asarray(actions)
         if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
@@ -195,85 +164,25 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         return numbers
 
     def _observe(self) -> Any:
-        numbers = self._pages.observe(self._at)
-        return numbers if self._ids else self._pages.look_up(numbers)
+        album = self._lanes.album
+        numbers = album.observe(self._lanes.places)
+        return numbers if self._ids else album.look_up(numbers)
 
-    # -- lanes on which something can happen
 
-    def _step_lives(
-        self, lanes: NDArray[np.intp], index: NDArray[np.int64], rewards: Floats, terminated: Bools, truncated: Bools
-    ) -> dict[str, Any]:
-        """Let the lives of these lanes execute the step, write down what came of it, and return the infos."""
-        ended: dict[int, dict[str, Any]] = {}
-        begun: dict[int, dict[str, Any]] = {}
-        before = self._clock - 1
-        for lane, entry in zip(lanes.tolist(), index[lanes].tolist(), strict=True):
-            if self._over[lane]:
-                begun[lane] = self._begin(lane)
-                rewards[lane] = 0.0
-                continue
-            life, offset = self._lives[lane], entry - self._page[lane]
-            self._tell(lane, offset & ~3, before)
-            _, rewards[lane], status = life.step(offset & 3)
-            self._told[lane] = self._clock
-            if status != RUNNING:
-                self._over[lane] = True
-                (terminated if status == TERMINATED else truncated)[lane] = True
-                ended[lane] = life.ending()._asdict()
-        self._settle(lanes.tolist())
-        infos = gather(self.num_envs, ended) | gather(self.num_envs, begun)
-        self._add_states(infos, list(begun))
-        return infos
+def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None) -> Lanes:
+    """Return compiled lanes where they are wanted and possible, else lives."""
+    if compiled is False or (compiled is None and (num_envs < MANY or find_spec("numba") is None)):
+        return LivesInLanes(program, view, num_envs)
+    if find_spec("numba") is None:
+        raise OptionError("'compiled' needs numba. Install it: pip install 'pytest-cheesebench[fast]'.")
+    from cheesebench.paradigms.jit.lanes import CompiledLanes, UntranslatableError
 
-    def _add_states(self, infos: dict[str, Any], begun: list[int]) -> None:
-        """Add the names of the states; as in the scalar environment the first observation of a trial has none."""
-        states, known = self._states.copy(), np.ones(self.num_envs, bool)
-        states[begun], known[begun] = None, False
-        infos["state"], infos["_state"] = states, known
-
-    def _begin(self, lane: int) -> dict[str, Any]:
-        life = self._lives[lane]
-        life.begin_next_trial()
-        self._over[lane] = False
-        self._began[lane] = self._told[lane] = self._clock
-        return beginning(life)
-
-    def _tell(self, lane: int, pose: int, clock: int) -> None:
-        """Tell a life what it has done since it was last told, up to this value of the clock."""
-        trace: Sequence[int] = ()
-        if self._traced and clock > self._told[lane]:
-            rows = slice(self._told[lane] + 1 - self._traced_from, clock + 1 - self._traced_from)
-            trace = (self._trace[rows, lane] - self._page[lane]).tolist()
-        self._lives[lane].fast_forward(pose, clock - self._began[lane], trace)
-        self._told[lane] = clock
-
-    def _tell_all(self) -> None:
-        for lane, at in enumerate(self._at.tolist()):
-            if not self._over[lane]:
-                self._tell(lane, at - self._page[lane], self._clock)
-
-    def _settle(self, lanes: Sequence[int]) -> None:
-        """Read from lives where they stand, and how long nothing can happen there."""
-        at, wake, states = [], [], []
-        for lane in lanes:
-            life = self._lives[lane]
-            look, state, quiet, step_to_wake = life.outlook()
-            page = self._page[lane] = self._pages.page(look, state, quiet)
-            at.append(page + life.pose)
-            wake.append(self._began[lane] + step_to_wake)
-            states.append(life.state)
-        self._at[lanes], self._wake[lanes], self._states[lanes] = at, wake, states
-
-    def _make_room(self) -> None:
-        if self._pages.full:
-            self._tell_all()
-            self._pages.forget_pages()
-            self._settle(range(self.num_envs))
-        if self._traced and self._clock + 1 - self._traced_from == TRACE_ROWS:
-            self._tell_all()
-            self._traced_from = self._clock + 1
-        if self._pages.crowded and not self._ids:
-            self._pages.forget_texts()
+    try:
+        return CompiledLanes(program, view, num_envs)
+    except UntranslatableError:
+        if compiled:
+            raise
+        return LivesInLanes(program, view, num_envs)
 
 
 def _made_again(specification: Specification, arguments: tuple[Any, ...]) -> ArenaVectorEnvironment:
