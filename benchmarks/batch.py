@@ -19,6 +19,9 @@ def measure(specification: Specification) -> dict[str, float]:
     batched = vector_class(specification, ArenaParadigm(specification))
     figures = {f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES}
     figures[f"{LANES[-1]} lanes, strings: steps/s"] = speed(batched(LANES[-1]))
+    figures[f"{LANES[-1]} lanes, ids, not compiled: steps/s"] = speed(
+        batched(LANES[-1], observations="ids", compiled=False)
+    )
     return figures
 
 

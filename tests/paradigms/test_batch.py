@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,16 +15,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, StepAfterEndError
-from cheesebench.paradigms import ArenaParadigm, batch, pages
+from cheesebench.paradigms import ArenaParadigm, batch, lanes, pages
 from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
 from cheesebench.paradigms.environment import ArenaEnvironment, environment_class
+from cheesebench.paradigms.jit import lanes as jit_lanes
+from cheesebench.paradigms.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from tests.paradigms.strategies import protocols
 from tests.paradigms.zoo import ZOO, examine, load
 
 T = TypeVar("T")
+#: Stepped by numpy and its lives, and by compiled code.
+both = pytest.mark.parametrize("compiled", [False, True], ids=["lives", "compiled"])
 
+#: Protocols of the zoo with sets of numbers of any kind, which do not fit into bits.
+UNTRANSLATABLE = ("picked", "measured", "truths", "crowded")
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
 
 
@@ -131,14 +138,22 @@ def attempt(call: Callable[..., T], *arguments: Any, **options: Any) -> T | str:
         return str(error)
 
 
+def lanes_of(kind: type[ArenaVectorEnvironment], count: int, compiled: bool, **options: Any) -> ArenaVectorEnvironment:
+    """Return a vector environment; what cannot be compiled (see ``UNTRANSLATABLE``) is led by its lives."""
+    with contextlib.suppress(UntranslatableError):
+        return kind(count, compiled=compiled, **options)
+    return kind(count, compiled=False, **options)
+
+
 def assert_same_lives(
-    kinds: tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]], plan: dict[str, Any]
+    kinds: tuple[type[ArenaEnvironment], type[ArenaVectorEnvironment]], plan: dict[str, Any], compiled: bool
 ) -> str | None:
     """Check that lanes live as scalar environments do, to the end of the plan or the first mistake; return that one."""
     count, first, weights = plan["count"], plan["first"], np.array(plan["weights"], float)
     random = np.random.default_rng(plan["luck"])
-    lanes, vector = Lanes(kinds[0], count, first), kinds[1](count, subject=first, observations=plan["observations"])
-    expected: Any = attempt(lanes.reset, plan["seed"])
+    subjects = Lanes(kinds[0], count, first)
+    vector = lanes_of(kinds[1], count, compiled, subject=first, observations=plan["observations"])
+    expected: Any = attempt(subjects.reset, plan["seed"])
     batched: Any = attempt(vector.reset, seed=plan["seed"])
     for step in range(plan["steps"] + 1):
         if isinstance(expected, str):
@@ -147,42 +162,68 @@ def assert_same_lives(
         assert not isinstance(batched, str), batched
         assert_equal(vector, batched, expected)
         if step == plan["again"]:  # breaks the trial off
-            expected, batched = attempt(lanes.reset, None), attempt(vector.reset)
+            expected, batched = attempt(subjects.reset, None), attempt(vector.reset)
         else:
             actions = random.choice(4, count, p=weights / weights.sum())
-            expected, batched = attempt(lanes.step, actions), attempt(vector.step, actions)
+            expected, batched = attempt(subjects.step, actions), attempt(vector.step, actions)
     return None
 
 
+@both
 @pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans(700))
-def test_a_batch_lives_as_its_lives_do(name: str, plan: dict[str, Any]) -> None:
-    assert assert_same_lives(classes(name), plan) is None
+def test_a_batch_lives_as_its_lives_do(name: str, compiled: bool, plan: dict[str, Any]) -> None:
+    assert assert_same_lives(classes(name), plan, compiled) is None
 
 
+@pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
+def test_what_cannot_be_compiled(name: str) -> None:
+    if name not in UNTRANSLATABLE:
+        assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_lanes.CompiledLanes)
+        return
+    with pytest.raises(OptionError, match=r"This protocol cannot be compiled: a set can have .*Leave out 'compiled'"):
+        classes(name)[1](2, compiled=True)
+    assert isinstance(classes(name)[1](batch.MANY)._lanes, lanes.LivesInLanes)
+
+
+def test_many_lanes_are_compiled_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    batched = classes("patience")[1]
+    assert isinstance(batched(batch.MANY)._lanes, jit_lanes.CompiledLanes)
+    assert isinstance(batched(batch.MANY - 1)._lanes, lanes.LivesInLanes)
+    assert isinstance(batched(batch.MANY, compiled=False)._lanes, lanes.LivesInLanes)
+    monkeypatch.setattr(batch, "find_spec", lambda name: None)
+    assert isinstance(batched(batch.MANY)._lanes, lanes.LivesInLanes)
+    with pytest.raises(OptionError, match=r"'compiled' needs numba. Install it: pip install"):
+        batched(2, compiled=True)
+
+
+@both
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(text=protocols(), plan=plans(200))
-def test_a_batch_of_any_protocol_lives_as_its_lives_do(text: str, plan: dict[str, Any]) -> None:
+def test_a_batch_of_any_protocol_lives_as_its_lives_do(text: str, compiled: bool, plan: dict[str, Any]) -> None:
     note(text)
     specification, found = examine(text, "any")
     assume(specification is not None)
     assert specification is not None, found
-    assert_same_lives(classes_of(specification), plan)
+    assert_same_lives(classes_of(specification), plan, compiled)
 
 
+@both
 @pytest.mark.parametrize("name", ZOO)
-def test_nothing_changes_when_memory_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_changes_when_memory_is_short(name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MAX_POSES", 1)
     monkeypatch.setattr(pages, "MAX_BYTES", 1000)
-    monkeypatch.setattr(batch, "TRACE_ROWS", 3)
+    monkeypatch.setattr(lanes, "TRACE_ROWS", 3)
+    monkeypatch.setattr(jit_lanes, "TRACE_ROWS", 3)
+    monkeypatch.setattr(jit_lanes, "LOOKS", 6)
     scalar, batched = classes(name)
-    lanes, vector = Lanes(scalar, 3, 0), batched(3)
-    assert_equal(vector, vector.reset(seed=5), lanes.reset(5))
+    subjects, vector = Lanes(scalar, 3, 0), lanes_of(batched, 3, compiled)
+    assert_equal(vector, vector.reset(seed=5), subjects.reset(5))
     random = np.random.default_rng(5)
     for _ in range(400):
         actions = random.integers(0, 4, 3)
-        assert_equal(vector, vector.step(actions), lanes.step(actions))
+        assert_equal(vector, vector.step(actions), subjects.step(actions))
 
 
 def test_it_is_a_gymnasium_vector_environment_equal_to_the_synchronous_one() -> None:

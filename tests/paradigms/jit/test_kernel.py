@@ -1,0 +1,72 @@
+"""What surrounds the compiled kernel: its cache on disk, its memory, its layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core.caching import CacheImpl
+
+from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.batch import vector_class
+from cheesebench.paradigms.jit import kernel, lanes
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
+from tests.paradigms.zoo import load
+
+
+def test_another_source_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = kernel._digest()
+    for file in Path(kernel.__file__).parent.glob("*.py"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.setattr(kernel, "__file__", str(tmp_path / "kernel.py"))
+    assert kernel._digest() == before
+    with (tmp_path / "hashing.py").open("a") as source:
+        source.write("\n")
+    assert kernel._digest() != before
+    # numba looks at the values of a closure.
+    one, other = kernel._made(before).step_all, kernel._made(kernel._digest()).step_all
+    assert [cell.cell_contents for cell in one.py_func.__closure__] != [  # type: ignore[attr-defined]
+        cell.cell_contents
+        for cell in other.py_func.__closure__  # type: ignore[attr-defined]
+    ]
+
+
+def test_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        numba.njit(cache=True)(lambda: 0)
+    assert callable(kernel._made("another").step_all)
+
+
+def test_rows_of_lanes_spread_over_the_cache() -> None:
+    for columns in (1, 8, 9, 100):
+        for kind in (np.int64, np.int32):
+            rows = lanes._spread(5, columns, kind)
+            assert rows.shape[0] == 5
+            assert rows.shape[1] >= columns
+            assert rows.ctypes.data % lanes.LINE == 0
+            assert rows.strides[0] // lanes.LINE % 2 == 1
+            assert not rows.any()
+
+
+def test_a_traced_life_may_be_longer_than_its_first_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "TRACE_ROWS", 2)
+    specification = load("patience")
+    vector = vector_class(specification, ArenaParadigm(specification))(3, compiled=True)
+    vector.reset(seed=1)
+    for _ in range(30):
+        vector.step(np.full(3, 3))
+    assert isinstance(vector._lanes, lanes.CompiledLanes)
+    assert vector._lanes._traces.shape[1] >= 2 * 25  # the limit
+
+
+def test_programs_are_translated_once_and_forgotten() -> None:
+    specification = Catalogue(installed_plugins().protocol_directories)
+    paradigm = ArenaParadigm(specification.load(specification.files["t_maze"]))
+    environments = [vector_class(paradigm.specification, paradigm)(2, compiled=True) for _ in range(2)]
+    made = [environment._lanes._made for environment in environments]  # type: ignore[attr-defined]
+    assert made[0] is made[1]
+    assert paradigm.program in lanes._translations
