@@ -35,9 +35,9 @@ from cheesebench.protocol.values import (
 
 
 class Model(BaseModel):
-    """Base of all models here: unknown keys are errors, nothing is converted in silence."""
+    """Base of all models here: unknown keys are errors, nothing is converted in silence; built when first needed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
 class LegendEntry(Model):
