@@ -99,6 +99,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._lanes = _lanes_of(self.paradigm.program, self._view, num_envs, compiled)
+        #: Whether lives have begun and can go on; a mistake of the protocol ends all of them.
+        self._living = False
 
     @property
     def texts(self) -> NDArray[np.object_]:
@@ -110,10 +112,12 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin the next trial in every lane; with ``seed`` (or a new first ``subject`` in the options) new lives."""
         first = wanted_subject(options, self._subject)
-        if not self._lanes.living or seed is not None or first != self._subject:
+        if not self._living or seed is not None or first != self._subject:
             self._subject = first
             self._lanes.live(self._seeds(seed), first)
+        self._living = False
         infos = self._lanes.begin()
+        self._living = True
         return self._observe(), infos
 
     def _seeds(self, seed: int | Sequence[int] | None) -> Sequence[int]:
@@ -135,7 +139,9 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         album = self._lanes.album
         if album.crowded and not self._ids:
             album.forget_texts()
+        self._living = False
         rewards, terminated, truncated, infos = self._lanes.step(actions)
+        self._living = True
         return self._observe(), rewards, terminated, truncated, infos
 
     def render(self) -> tuple[str, ...] | None:
@@ -150,18 +156,18 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
-    def _checked(self, actions: Any) -> NDArray[np.integer[Any]]:
-        if not self._lanes.living:
+    def _checked(self, actions: Any) -> NDArray[np.int64]:
+        if not self._living:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
         numbers = np.asarray(actions)
         if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
             raise OptionError(
                 f"Actions are {self.num_envs} whole numbers, one for each lane, not {numbers.dtype} {numbers.shape}."
             )
-        if (numbers & ~3).any():
-            odd = numbers[(numbers & ~3) != 0][0]
+        if (numbers >> 2).any():  # also where there is no sign, to which `& ~3` cannot be done
+            odd = numbers[numbers >> 2 != 0][0]
             raise OptionError(f"There is no action {odd}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
-        return numbers
+        return numbers.astype(np.int64, copy=False)
 
     def _observe(self) -> Any:
         album = self._lanes.album

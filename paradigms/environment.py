@@ -25,6 +25,8 @@ from cheesebench.protocol import Catalogue, Specification, load_protocol
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31
+#: The last subject there can be: expressions compute with its number, which floats and arrays hold exactly.
+MAX_SUBJECT = 10**15
 #: The view that ``render`` draws pictures in where the observations are none.
 WATCHED_IN = "topdown_2d"
 
@@ -137,8 +139,8 @@ def checked_subject(subject: object) -> int:
         number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
         number = -1
-    if number < 0:
-        raise OptionError(f"A subject is a whole number from 0, not {subject!r}.")
+    if not 0 <= number <= MAX_SUBJECT:
+        raise OptionError(f"A subject is a whole number from 0 to {MAX_SUBJECT}, not {subject!r}.")
     return number
 
 

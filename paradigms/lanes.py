@@ -50,20 +50,18 @@ class Lanes(Protocol):
         """Where each lane is in the album."""
         ...
 
-    @property
-    def living(self) -> bool:
-        """Whether lives have begun."""
-        ...
-
     def live(self, seeds: Sequence[int], first: int) -> None:
-        """Begin new lives: a seed each, and subjects that are numbered from ``first``."""
+        """Begin new lives: a seed each, and subjects that are numbered from ``first``.
+
+        After a mistake of the protocol, nothing else may be called: not all lanes have done that step.
+        """
         ...
 
     def begin(self) -> Infos:
         """Begin the next trial in every lane; return the infos."""
         ...
 
-    def step(self, actions: NDArray[np.integer[Any]]) -> Steps:
+    def step(self, actions: NDArray[np.int64]) -> Steps:
         """Execute one action in every lane; a lane whose trial is over begins the next one instead."""
         ...
 
@@ -89,11 +87,6 @@ class LivesInLanes:
         self._wake = np.zeros(num_envs, np.int64)
         self._states = np.full(num_envs, None, dtype=object)
 
-    @property
-    def living(self) -> bool:
-        """Whether lives have begun."""
-        return bool(self._lives)
-
     def live(self, seeds: Sequence[int], first: int) -> None:
         """Begin new lives: a seed each, and subjects that are numbered from ``first``."""
         program, view = self._program, self._view
@@ -105,10 +98,12 @@ class LivesInLanes:
         self._tell_all()  # a trial may begin where the last one was when it was broken off
         lanes = range(self._count)
         infos = {lane: self._begin(lane) for lane in lanes}
+        if self.album.full:
+            self.album.forget_pages()
         self._settle(lanes)
         return gather(self._count, infos)
 
-    def step(self, actions: NDArray[np.integer[Any]]) -> Steps:
+    def step(self, actions: NDArray[np.int64]) -> Steps:
         """Execute one action in every lane; a lane whose trial is over begins the next one instead."""
         self._make_room()
         index = self.places + actions  # 6

@@ -340,8 +340,8 @@ class ArenaLife(Path):
         wake = self._limit
         if state.timed:
             for rule in state.rules:
-                if rule.after is not None and math.isfinite(duration := rule.after(self)):
-                    wake = min(wake, max(self._entered + math.ceil(duration), 0))
+                if rule.after is not None and math.isfinite(duration := max(rule.after(self), 0)):
+                    wake = min(wake, self._entered + math.ceil(duration))
         self._wake = wake
 
     def _appearance(self, state: State) -> LookKey:

@@ -225,12 +225,11 @@ def _can_go_on(code: Any, lane: Any, draw: int, start: int, end: int, candidate:
     if length > longest:
         return False
     last, left = code[firsts + lane[candidate]], end - start - 1
-    for one in range(start, end):
-        first, often = code[firsts + lane[one]], 0
+    for first in range(code[draw + at.DRAW_ROWS]):  # values are numbered, and there are no more of them than rows
+        often = 0
         for other in range(start, end):
             often += other != candidate and code[firsts + lane[other]] == first
-        room = longest - length if first == last else longest
-        if one != candidate and often > (left - often) * longest + room:
+        if often > (left - often) * longest + (longest - length if first == last else longest):
             return False
     return True
 

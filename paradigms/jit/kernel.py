@@ -102,7 +102,8 @@ def _made(digest: str) -> Kernel:
 
         ``places`` and all that follow are written; the lane of the first mistake is ``told[FAILED]``, or NOTHING.
         """
-        told[:] = 0, 0, 0, len(digest) * 0 + at.NOTHING
+        told[:] = 0
+        told[FAILED] = len(digest) * 0 + at.NOTHING
         for number in range(len(lanes)):
             beginning = anew or lanes[number, at.OVER] != 0
             happening = 0

@@ -53,8 +53,9 @@ class CompiledLanes:
         self._names = np.array([*self._made.names, None], dtype=object)  # the last one is that of NOTHING, -1
         self._state_names = np.array(self._made.states, dtype=object)
         self._kernel = kernel()
-        self.living = False
         self.places = np.zeros(num_envs, np.int64)
+        #: Actions as the kernel knows them: for arrays that are no rows, or read-only, it would be compiled anew.
+        self._actions = np.zeros(num_envs, np.int64)
         self._lanes = _spread(num_envs, self._made.lane_size, np.int64)
         self._reals = _spread(num_envs, self._made.real_size, np.float64)
         self._texts = np.zeros((num_envs, 0), np.uint8)
@@ -93,19 +94,21 @@ class CompiledLanes:
         self._texts = np.zeros((self._count, max(map(len, prefixes)) + self._made.key_size), np.uint8)
         for text, prefix in zip(self._texts, prefixes, strict=True):
             text[: len(prefix)] = np.frombuffer(prefix, np.uint8)
-        self.living = True
 
     def begin(self) -> Infos:
         """Begin the next trial in every lane; return the infos."""
+        if self._crowded():
+            self._forget_looks()
         begun = np.zeros(self._count, bool)
-        self._call(np.zeros(self._count, np.int64), True, begun)
+        self._call(True, begun)
         return self._beginnings(begun)
 
-    def step(self, actions: NDArray[np.integer[Any]]) -> Steps:
+    def step(self, actions: NDArray[np.int64]) -> Steps:
         """Execute one action in every lane; a lane whose trial is over begins the next one instead."""
         self._make_room()
         begun = np.zeros(self._count, bool)
-        steps = self._call(actions.astype(np.int64, copy=False), False, begun)
+        self._actions[:] = actions
+        steps = self._call(False, begun)
         if self._told[ENDED]:
             steps.infos.update(self._endings(steps.terminated | steps.truncated))
         if self._told[BEGUN]:
@@ -115,13 +118,13 @@ class CompiledLanes:
         steps.infos["state"], steps.infos["_state"] = states, ~begun
         return steps
 
-    def _call(self, actions: NDArray[np.int64], anew: bool, begun: NDArray[np.bool_]) -> Steps:
+    def _call(self, anew: bool, begun: NDArray[np.bool_]) -> Steps:
         """Call the kernel, and see to what it cannot do."""
         made, count = self._made, self._count
         steps = Steps(np.zeros(count), np.zeros(count, bool), np.zeros(count, bool), {})
         self._kernel.step_all(
             made.code, made.numbers, self._lanes, self._reals, self._traces, self._texts, self._hashes, self._keys,
-            self._looks, self._moves, self._events, actions, anew, self.places, steps.rewards, steps.terminated,
+            self._looks, self._moves, self._events, self._actions, anew, self.places, steps.rewards, steps.terminated,
             steps.truncated, begun, self._told,
         )  # fmt: skip
         failed = int(self._told[FAILED])
@@ -235,11 +238,18 @@ class CompiledLanes:
         self._moves[row], self._events[row] = tables.moves, tables.events
         return row
 
+    def _crowded(self) -> bool:
+        """Return whether there may be no room for what the lanes look like after the next call."""
+        return self.album.full or self._known + self._count > len(self._looks)
+
+    def _forget_looks(self) -> None:
+        self.album.forget_pages()
+        self._tables.clear()
+        self._hashes[:], self._known = 0, 0
+
     def _make_room(self) -> None:
-        if self.album.full or self._known + self._count > len(self._looks):
-            self.album.forget_pages()
-            self._tables.clear()
-            self._hashes[:], self._known = 0, 0
+        if self._crowded():
+            self._forget_looks()
             for lane in range(self._count):
                 self._look(lane)
         if self._program.reads_trace:
@@ -259,7 +269,7 @@ class CompiledLanes:
             int(fields[at.ERROR_KIND]), int(fields[at.ERROR_REFERS]), float(real[at.ERROR_NUMBER])
         )
         where = self._state_name(int(fields[at.ERROR_STATE])) if fields[at.STEPS] else None
-        error, fields[at.ERROR] = int(fields[at.ERROR]), at.FINE
+        error = int(fields[at.ERROR])
         if error == at.NOT_A_NUMBER:
             raise TypeError("An expression computes with what is no number.")  # the loader lets none of these pass
         raise MISTAKES[error](self._program, value, where)

@@ -233,7 +233,8 @@ class _Translator(Formulas):
             self.record(*(firsts.setdefault(row[0], len(firsts)) for row in rows)), self.record(*elements),
             draw.pick or 0, draw.copies, draw.max_run or 0, self._keep_if[draw.name], self._text(draw.name), memory,
         ]  # fmt: skip
-        return record, at.DRAWN_BLOCK + len(rows) * draw.copies
+        permuted = subset or draw.order == "shuffle"
+        return record, at.DRAWN_BLOCK + (len(rows) * draw.copies if permuted else 0)
 
     # -- what a lane is made of
 

@@ -302,6 +302,67 @@ def test_mistakes_are_named() -> None:
         batched(0)
 
 
+@both
+def test_actions_are_whole_numbers_of_any_kind(compiled: bool) -> None:
+    vector, other = (classes("patience")[1](5, compiled=compiled) for _ in range(2))
+    vector.reset(seed=1)
+    other.reset(seed=1)
+    spaced, fixed = np.arange(10)[::-2] % 4, np.arange(5)[::-1] % 4
+    fixed.flags.writeable = False
+    for actions in (
+        *(np.array([3, 1, 0, 2, 3], letter) for letter in "bBhHiIlLqQ"),
+        spaced,
+        fixed,
+        spaced.astype(">i4"),
+    ):
+        assert vector.step(actions)[0] == other.step(actions.tolist())[0]
+    with pytest.raises(OptionError, match="There is no action 255"):
+        vector.step(np.full(5, 255, np.uint8))
+
+
+def test_actions_of_any_layout_need_no_other_compilation() -> None:
+    vector = classes("patience")[1](5, compiled=True)
+    vector.reset(seed=1)
+    kernel = vector._lanes._kernel.step_all  # type: ignore[attr-defined]
+    known = len(kernel.signatures)
+    vector.step((np.arange(10) % 4)[::2])
+    vector.step(np.broadcast_to(np.int64(3), 5))
+    assert len(kernel.signatures) == known == 1
+
+
+@both
+def test_resets_need_no_more_room(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit_lanes, "LOOKS", 1)
+    monkeypatch.setattr(pages, "MAX_POSES", 1)
+    scalar, batched = classes("doors_and_draws")
+    subjects, vector = Lanes(scalar, 3, 0), batched(3, compiled=compiled)
+    assert_equal(vector, vector.reset(seed=5), subjects.reset(5))
+    for _ in range(60):
+        assert_equal(vector, vector.reset(), subjects.reset(None))
+        assert len(vector._lanes.album._looks) <= 6
+
+
+@both
+def test_no_lane_lives_on_after_a_mistake(compiled: bool) -> None:
+    text = """
+        version: 1
+        paradigm: mistaken
+        arena: {map: a.b, legend: {a: {zone: left}, b: {zone: right}}}
+        draw: {way: {per: trial, order: by_subject, of: {length: [5, 0]}}}
+        start: {at: left}
+        trial: {limit: length, start: only, states: {only: {rules: [{enter: right, end: there}]}}}
+        schedule: {only: {trials: 2}}
+    """
+    specification, found = examine(text, "mistaken")
+    assert specification is not None, found
+    vector = classes_of(specification)[1](4, compiled=compiled)
+    for _ in range(2):
+        with pytest.raises(ProtocolError, match="The limit of the trial is 0"):
+            vector.reset(seed=1)
+        with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before step"):
+            vector.step([0, 0, 0, 0])
+
+
 def test_rendering() -> None:
     vector = classes("patience")[1](2, render_mode="ansi")
     texts, _ = vector.reset(seed=1)

@@ -1034,6 +1034,53 @@ ZOO: dict[str, str] = {
         schedule: {only: {sessions: 100000, trials: 100000, repeat: 100000}}
         measures: {n: n, bumps: bumps, moves: moves}
     """,
+    # Numbers that no float can hold, and a timer that such a number sets: below zero is now, without a bound is never.
+    "overflowing": """
+        version: 1
+        paradigm: overflowing
+        arena: {map: a.b, legend: {a: {zone: left}, b: {zone: right}}}
+        vars: {number: 1000000}
+        start: {at: left}
+        trial:
+          limit: 30
+          start: down
+          states:
+            down:
+              rules:
+                - {act: FORWARD, set: {number: number * number * number}}
+                - {act: ROTATE_LEFT, set: {number: number * number * number}}
+                - {act: ROTATE_RIGHT, set: {number: number * number * number}}
+                - {after: 20 - number * number, reward: 1, go: up}
+            up:
+              rules:
+                - {after: number, reward: 2, end: waited}
+                - {after: number - number, end: undefined}
+                - {after: 3, go: down}
+        schedule: {only: {sessions: 2, trials: 3}}
+        measures: {number: number, less: 0 - number, none: number - number, zero: 0 * -1, truth: -(last == waited)}
+    """,
+    # Blocks that hardly any permutation is allowed to be, values that several rows have, names as long as can be.
+    "composed": """
+        version: 1
+        paradigm: composed
+        arena:
+          map: a.b.c
+          legend: {a: {zone: left}, b: {zone: middle}, c: {zone: right}}
+        draw:
+          LONG: {per: trial, order: shuffle, copies: 8, max_run: 1, of: {side: [left, right]}}
+          mostly:
+            {per: trial, order: shuffle, copies: 3, max_run: 2,
+             of: {one: [left, left, left, right, middle], row: [1, 2, 3, 4, 5]}}
+          pairs: {per: trial, order: cycle, pick: 2, of: {pair: [left, middle, right]}}
+        start: {at: side, face: random}
+        trial:
+          limit: 3
+          start: LONG
+          states:
+            LONG: {rules: [{act: STAY, p: 0.5, place: pair, end: put}, {enter: one, place: one, end: met}]}
+        schedule: {only: {sessions: 9, trials: 30}}
+        measures: {one: one, row: row, side: side, pair: pair}
+    """.replace("LONG", "long" * 20),
 }
 
 
