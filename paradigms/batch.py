@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -80,8 +81,12 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     ) -> None:
         if observations not in OBSERVATIONS:
             raise OptionError(f"'observations' is one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
+        num_envs = _whole("num_envs", num_envs)
         if num_envs < 1:
             raise OptionError(f"There must be a lane at least, and 'num_envs' is {num_envs}.")
+        if compiled not in (None, True, False):
+            raise OptionError(f"'compiled' is one of True, False, None, not {compiled!r}.")
+        compiled = None if compiled is None else bool(compiled)  # 0 and numpy's False are False, too
         self._arguments = (num_envs, view, subject, observations, render_mode, compiled)
         self.num_envs = num_envs
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
@@ -125,7 +130,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         if isinstance(seed, Sequence | np.ndarray):
             if len(seed) != self.num_envs:
                 raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} lanes. Give one for each.")
-            return [int(number) for number in seed]
+            return [_whole("seed", number) for number in seed]
         super().reset(seed=seed)
         number = int(self.np_random.integers(SEEDS)) if seed is None else int(seed)
         return [number] * self.num_envs
@@ -148,6 +153,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         """Return the current observations as texts (``render_mode="ansi"``)."""
         if self.render_mode != "ansi":
             return None
+        if not self._living:
+            raise StepAfterEndError("No trial has begun. Call reset() before render().")
         album = self._lanes.album
         return album.look_up(album.observe(self._lanes.places))
 
@@ -173,6 +180,14 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         album = self._lanes.album
         numbers = album.observe(self._lanes.places)
         return numbers if self._ids else album.look_up(numbers)
+
+
+def _whole(name: str, value: object) -> int:
+    """Return a whole number that was passed as ``name``, or raise OptionError."""
+    try:
+        return index(value)  # type: ignore[arg-type]  # whatever it is
+    except TypeError:
+        raise OptionError(f"'{name}' is a whole number, not {value!r}.") from None
 
 
 def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None) -> Lanes:

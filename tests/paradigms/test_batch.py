@@ -281,8 +281,8 @@ def test_more_observations_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_mistakes_are_named() -> None:
-    batched = classes("patience")[1]
-    vector = batched(2)
+    batched: Any = classes("patience")[1]
+    vector: Any = batched(2)
     with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before step"):
         vector.step([0, 0])
     vector.reset(seed=1)
@@ -300,6 +300,16 @@ def test_mistakes_are_named() -> None:
         batched(2, observations="tokens")
     with pytest.raises(OptionError, match="'num_envs' is 0"):
         batched(0)
+    with pytest.raises(OptionError, match=r"'num_envs' is a whole number, not 2\.5"):
+        batched(2.5)
+    for odd in ("yes", "", 2):
+        with pytest.raises(OptionError, match=f"'compiled' is one of True, False, None, not {odd!r}"):
+            batched(2, compiled=odd)
+    for no in (0, np.False_):
+        assert isinstance(batched(2, compiled=no)._lanes, lanes.LivesInLanes)
+    for seeds in ([1, None], [1, "2"], "12", np.array([1.0, 2.0])):
+        with pytest.raises(OptionError, match="'seed' is a whole number, not "):
+            vector.reset(seed=seeds)
 
 
 @both
@@ -365,6 +375,8 @@ def test_no_lane_lives_on_after_a_mistake(compiled: bool) -> None:
 
 def test_rendering() -> None:
     vector = classes("patience")[1](2, render_mode="ansi")
+    with pytest.raises(StepAfterEndError, match=r"Call reset\(\) before render"):
+        vector.render()
     texts, _ = vector.reset(seed=1)
     assert vector.render() == texts
     assert classes("patience")[1](2).render() is None
