@@ -9,7 +9,7 @@ from cheesebench.paradigms.jit import layout as at
 from cheesebench.paradigms.jit.compiled import compiled
 from cheesebench.paradigms.jit.expressions import true
 from cheesebench.paradigms.jit.hashing import append_byte, append_number, below, bits
-from cheesebench.paradigms.jit.values import put, put_constant
+from cheesebench.paradigms.jit.values import entries, put, put_constant
 
 BAR = ord("|")
 
@@ -17,7 +17,7 @@ BAR = ord("|")
 @compiled
 def append_text(text: Any, length: int, code: Any, words: int) -> int:
     """Write a text of the program behind what is there; return the new length."""
-    for place in range(words + 1, words + 1 + code[words]):
+    for place in entries(code, words):
         text[length] = code[place]
         length += 1
     return length
@@ -78,7 +78,7 @@ def _reached(code: Any, lane: Any, block: int) -> bool:
         return False
     count = 0
     for place in range(min(of, lane[at.RECENT_COUNT])):
-        for entry in range(names + 1, names + 1 + code[names]):
+        for entry in entries(code, names):
             count += code[entry] == lane[code[at.RECENT] + place]
     return count >= code[block + at.UNTIL_COUNT]  # type: ignore[no-any-return]
 
@@ -89,8 +89,7 @@ def _reached(code: Any, lane: Any, block: int) -> bool:
 @compiled
 def draw_rows(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any, began: int) -> None:
     """3: draws whose scope begins, in file order."""
-    for number in range(code[code[at.DRAWS]]):
-        draw = code[at.DRAWS] + 1 + number * at.DRAW_SIZE
+    for draw in entries(code, code[at.DRAWS], at.DRAW_SIZE):
         if not code[draw + at.DRAW_SCOPE] & began:
             continue
         memory, keep_if = code[draw + at.DRAW_MEMORY], code[draw + at.DRAW_KEEP_IF]

@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 
 import numba
 
+from cheesebench.interfaces import FORWARD
+from cheesebench.paradigms.draws import MAX_ATTEMPTS
 from cheesebench.paradigms.jit import layout as at
 from cheesebench.paradigms.jit.compiled import OPTIONS, compiled
 from cheesebench.paradigms.jit.steps import begin, happen, judge
-from cheesebench.paradigms.jit.values import kind_of, refers_to
+from cheesebench.paradigms.jit.values import entries, kind_of, refers_to
+from cheesebench.paradigms.traces import DEPARTURE
 
 #: Columns of the table of views: first observation and movement table.
 PICTURES, MOVES = range(2)
@@ -43,7 +46,7 @@ def find_look(code: Any, lane: Any, real: Any, hashes: Any, keys: Any) -> int:
     while hashes[place]:
         row = hashes[place] - 1
         same, column = keys[row, 0] == state, 1
-        for entry in range(names + 1, names + 1 + code[names]):
+        for entry in entries(code, names):
             same = same and keys[row, column] == kind_of(lane, code[entry])
             same = same and keys[row, column + 1] == _content(lane, real, code[entry])
             column += 2
@@ -58,7 +61,7 @@ def remember_look(code: Any, lane: Any, real: Any, hashes: Any, keys: Any, row: 
     """Write into a row what a lane looks like."""
     names, column = code[lane[at.STATE] + at.LOOK_SLOTS], 1
     keys[row, 0] = lane[at.STATE]
-    for entry in range(names + 1, names + 1 + code[names]):
+    for entry in entries(code, names):
         keys[row, column], keys[row, column + 1] = kind_of(lane, code[entry]), _content(lane, real, code[entry])
         column += 2
     place = _hash(code, lane, real, hashes)
@@ -70,7 +73,7 @@ def remember_look(code: Any, lane: Any, real: Any, hashes: Any, keys: Any, row: 
 @compiled
 def _hash(code: Any, lane: Any, real: Any, hashes: Any) -> int:
     names, number = code[lane[at.STATE] + at.LOOK_SLOTS], lane[at.STATE]
-    for entry in range(names + 1, names + 1 + code[names]):
+    for entry in entries(code, names):
         number = (number * 31 + kind_of(lane, code[entry])) * 1000003 + _content(lane, real, code[entry])
     return (number ^ number >> 17) & len(hashes) - 1  # type: ignore[no-any-return]
 
@@ -82,8 +85,10 @@ def _content(lane: Any, real: Any, slot: int) -> int:
 
 
 def _digest() -> str:
+    """Return a digest of all sources, of constants from elsewhere, and of how numba checks bounds."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    others = (MAX_ATTEMPTS, DEPARTURE, FORWARD, getattr(numba.config, "BOUNDSCHECK", None))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files) + repr(others).encode()).hexdigest()
 
 
 @cache

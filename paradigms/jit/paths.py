@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from cheesebench.interfaces import FORWARD
 from cheesebench.paradigms.jit import layout as at
 from cheesebench.paradigms.jit.compiled import compiled
-from cheesebench.paradigms.jit.values import kind_of, refers_to
+from cheesebench.paradigms.jit.values import entries, kind_of, refers_to
+from cheesebench.paradigms.traces import DEPARTURE
 
-#: Distance from where it began at which a subject has set out, in cells (``traces.DEPARTURE``).
-DEPARTURE = 3.0
-FORWARD = 0
 _TO_DEGREES = 180.0 / math.pi
 
 
@@ -103,7 +102,7 @@ def distance(code: Any, lane: Any, slot: int) -> float:
     nearest = math.inf
     if kind_of(lane, slot) == at.NAME:
         cells = code[code[at.PLACE_CELLS] + refers_to(lane, slot)]
-        for entry in range(cells + 1, cells + 1 + code[cells]):
+        for entry in entries(code, cells):
             nearest = min(nearest, _distance_to(code, lane, code[entry]))
     else:
         for cell in range(code[at.CELLS]):
@@ -129,7 +128,7 @@ def middle(code: Any, lane: Any, slot: int) -> tuple[float, float]:
     count, columns, rows = 0, 0, 0
     if kind_of(lane, slot) == at.NAME:
         cells = code[code[at.PLACE_CELLS] + refers_to(lane, slot)]
-        for entry in range(cells + 1, cells + 1 + code[cells]):
+        for entry in entries(code, cells):
             count += 1
             columns += column_of(code, code[entry])
             rows += row_of(code, code[entry])

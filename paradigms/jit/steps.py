@@ -18,6 +18,7 @@ from cheesebench.paradigms.jit.paths import cell_here, within
 from cheesebench.paradigms.jit.values import (
     copy,
     element,
+    entries,
     holds,
     is_number,
     kind_of,
@@ -40,7 +41,7 @@ def begin(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any) 
     draw_rows(code, numbers, lane, real, trace, text, began)
     _set_limit(code, lane, real)
     _place_at_start(code, lane, real, text, began)
-    for entry in range(code[at.ENTRY] + 1, code[at.ENTRY] + 1 + 2 * code[code[at.ENTRY]], 2):  # 5
+    for entry in entries(code, code[at.ENTRY], 2):  # 5
         if not code[entry] or true(code, numbers, lane, real, trace, code[entry], code[at.STACK]):
             _enter(code, numbers, lane, real, trace, text, code[entry + 1])
             break
@@ -51,14 +52,12 @@ def begin(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any) 
 @compiled
 def _begin_scopes(code: Any, numbers: Any, lane: Any, real: Any, began: int) -> None:
     """2: variables of the scopes that begin take their initial value, or the one that the block sets."""
-    for entry in range(code[at.COUNTERS] + 1, code[at.COUNTERS] + 1 + code[code[at.COUNTERS]]):
+    for entry in entries(code, code[at.COUNTERS]):
         put(lane, real, code[entry], at.WHOLE, 0, 0.0)
-    variables = code[at.VARIABLES]
-    for entry in range(variables + 1, variables + 1 + 3 * code[variables], 3):
+    for entry in entries(code, code[at.VARIABLES], 3):
         if code[entry + 1] & began:
             put_constant(code, numbers, lane, real, code[entry], code[entry + 2])
-    values = code[lane[at.BLOCK] + at.BLOCK_VALUES]
-    for entry in range(values + 1, values + 1 + 3 * code[values], 3):
+    for entry in entries(code, code[lane[at.BLOCK] + at.BLOCK_VALUES], 3):
         if began & (code[entry + 1] | at.BLOCK_SCOPE):
             put_constant(code, numbers, lane, real, code[entry], code[entry + 2])
 
@@ -161,13 +160,11 @@ def happen(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
     state, reward, fired = lane[at.STATE], 0.0, False
     if events & code[at.WHERE_MASK]:  # 9
         _update_occupied(code, lane)
-    watch = code[at.WATCH]
-    for rule in range(watch + 1, watch + 1 + code[watch] * at.RULE_SIZE, at.RULE_SIZE):  # 10
+    for rule in entries(code, code[at.WATCH], at.RULE_SIZE):  # 10
         if _fires(code, numbers, lane, real, trace, text, rule, events):
             fired = True
             reward += _apply(code, numbers, lane, real, trace, text, code[rule + at.EFFECTS], code[at.TEXT_PLACE])
-    rules = code[state + at.STATE_RULES]
-    for rule in range(rules + 1, rules + 1 + code[rules] * at.RULE_SIZE, at.RULE_SIZE):  # 11
+    for rule in entries(code, code[state + at.STATE_RULES], at.RULE_SIZE):  # 11
         if _fires(code, numbers, lane, real, trace, text, rule, events):
             fired = True
             reward += _apply(code, numbers, lane, real, trace, text, code[rule + at.EFFECTS], code[at.TEXT_PLACE])  # 12
@@ -229,13 +226,11 @@ def _who(code: Any, lane: Any, rule: int, events: int) -> int:
     slot, bit_of = code[rule + at.WHO_SLOT], code[code[rule + at.NAME_BITS]]
     if code[rule + at.WHO] == at.HELD and kind_of(lane, slot) != at.SET:
         if kind_of(lane, slot) == at.NAME:
-            members = code[code[at.MEMBERS] + refers_to(lane, slot)]
-            for entry in range(members + 1, members + 1 + code[members]):
+            for entry in entries(code, code[code[at.MEMBERS] + refers_to(lane, slot)]):
                 if events & code[bit_of + code[entry]]:
                     return code[entry]  # type: ignore[no-any-return]
         return at.NOTHING
-    possible = code[rule + at.POSSIBLE]
-    for entry in range(possible + 1, possible + 1 + code[possible]):
+    for entry in entries(code, code[rule + at.POSSIBLE]):
         name = code[entry]
         if events & code[bit_of + name]:
             bit = code[code[at.ELEMENT_OF] + name]
@@ -250,15 +245,15 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
     if not code[effects + at.ANYTHING]:
         return 0.0
     top = code[at.STACK]
-    sets, adds, counts = code[effects + at.SETS], code[effects + at.ADDS], code[effects + at.COUNTS]
+    sets = code[effects + at.SETS]
     for number in range(code[sets]):
         evaluate(code, numbers, lane, real, trace, code[sets + 2 + 2 * number], top + number)
     for number in range(code[sets]):
         copy(lane, real, code[sets + 1 + 2 * number], top + number)
-    for entry in range(adds + 1, adds + 1 + 2 * code[adds], 2):
+    for entry in entries(code, code[effects + at.ADDS], 2):
         evaluate(code, numbers, lane, real, trace, code[entry + 1], top)
         _add(code, numbers, lane, real, code[entry], top)
-    for entry in range(counts + 1, counts + 1 + code[counts]):
+    for entry in entries(code, code[effects + at.COUNTS]):
         real[at.REALS + code[entry]] += 1.0
     reward = numbers[code[effects + at.CONSTANT_PAY]]
     if code[effects + at.PAYS]:
@@ -300,8 +295,7 @@ def _enter(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
 
 @compiled
 def _test_finish(code: Any, numbers: Any, lane: Any, real: Any, trace: Any) -> None:
-    finish = code[at.FINISH]
-    for entry in range(finish + 1, finish + 1 + 2 * code[finish], 2):
+    for entry in entries(code, code[at.FINISH], 2):
         if not code[entry] or true(code, numbers, lane, real, trace, code[entry], code[at.STACK]):
             lane[at.OUTCOME] = code[entry + 1]
             return
@@ -315,8 +309,7 @@ def _look_around(code: Any, numbers: Any, lane: Any, real: Any, trace: Any) -> N
     lane[at.WAKE] = 0 if code[state + at.BUSY] else lane[at.LIMIT]
     if code[state + at.BUSY] or not code[state + at.TIMED]:
         return
-    rules = code[state + at.STATE_RULES]
-    for rule in range(rules + 1, rules + 1 + code[rules] * at.RULE_SIZE, at.RULE_SIZE):
+    for rule in entries(code, code[state + at.STATE_RULES], at.RULE_SIZE):
         if code[rule + at.AFTER]:
             evaluate(code, numbers, lane, real, trace, code[rule + at.AFTER], top)
             duration = max(real[at.REALS + top], 0.0)

@@ -9,6 +9,12 @@ from cheesebench.paradigms.jit.compiled import compiled
 
 
 @compiled
+def entries(code: Any, address: int, size: int = 1) -> range:
+    """Return the addresses of the entries of a list, which have ``size`` fields each."""
+    return range(address + 1, address + 1 + size * code[address], size)
+
+
+@compiled
 def kind_of(lane: Any, slot: int) -> int:
     """Return the kind of a slot's value."""
     return lane[at.SLOTS + 2 * slot]  # type: ignore[no-any-return]
