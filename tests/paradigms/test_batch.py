@@ -32,10 +32,14 @@ both = pytest.mark.parametrize("compiled", [False, True], ids=["lives", "compile
 #: Protocols of the zoo with sets of numbers of any kind, which do not fit into bits.
 UNTRANSLATABLE = ("picked", "measured", "truths", "crowded")
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
+#: All that is shipped, the classics included.
+FILES = SHIPPED.files | {
+    path.name.split(".")[0]: path for path in sorted(SHIPPED.folders["classics"].glob("*.protocol.yaml"))
+}
 
 
 def read(name: str) -> Specification:
-    return load(name) if name in ZOO else SHIPPED.load(SHIPPED.files[name])
+    return load(name) if name in ZOO else SHIPPED.load(FILES[name])
 
 
 #: Protocol -> a scalar class and a vector class which share one compiled paradigm.
@@ -170,14 +174,14 @@ def assert_same_lives(
 
 
 @both
-@pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
+@pytest.mark.parametrize("name", [*FILES, *ZOO])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plan=plans(700))
 def test_a_batch_lives_as_its_lives_do(name: str, compiled: bool, plan: dict[str, Any]) -> None:
     assert assert_same_lives(classes(name), plan, compiled) is None
 
 
-@pytest.mark.parametrize("name", [*SHIPPED.files, *ZOO])
+@pytest.mark.parametrize("name", [*FILES, *ZOO])
 def test_what_cannot_be_compiled(name: str) -> None:
     if name not in UNTRANSLATABLE:
         assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_lanes.CompiledLanes)
