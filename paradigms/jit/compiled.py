@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 
 #: Nothing here allocates memory, so no references need be counted (``_nrt``): that would take half of the time.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+#: Where it is said that something is compiled: it takes so long that people would wonder.
+LOG = logging.getLogger("cheesebench")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,3 +26,25 @@ def compiled(function: F) -> F:
     by zero does not raise (as in numpy), and neither does an index out of bounds, which writes where it should not.
     """
     return cast(F, numba.njit(**OPTIONS)(function))
+
+
+class _Told(event.Listener):
+    """Says once that something is being compiled."""
+
+    def __init__(self) -> None:
+        self.said = False
+
+    def on_start(self, event: object) -> None:
+        if not self.said:
+            LOG.warning("Compiling the steps of vector environments. This takes some 20 seconds, once on a machine.")
+        self.said = True
+
+    def on_end(self, event: object) -> None:
+        """Nothing is said of it."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say it when something is compiled meanwhile; what is loaded from the disk is not."""
+    with event.install_listener("numba:compile", _Told()):
+        yield

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cheesebench.interfaces import View
 from cheesebench.paradigms.endings import plain_value
 from cheesebench.paradigms.jit import layout as at
+from cheesebench.paradigms.jit.compiled import told
 from cheesebench.paradigms.jit.kernel import BEGUN, ENDED, FAILED, MOVES, PICTURES, UNKNOWN, kernel
 from cheesebench.paradigms.jit.translate import Translation, translate
 from cheesebench.paradigms.jit.vocabulary import UntranslatableError
@@ -100,7 +101,8 @@ class CompiledLanes:
         if self._crowded():
             self._forget_looks()
         begun = np.zeros(self._count, bool)
-        self._call(True, begun)
+        with told():
+            self._call(True, begun)
         return self._beginnings(begun)
 
     def step(self, actions: NDArray[np.int64]) -> Steps:

@@ -12,6 +12,7 @@ from numba.core.caching import CacheImpl
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.batch import vector_class
 from cheesebench.paradigms.jit import kernel, lanes
+from cheesebench.paradigms.jit.compiled import told
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from tests.paradigms.zoo import load
@@ -39,6 +40,19 @@ def test_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(RuntimeError, match="cannot cache"):
         numba.njit(cache=True)(lambda: 0)
     assert callable(kernel._made("another").step_all)
+
+
+def test_people_are_told_what_takes_so_long(caplog: pytest.LogCaptureFixture) -> None:
+    function = numba.njit(lambda number: number + 1)
+    with told():
+        assert function(1) == 2
+        assert function(1.0) == 2.0
+    assert [record.message for record in caplog.records] == [
+        "Compiling the steps of vector environments. This takes some 20 seconds, once on a machine."
+    ]
+    with told():
+        assert function(2) == 3
+    assert len(caplog.records) == 1
 
 
 def test_rows_of_lanes_spread_over_the_cache() -> None:
