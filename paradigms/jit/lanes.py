@@ -64,7 +64,6 @@ class CompiledLanes:
         self._room = TRACE_ROWS if program.reads_trace else 0
         self._traces = _spread(num_envs, 2 * self._room, np.int32)
         self._told = np.zeros(4, np.int64)
-        self._states = np.full(num_envs, None, dtype=object)
         # What is known of looks; see ``kernel.find_look``.
         most = 1 << max(LOOKS, 2 * num_envs).bit_length()
         self._hashes = np.zeros(4 * most, np.int64)

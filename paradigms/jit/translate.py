@@ -22,8 +22,8 @@ SCOPES = {
     "subject": at.SUBJECT_SCOPE, "block": at.BLOCK_SCOPE, "session": at.SESSION_SCOPE, "trial": at.TRIAL_SCOPE,
 }  # fmt: skip
 ORDERS = {"random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "by_subject": at.BY_SUBJECT}
-#: Most rows of a draw, with all its subsets.
-MAX_ROWS = 10_000
+#: Most rows of a draw, with all its subsets; most entries of a lane (permuted rows, outcomes that `until` looks at).
+MAX_ROWS, MAX_LANE = 10_000, 10_000
 
 
 class Translation(NamedTuple):
@@ -138,16 +138,12 @@ class _Translator(Formulas):
         self.widest = max(self.widest, len(sets))
         pays = self.expression(spec.reward) if effects.constant is None else 0
         how, refers = self._place(spec.place)
-        return self.record(
-            not effects.nothing,
-            self.records(sets, 2),
-            self.records(adds, 2),
-            self.listed(self.slots[name] for name in spec.count),
-            pays,
-            self.number(effects.constant or 0.0),
-            how,
+        record = [
+            int(not effects.nothing), self.records(sets, 2), self.records(adds, 2),
+            self.listed(self.slots[name] for name in spec.count), pays, self.number(effects.constant or 0.0), how,
             refers,
-        )
+        ]  # fmt: skip
+        return self.records([record], at.EFFECTS_SIZE) + 1
 
     def _place(self, place: Place | None) -> tuple[int, int]:
         if place is None:
@@ -260,6 +256,8 @@ class _Translator(Formulas):
             records.append(record)
             size += room
         head[at.DRAWS] = self.records(records, at.DRAW_SIZE)
+        if size > MAX_LANE:
+            raise UntranslatableError("a life has to remember too much")
         return size
 
     # -- texts, names, the arena

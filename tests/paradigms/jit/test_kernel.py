@@ -11,8 +11,9 @@ from numba.core.caching import CacheImpl
 
 from cheesebench.paradigms import ArenaParadigm
 from cheesebench.paradigms.batch import vector_class
-from cheesebench.paradigms.jit import kernel, lanes
+from cheesebench.paradigms.jit import kernel, lanes, translate
 from cheesebench.paradigms.jit.compiled import told
+from cheesebench.paradigms.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from tests.paradigms.zoo import load
@@ -53,6 +54,14 @@ def test_people_are_told_what_takes_so_long(caplog: pytest.LogCaptureFixture) ->
     with told():
         assert function(2) == 3
     assert len(caplog.records) == 1
+
+
+def test_what_would_take_too_much_memory_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ArenaParadigm(load("patience")).program
+    assert translate.translate(program).lane_size <= translate.MAX_LANE
+    monkeypatch.setattr(translate, "MAX_LANE", 20)
+    with pytest.raises(UntranslatableError, match="cannot be compiled: a life has to remember too much"):
+        translate.translate(program)
 
 
 def test_rows_of_lanes_spread_over_the_cache() -> None:
