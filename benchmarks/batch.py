@@ -14,10 +14,12 @@ LANES = (1, 32, 1024)
 STEPS = 400
 
 
-def measure(specification: Specification) -> dict[str, float]:
+def measure(specification: Specification) -> dict[str, float | common.Times]:
     """Return the figures of one protocol."""
     batched = vector_class(specification, ArenaParadigm(specification))
-    figures = {f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES}
+    figures: dict[str, float | common.Times] = {
+        f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES
+    }
     figures[f"{LANES[-1]} lanes, strings: steps/s"] = speed(batched(LANES[-1]))
     figures[f"{LANES[-1]} lanes, ids, not compiled: steps/s"] = speed(
         batched(LANES[-1], observations="ids", compiled=False)
@@ -25,8 +27,8 @@ def measure(specification: Specification) -> dict[str, float]:
     return figures
 
 
-def speed(environment: ArenaVectorEnvironment) -> float:
-    """Return steps per second."""
+def speed(environment: ArenaVectorEnvironment) -> common.Times:
+    """Return the time of a step of one lane."""
     lanes = environment.num_envs
     actions = np.random.default_rng(0).integers(0, 4, (STEPS, lanes))
     environment.reset(seed=1)
@@ -37,7 +39,7 @@ def speed(environment: ArenaVectorEnvironment) -> float:
             step(row)
 
     run()  # now everything is drawn
-    return STEPS * lanes / common.least_cpu(run, 20)
+    return common.cpu_times(run, 20).each(STEPS * lanes)
 
 
 if __name__ == "__main__":

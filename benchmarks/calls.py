@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3, help="most trials of each of them (default: 3)")
     parser.add_argument("--only", choices=("paper", "steady"), help="only the first two runs, or the third")
     parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of 20 ms, and the memory they take")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for compare.py")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
     options = parser.parse_args()
     table: common.Table = {}
     if options.long:

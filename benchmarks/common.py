@@ -1,46 +1,62 @@
-"""What all benchmarks share: the command line, taking the time, the table, and the JSON that compare.py reads.
+"""What all benchmarks share: the command line, taking the time, the table, and the JSON that pyperf compares.
 
-Times are CPU seconds of this process, and the least of several repetitions: the machine may do other things meanwhile.
+Times are CPU seconds of this process, and the least of several repetitions is shown: the machine may do other things
+meanwhile. All repetitions are in the JSON, so that pyperf can tell a difference from noise.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 
-#: Row -> column -> number. A column whose name ends in "/s" is better the larger it is, every other the smaller.
-Table = dict[str, dict[str, float]]
+if TYPE_CHECKING:
+    import pyperf
 
 
-#: Times that a measured piece of work is done; the least counts.
+@dataclass(frozen=True)
+class Times:
+    """Times of one piece of work, in seconds: one for each repetition."""
+
+    values: tuple[float, ...]
+
+    def each(self, number: int) -> Times:
+        """Return the times of one of so many equal parts."""
+        return Times(tuple(value / number for value in self.values))
+
+
+#: Row -> column -> number, or times. A column's name ends in its unit: ``/s``, ``s``, ``ms``, ``us``, ``MB``, or none.
+Table = dict[str, dict[str, float | Times]]
+
+#: Times that a measured piece of work is done.
 REPETITIONS = 5
+#: Seconds, or bytes, of units.
+SECONDS, BYTES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}, {"MB": 2**20}
 
 
-def least_cpu(work: Callable[[], object], repetitions: int = REPETITIONS) -> float:
-    """Return the least CPU time that ``work`` took, in seconds."""
+def cpu_times(work: Callable[[], object], repetitions: int = REPETITIONS) -> Times:
+    """Return the CPU times that ``work`` took."""
     times = []
     for _ in range(repetitions):
         start = time.process_time()
         work()
         times.append(time.process_time() - start)
-    return min(times)
+    return Times(tuple(times))
 
 
 def arguments(about: str | None, *, protocols: bool = True) -> argparse.Namespace:
     """Read the command line: ``--json PATH``, and protocol files or names."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for compare.py")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
     if protocols:
         parser.add_argument("protocols", nargs="*", help="protocol files, or names of shipped ones (default: all)")
     return parser.parse_args()
@@ -54,30 +70,49 @@ def specifications(named: list[str]) -> Iterator[Specification]:
 
 
 def report(benchmark: str, table: Table, path: Path | None = None) -> None:
-    """Print the table; write it to ``path`` together with what it was measured on."""
+    """Print the table; write it to ``path`` for ``pyperf compare_to``."""
     columns = list(dict.fromkeys(column for row in table.values() for column in row))
-    rows = [[name, *(shown(row.get(column)) for column in columns)] for name, row in table.items()]
+    rows = [[name, *(shown(column, row.get(column)) for column in columns)] for name, row in table.items()]
     print(tabulate(rows, [benchmark, *columns], colalign=("left", *["right"] * len(columns)), disable_numparse=True))
     if path is not None:
-        content = {"benchmark": benchmark, "machine": machine(), "commit": commit(), "table": table}
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        suite(benchmark, table).dump(str(path), replace=True)
 
 
-def shown(number: float | None) -> str:
-    """Return a number with about three digits."""
-    if number is None:
+def shown(column: str, cell: float | Times | None) -> str:
+    """Return a number with about three digits; of times the best, in the column's unit."""
+    if isinstance(cell, Times):
+        least = min(cell.values)
+        cell = 1 / least if column.endswith("/s") else least / SECONDS[unit(column)]
+    if cell is None:
         return "-"
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return f"{cell:,.0f}" if cell >= 100 else f"{cell:.3g}"
 
 
-def machine() -> Mapping[str, object]:
-    """Return what the figures depend on besides the code."""
-    return {
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-    }
+def unit(column: str) -> str:
+    """Return the last word of a column's name."""
+    return column.split()[-1]
+
+
+def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
+    """Return all times (of one step, one call, ...) and sizes; what is neither, such as a share, cannot be compared."""
+    import pyperf
+
+    found = []
+    for name, row in table.items():
+        for column, cell in row.items():
+            kind, values = "second", ()
+            if isinstance(cell, Times):
+                values = cell.values
+            elif column.endswith("/s"):
+                values = (1 / cell,)
+            elif unit(column) in SECONDS:
+                values = (cell * SECONDS[unit(column)],)
+            elif unit(column) in BYTES:
+                kind, values = "byte", (round(cell * BYTES[unit(column)]),)
+            if values and min(values) > 0:
+                metadata = {"name": f"{benchmark}: {name}, {column}", "unit": kind, "commit": commit() or "none"}
+                found.append(pyperf.Benchmark([pyperf.Run(values, metadata=metadata, collect_metadata=not found)]))
+    return pyperf.BenchmarkSuite(found)
 
 
 def commit() -> str:

@@ -14,15 +14,15 @@ from cheesebench.protocol import Specification
 STEPS = 200_000
 
 
-def measure(specification: Specification) -> dict[str, float]:
+def measure(specification: Specification) -> dict[str, float | common.Times]:
     """Return the figures of one protocol."""
     environment = environment_class(specification)()
     made = gymnasium.make("cheesebench/Protocol-v1", protocol=specification.path, disable_env_checker=True)
     return {"class steps/s": speed(environment), "make() steps/s": speed(made)}
 
 
-def speed(environment: gymnasium.Env[Any, Any]) -> float:
-    """Return steps per second."""
+def speed(environment: gymnasium.Env[Any, Any]) -> common.Times:
+    """Return the time of a step."""
     actions = random.Random(0).choices(range(4), k=STEPS)
     environment.reset(seed=1)
 
@@ -35,7 +35,7 @@ def speed(environment: gymnasium.Env[Any, Any]) -> float:
                 environment.reset()
 
     run()  # now everything is drawn
-    return STEPS / common.least_cpu(run, 10)
+    return common.cpu_times(run, 10).each(STEPS)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ print(time.process_time() - start)
 """
 
 
-def measure(first: str, second: str) -> float:
-    """Return the seconds that the second import takes."""
+def measure(first: str, second: str) -> common.Times:
+    """Return the times that the second import takes."""
     command = [sys.executable, "-c", CODE.format(first=first, second=second)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(9)]
-    return min(float(run.stdout) for run in runs)
+    return common.Times(tuple(float(run.stdout) for run in runs))
 
 
 if __name__ == "__main__":
     options = common.arguments(__doc__, protocols=False)
-    common.report("imports", {name: {"ms": 1e3 * measure(*modules)} for name, modules in CASES.items()}, options.json)
+    common.report("imports", {name: {"ms": measure(*modules)} for name, modules in CASES.items()}, options.json)
