@@ -14,12 +14,10 @@ LANES = (1, 32, 1024)
 STEPS = 400
 
 
-def measure(specification: Specification) -> dict[str, float | common.Times]:
+def measure(specification: Specification) -> common.Row:
     """Return the figures of one protocol."""
     batched = vector_class(specification, ArenaParadigm(specification))
-    figures: dict[str, float | common.Times] = {
-        f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES
-    }
+    figures: common.Row = {f"{lanes} lanes, ids: steps/s": speed(batched(lanes, observations="ids")) for lanes in LANES}
     figures[f"{LANES[-1]} lanes, strings: steps/s"] = speed(batched(LANES[-1]))
     figures[f"{LANES[-1]} lanes, ids, not compiled: steps/s"] = speed(
         batched(LANES[-1], observations="ids", compiled=False)

@@ -29,13 +29,19 @@ class Times:
 
     values: tuple[float, ...]
 
+    @property
+    def least(self) -> float:
+        """The best of them."""
+        return min(self.values)
+
     def each(self, number: int) -> Times:
         """Return the times of one of so many equal parts."""
         return Times(tuple(value / number for value in self.values))
 
 
 #: Row -> column -> number, or times. A column's name ends in its unit: ``/s``, ``s``, ``ms``, ``us``, ``MB``, or none.
-Table = dict[str, dict[str, float | Times]]
+Row = dict[str, float | Times]
+Table = dict[str, Row]
 
 #: Times that a measured piece of work is done.
 REPETITIONS = 5
@@ -81,8 +87,7 @@ def report(benchmark: str, table: Table, path: Path | None = None) -> None:
 def shown(column: str, cell: float | Times | None) -> str:
     """Return a number with about three digits; of times the best, in the column's unit."""
     if isinstance(cell, Times):
-        least = min(cell.values)
-        cell = 1 / least if column.endswith("/s") else least / SECONDS[unit(column)]
+        cell = 1 / cell.least if column.endswith("/s") else cell.least / SECONDS[unit(column)]
     if cell is None:
         return "-"
     return f"{cell:,.0f}" if cell >= 100 else f"{cell:.3g}"
@@ -97,7 +102,7 @@ def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
     """Return all times (of one step, one call, ...) and sizes; what is neither, such as a share, cannot be compared."""
     import pyperf
 
-    found = []
+    found, made_of = [], commit() or "none"
     for name, row in table.items():
         for column, cell in row.items():
             kind, values = "second", ()
@@ -110,7 +115,7 @@ def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
             elif unit(column) in BYTES:
                 kind, values = "byte", (round(cell * BYTES[unit(column)]),)
             if values and min(values) > 0:
-                metadata = {"name": f"{benchmark}: {name}, {column}", "unit": kind, "commit": commit() or "none"}
+                metadata = {"name": f"{benchmark}: {name}, {column}", "unit": kind, "commit": made_of}
                 found.append(pyperf.Benchmark([pyperf.Run(values, metadata=metadata, collect_metadata=not found)]))
     return pyperf.BenchmarkSuite(found)
 

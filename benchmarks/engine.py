@@ -20,7 +20,7 @@ STEPS = 300_000
 RESETS = 600
 
 
-def measure(specification: Specification) -> dict[str, float | common.Times]:
+def measure(specification: Specification) -> common.Row:
     """Return the figures of one protocol."""
     view = installed_plugins().view("ascii_2d")
 

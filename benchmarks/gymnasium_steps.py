@@ -14,7 +14,7 @@ from cheesebench.protocol import Specification
 STEPS = 200_000
 
 
-def measure(specification: Specification) -> dict[str, float | common.Times]:
+def measure(specification: Specification) -> common.Row:
     """Return the figures of one protocol."""
     environment = environment_class(specification)()
     made = gymnasium.make("cheesebench/Protocol-v1", protocol=specification.path, disable_env_checker=True)

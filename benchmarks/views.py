@@ -34,7 +34,7 @@ def cold_speed(paradigm: ArenaParadigm, name: str) -> float:
         for pose in poses:
             gallery.draw(look, pose)
 
-    return len(poses) / min(common.cpu_times(draw).values)
+    return len(poses) / common.cpu_times(draw).least
 
 
 def new_view(name: str) -> View:
@@ -50,10 +50,10 @@ def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
     actions = random.Random(0).choices(range(4), k=STEPS)
     run(life, actions)
     run(life, actions)
-    return STEPS / min(common.cpu_times(lambda: run(life, actions)).values)
+    return STEPS / common.cpu_times(lambda: run(life, actions)).least
 
 
-def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> dict[str, float | common.Times]:
+def measure(paradigms: list[ArenaParadigm], view: View, usual: list[float]) -> common.Row:
     """Return the figures of one view; ``usual`` are the warm speeds in ascii_2d."""
     cold = [cold_speed(paradigm, view.name) for paradigm in paradigms]
     warm = [warm_speed(paradigm, view) for paradigm in paradigms]

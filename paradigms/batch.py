@@ -192,9 +192,10 @@ def _whole(name: str, value: object) -> int:
 
 def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None) -> Lanes:
     """Return compiled lanes where they are wanted and possible, else lives."""
-    if compiled is False or (compiled is None and (num_envs < MANY or find_spec("numba") is None)):
+    installed = find_spec("numba") is not None
+    if not (installed and num_envs >= MANY if compiled is None else compiled):
         return LivesInLanes(program, view, num_envs)
-    if find_spec("numba") is None:
+    if not installed:
         raise OptionError("'compiled' needs numba. Install it: pip install 'pytest-cheesebench[fast]'.")
     from cheesebench.paradigms.jit.lanes import CompiledLanes, UntranslatableError
 

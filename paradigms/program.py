@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -74,6 +74,8 @@ class State:
     pay: float
     steady: bool
     """Whether nothing that happens changes how it looks, or when something may happen, as long as it lasts."""
+    shows: tuple[str, ...]
+    """The variables that say what it shows or closes."""
     look: LookKey | None
     read_look: Function
     freeze: bool
@@ -237,10 +239,9 @@ class Program:
         for rule in (*rules, *self.watch):
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
-        read_look = self._look_function(state)
-        fixed = not any(place.variable for pair in state.show for place in pair) and not any(
-            door.variable for door in state.close
-        )
+        named = [*state.close, *(place for pair in state.show for place in pair)]
+        shows = tuple(dict.fromkeys(place.name for place in named if place.variable))
+        read_look = self._look_function(state, shows)
         acts = self._mask(("act", name) for name in ACTIONS)
         timed = any(rule.after is not None for rule in rules)
         return State(
@@ -252,18 +253,17 @@ class Program:
             timed=timed,
             busy=not calm,
             pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
-            steady=fixed and calm and not timed,
-            look=read_look(None) if fixed else None,
+            steady=not shows and calm and not timed,
+            shows=shows,
+            look=None if shows else read_look(None),
             read_look=read_look,
             freeze=state.freeze,
             waits=state.freeze and not listen & acts,
         )
 
-    def _look_function(self, state: spec.StateSpec) -> Function:
+    def _look_function(self, state: spec.StateSpec, variables: Sequence[str]) -> Function:
         """Return a function of the memory that gives the state's look: doors, freeze, shown glyphs, text."""
         arena = self.specification.arena
-        named = [*state.close, *(place for pair in state.show for place in pair)]
-        variables = list(dict.fromkeys(place.name for place in named if place.variable))
 
         def mistake(what: str) -> ProtocolError:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."

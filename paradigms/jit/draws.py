@@ -8,19 +8,16 @@ from cheesebench.paradigms.draws import MAX_ATTEMPTS
 from cheesebench.paradigms.jit import layout as at
 from cheesebench.paradigms.jit.compiled import compiled
 from cheesebench.paradigms.jit.expressions import true
-from cheesebench.paradigms.jit.hashing import append_byte, append_number, below, bits
+from cheesebench.paradigms.jit.hashing import append_byte, append_number, append_text, below, bits
 from cheesebench.paradigms.jit.values import entries, put, put_constant
 
 BAR = ord("|")
 
 
 @compiled
-def append_text(text: Any, length: int, code: Any, words: int) -> int:
+def append_listed(text: Any, length: int, code: Any, listed: int) -> int:
     """Write a text of the program behind what is there; return the new length."""
-    for place in entries(code, words):
-        text[length] = code[place]
-        length += 1
-    return length
+    return append_text(text, length, code[listed + 1 : listed + 1 + code[listed]])
 
 
 # -- the schedule
@@ -111,7 +108,7 @@ def draw_rows(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: A
 @compiled
 def _key(code: Any, lane: Any, text: Any, draw: int, drawn: int) -> int:
     """Write what the random numbers of a draw depend on; return the length of the text."""
-    length = append_text(text, lane[at.PREFIX], code, code[draw + at.DRAW_TEXT])
+    length = append_listed(text, lane[at.PREFIX], code, code[draw + at.DRAW_TEXT])
     return append_number(text, append_byte(text, length, BAR), drawn)
 
 
@@ -180,7 +177,7 @@ def _permute(code: Any, lane: Any, text: Any, draw: int, memory: int) -> None:
             return
     for place in range(size):
         lane[block + place] = place // copies
-    _shuffle(text, append_text(text, length, code, code[at.TEXT_COMPOSED]), lane, block, size)
+    _shuffle(text, append_listed(text, length, code, code[at.TEXT_COMPOSED]), lane, block, size)
     _compose(code, lane, draw, memory, size)
 
 

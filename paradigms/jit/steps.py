@@ -11,7 +11,7 @@ from typing import Any
 
 from cheesebench.paradigms.jit import layout as at
 from cheesebench.paradigms.jit.compiled import compiled
-from cheesebench.paradigms.jit.draws import BAR, advance, append_text, draw_rows, note
+from cheesebench.paradigms.jit.draws import BAR, advance, append_listed, draw_rows, note
 from cheesebench.paradigms.jit.expressions import evaluate, true
 from cheesebench.paradigms.jit.hashing import append_byte, append_number, below, bits, uniform
 from cheesebench.paradigms.jit.paths import cell_here, within
@@ -25,6 +25,7 @@ from cheesebench.paradigms.jit.values import (
     put,
     put_constant,
     put_name,
+    put_truth,
     refers_to,
 )
 
@@ -90,7 +91,7 @@ def _place_at_start(code: Any, lane: Any, real: Any, text: Any, began: int) -> N
     if code[at.CARRY] and not began & at.SESSION_SCOPE:
         _update_occupied(code, lane)
         return
-    length = append_text(text, lane[at.PREFIX], code, code[at.TEXT_START])
+    length = append_listed(text, lane[at.PREFIX], code, code[at.TEXT_START])
     length = append_number(text, length, lane[at.TRIAL_NUMBER])
     _find_place(code, lane, real, code[at.START], code[at.START_REFERS], code[at.STACK])
     _place(code, lane, real, text, length, code[at.STACK])
@@ -138,7 +139,7 @@ def _facing(code: Any, lane: Any, real: Any, text: Any, length: int) -> int:
         slot = code[at.FACE_SLOT]
         face = refers_to(lane, slot) if kind_of(lane, slot) == at.NAME else at.NOTHING
     if face == code[at.RANDOM_NAME]:
-        return below(bits(text, append_text(text, length, code, code[at.TEXT_FACE])), turns)
+        return below(bits(text, append_listed(text, length, code, code[at.TEXT_FACE])), turns)
     for turn in range(turns):
         if face == code[code[at.HEADING_NAMES] + turn]:
             return turn
@@ -212,9 +213,9 @@ def _fires(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
         return True
     considered = code[at.CONSIDERED] + code[rule + at.CHANCE_SLOT]
     lane[considered] += 1
-    length = append_text(text, lane[at.PREFIX], code, code[at.TEXT_CHANCE])
+    length = append_listed(text, lane[at.PREFIX], code, code[at.TEXT_CHANCE])
     length = append_number(text, length, lane[at.TRIAL_NUMBER])
-    length = append_text(text, length, code, code[rule + at.CHANCE_TEXT])
+    length = append_listed(text, length, code, code[rule + at.CHANCE_TEXT])
     number = uniform(bits(text, append_number(text, length, lane[considered])))
     evaluate(code, numbers, lane, real, trace, code[rule + at.CHANCE], top)
     return number < real[at.REALS + top]  # type: ignore[no-any-return]
@@ -263,7 +264,7 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
             _fail(lane, real, at.BAD_REWARD, top)
     if code[effects + at.PLACES_AT] != at.NOWHERE:
         # The count tells two of one step apart: each is placed by a number of its own.
-        length = append_text(text, lane[at.PREFIX], code, purpose)
+        length = append_listed(text, lane[at.PREFIX], code, purpose)
         length = append_byte(text, append_number(text, length, lane[at.TRIAL_NUMBER]), BAR)
         length = append_byte(text, append_number(text, length, lane[at.STEPS]), BAR)
         length = append_number(text, length, lane[at.PLACINGS])
@@ -322,7 +323,7 @@ def judge(code: Any, numbers: Any, lane: Any, real: Any, trace: Any) -> None:
     """18: evaluate ``success`` and ``measures`` with the final variables, each into its slot."""
     if code[at.SUCCEEDED]:
         evaluate(code, numbers, lane, real, trace, code[at.SUCCEEDED], code[at.STACK])
-        put(lane, real, code[at.SUCCESS], at.TRUTH, 0, 1.0 if holds(lane, real, code[at.STACK]) else 0.0)
+        put_truth(lane, real, code[at.SUCCESS], holds(lane, real, code[at.STACK]))
     measured = code[at.MEASURED]
     for number in range(code[measured]):
         evaluate(code, numbers, lane, real, trace, code[measured + 1 + number], code[at.STACK])

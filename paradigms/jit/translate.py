@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,8 +80,8 @@ class _Translator(Formulas):
         head[at.WATCH] = self._rules("watch", self._program.watch, specification.watch)
         for name, state in specification.states.items():
             self._state(name, state)
-        head[at.FINISH] = self._guarded(specification.finish, self.vocabulary.numbers)
-        head[at.ENTRY] = self._guarded(specification.entry, self._states)
+        head[at.FINISH] = self._guarded(specification.finish, self.vocabulary.number)
+        head[at.ENTRY] = self._guarded(specification.entry, self._states.__getitem__)
         head[at.TIMEOUT_NAME] = self.vocabulary.number(TIMEOUT)
         head[at.SUCCEEDED] = self.expression(specification.success)
         measures = [self.expression(tree) for tree in specification.measures.values()]
@@ -100,12 +100,8 @@ class _Translator(Formulas):
 
     # -- what happens in steps
 
-    def _guarded(self, choices: Sequence[GuardedName], numbers: dict[str, int]) -> int:
-        if numbers is self.vocabulary.numbers:
-            for choice in choices:
-                self.vocabulary.number(choice.name)
-        pairs = [(self.expression(choice.guard), numbers[choice.name]) for choice in choices]
-        return self.records(pairs, 2)
+    def _guarded(self, choices: Sequence[GuardedName], meant: Callable[[str], int]) -> int:
+        return self.records([(self.expression(choice.guard), meant(choice.name)) for choice in choices], 2)
 
     def _rules(self, where: str, rules: Sequence[Rule], specs: Sequence[RuleSpec]) -> int:
         records = [
@@ -122,12 +118,13 @@ class _Translator(Formulas):
             self._bits_of_names.append((name_bits, spec.trigger))
             who = at.HELD if spec.target.variable else at.FIXED
             slot = self.slots[spec.target.name] if spec.target.variable else 0
-        text = 0
+        chance, text = 0, 0
         if spec.p is not None:
+            chance = self._chances.setdefault((where, number), len(self._chances))
             text = self._text(f"|{where}|{number}|")
         return [
             rule.mask, self.expression(spec.after), who, slot, possible, name_bits, self.expression(spec.guard),
-            self.expression(spec.p), self._chances.setdefault((where, number), len(self._chances)), text,
+            self.expression(spec.p), chance, text,
             self._effects(rule.effects, spec.effects), self._states[rule.go] if rule.go is not None else 0,
             at.NOTHING if rule.end is None else self.vocabulary.number(rule.end),
         ]  # fmt: skip
@@ -154,7 +151,6 @@ class _Translator(Formulas):
 
     def _state(self, name: str, spec: StateSpec) -> None:
         state = self._program.states[name]
-        shown = [*spec.close, *(place for pair in spec.show for place in pair)]
         fields = {
             at.ENTERING: self._effects(state.entry, spec.entry),
             at.DURING: self._effects(state.each, spec.each),
@@ -164,7 +160,7 @@ class _Translator(Formulas):
             at.BUSY: state.busy,
             at.PAY: self.number(state.pay),
             at.STEADY: state.steady,
-            at.LOOK_SLOTS: self.listed(dict.fromkeys(self.slots[place.name] for place in shown if place.variable)),
+            at.LOOK_SLOTS: self.listed(self.slots[name] for name in state.shows),
         }
         for field, value in fields.items():
             self.code[self._states[name] + field] = int(value)

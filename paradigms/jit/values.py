@@ -93,7 +93,7 @@ def put_result(lane: Any, real: Any, slot: int, other: int, result: float) -> No
 
 @compiled
 def element(code: Any, numbers: Any, lane: Any, real: Any, slot: int) -> int:
-    """Return the bit of a value as a member of sets; at.NOTHING where no set can have it."""
+    """Return the bit of a value as a member of sets; NOTHING where no set can have it."""
     if kind_of(lane, slot) == at.NAME:
         return code[code[at.ELEMENT_OF] + refers_to(lane, slot)]  # type: ignore[no-any-return]
     if is_number(lane, slot):
