@@ -2,4 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="session")
+def under_hash_seeds() -> Callable[..., list[str]]:
+    """What a program (with these arguments) prints under several PYTHONHASHSEEDs, each in a process of its own."""
+
+    def printed(program: str, *arguments: str) -> list[str]:
+        return [
+            subprocess.run(
+                [sys.executable, "-c", program, *arguments],
+                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8"},
+                capture_output=True,
+                encoding="utf-8",
+                check=True,
+            ).stdout
+            for seed in ("0", "1", "2")
+        ]
+
+    return printed

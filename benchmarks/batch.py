@@ -5,8 +5,8 @@ from __future__ import annotations
 import common
 import numpy as np
 
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment, vector_class
 from cheesebench.protocol import Specification
 
 LANES = (1, 32, 1024)

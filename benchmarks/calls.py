@@ -99,7 +99,7 @@ class Outcome:
 @contextmanager
 def server(latency: float, capacity: int) -> Iterator[str]:
     """Run the server and yield its URL."""
-    command = [sys.executable, "-m", "cheesebench.fake_server", "--text", REPLY]
+    command = [sys.executable, "-m", "cheesebench.testing.fake_server", "--text", REPLY]
     command += ["--latency", str(latency), "--capacity", str(capacity)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None

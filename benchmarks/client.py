@@ -34,7 +34,13 @@ OBSERVATION = "#########\n#S..C..G#\n#########\n" * 8
 @contextmanager
 def server() -> Iterator[str]:
     """Run a server in a process of its own; yield its base URL."""
-    command = [sys.executable, "-m", "cheesebench.fake_server", "--text", "LEARNINGS: none\nACTIONS: FORWARD, STAY"]
+    command = [
+        sys.executable,
+        "-m",
+        "cheesebench.testing.fake_server",
+        "--text",
+        "LEARNINGS: none\nACTIONS: FORWARD, STAY",
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None

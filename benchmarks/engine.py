@@ -11,8 +11,8 @@ import time
 
 import common
 
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification, load_protocol
 
@@ -25,9 +25,9 @@ def measure(specification: Specification) -> common.Row:
     view = installed_plugins().view("ascii_2d")
 
     def first_trial() -> None:
-        ArenaLife(ArenaParadigm(specification).program, view, 0, 0).begin_trial()
+        ArenaSubject(ArenaParadigm(specification).program, view, 0, 0).begin_trial()
 
-    life = ArenaLife(ArenaParadigm(specification).program, view, 1, 0)
+    life = ArenaSubject(ArenaParadigm(specification).program, view, 1, 0)
     actions = random.Random(0).choices(range(4), k=STEPS)
     run(life, actions)  # now everything is drawn
     return {
@@ -38,7 +38,7 @@ def measure(specification: Specification) -> common.Row:
     }
 
 
-def run(life: ArenaLife, actions: list[int]) -> None:
+def run(life: ArenaSubject, actions: list[int]) -> None:
     """Take these steps, through as many trials as they need."""
     step = life.step
     life.begin_next_trial()
@@ -47,7 +47,7 @@ def run(life: ArenaLife, actions: list[int]) -> None:
             life.begin_next_trial()
 
 
-def middle_reset_time(life: ArenaLife) -> float:
+def middle_reset_time(life: ArenaSubject) -> float:
     """Return how long it takes to begin the next trial, in seconds: the median of several."""
     times = []
     for _ in range(RESETS):

@@ -8,7 +8,7 @@ from typing import Any
 import common
 import gymnasium
 
-from cheesebench.paradigms.environment import environment_class
+from cheesebench.paradigms.arena.environment import environment_class
 from cheesebench.protocol import Specification
 
 STEPS = 200_000

@@ -1,4 +1,7 @@
-"""What a project pays for having the plugin installed: CPU time of imports, each in a fresh interpreter (best of 9)."""
+"""What the plugin costs a project that has it installed, and how fast the command starts.
+
+CPU time of imports and of the help, each in a fresh interpreter (best of 9).
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,30 @@ import sys
 
 import common
 
+#: What is imported before the clock starts, and what is measured.
 CASES = {
-    "pytest plugin, after pytest": ("pytest", "cheesebench.pytest_plugin"),
-    "cheesebench, after nothing": ("sys", "cheesebench"),
-    "cheesebench, after gymnasium": ("gymnasium", "cheesebench"),
+    "pytest plugin, after pytest": ("pytest", "import cheesebench.pytest_plugin"),
+    "cheesebench, after nothing": ("sys", "import cheesebench"),
+    "cheesebench, after gymnasium": ("gymnasium", "import cheesebench"),
+    "cheesebench --help, after Python": ("sys", "from cheesebench.cli import main; main(['--help'])"),
+    "cheesebench lint --help, after Python": ("sys", "from cheesebench.cli import main; main(['lint', '--help'])"),
 }
 CODE = """
 import time, {first}
 start = time.process_time()
-import {second}
+try:
+    {code}
+except SystemExit:
+    pass
 print(time.process_time() - start)
 """
 
 
-def measure(first: str, second: str) -> common.Times:
-    """Return the times that the second import takes."""
-    command = [sys.executable, "-c", CODE.format(first=first, second=second)]
+def measure(first: str, code: str) -> common.Times:
+    """Return the times that the code takes once ``first`` is imported."""
+    command = [sys.executable, "-c", CODE.format(first=first, code=code)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(9)]
-    return common.Times(tuple(float(run.stdout) for run in runs))
+    return common.Times(tuple(float(run.stdout.splitlines()[-1]) for run in runs))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from cheesebench.chat import ChatReply, ModelAgentContext
 from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Paradigm
 from cheesebench.plugin_manager import installed_plugins
 
-HISTORIES, NUMBERS = (1, 3, 5, 10), (1, 4, 8, 16)
+HISTORIES: tuple[int | str, ...] = (1, 3, 5, 10, "3-7")
+NUMBERS = (1, 4, 8, 16)
 #: Executed steps of a figure, over as many trials as it takes.
 STEPS = 2000
 LEARNINGS = ("What I have learnt: " + "and so on, " * 20)[:200]
@@ -33,7 +34,7 @@ def shared(one: str, other: str) -> int:
     return sum(1 for _ in same)
 
 
-def measure(paradigm: Paradigm, history: int, number: int, observations: str) -> dict[str, float]:
+def measure(paradigm: Paradigm, history: int | str, number: int, observations: str) -> dict[str, float]:
     """Return the figures of one subject."""
     plugins = installed_plugins()
     spec = plugins.model_agent("llm")

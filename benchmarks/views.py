@@ -14,9 +14,9 @@ import common
 from engine import run
 
 from cheesebench.interfaces import Scene, Tile, View
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.life import ArenaLife
-from cheesebench.paradigms.scenes import Gallery
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.scenes import Gallery
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 
 STEPS = 100_000
@@ -46,7 +46,7 @@ def new_view(name: str) -> View:
 
 def warm_speed(paradigm: ArenaParadigm, view: View) -> float:
     """Return steps per second."""
-    life = ArenaLife(paradigm.program, view, 1, 0)
+    life = ArenaSubject(paradigm.program, view, 1, 0)
     actions = random.Random(0).choices(range(4), k=STEPS)
     run(life, actions)
     run(life, actions)

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
         Usage,
     )
     from cheesebench.dialogue import Puzzle, RespondentSpec
-    from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, did_you_mean
+    from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, UnsuitableError, did_you_mean
+    from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError
+    from cheesebench.experiment.jobs import JobRunner, run_job
+    from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
+    from cheesebench.family import CellRequest, Family, Listing
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -45,18 +49,31 @@ if TYPE_CHECKING:
         HEADINGS,
         ROTATE_LEFT,
         ROTATE_RIGHT,
+        RUNNING,
         STAY,
+        TERMINATED,
+        TRUNCATED,
         Agent,
         AgentContext,
         AgentSpec,
+        CommandSpec,
         Scene,
         Tile,
+        TrialResult,
         View,
     )
     from cheesebench.models import load_models
     from cheesebench.plugin_manager import installed_plugins
+    from cheesebench.protocol.arena_documents import DocumentModel
+    from cheesebench.protocol.diagnostics import Diagnostics
     from cheesebench.protocol.other_files import read_document
+    from cheesebench.protocol.resolve import identity
+    from cheesebench.protocol.source import Node
+    from cheesebench.protocol.specification import BaseSpecification
+    from cheesebench.protocol.structure import read_structure
     from cheesebench.redaction import quoted, redact
+    from cheesebench.stepwise import StepwiseFamily
+    from cheesebench.words import Words
 
 _HOME = {
     **dict.fromkeys(
@@ -64,7 +81,19 @@ _HOME = {
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(
-        ("Agent", "AgentContext", "AgentSpec", "Scene", "Tile", "View"),
+        (
+            "RUNNING",
+            "TERMINATED",
+            "TRUNCATED",
+            "Agent",
+            "AgentContext",
+            "AgentSpec",
+            "CommandSpec",
+            "Scene",
+            "Tile",
+            "TrialResult",
+            "View",
+        ),
         "cheesebench.interfaces",
     ),
     **dict.fromkeys(
@@ -93,14 +122,29 @@ _HOME = {
         "cheesebench.chat",
     ),
     **dict.fromkeys(
-        ("CheeseBenchError", "FileError", "OptionError", "PluginError", "did_you_mean"), "cheesebench.errors"
+        ("CheeseBenchError", "FileError", "OptionError", "PluginError", "UnsuitableError", "did_you_mean"),
+        "cheesebench.errors",
     ),
+    **dict.fromkeys(
+        ("Executor", "ExecutorContext", "ExecutorSpec", "Job", "Report", "WorkerDiedError"), "cheesebench.executor"
+    ),
+    **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.jobs"),
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
     "read_document": "cheesebench.protocol.other_files",
     **dict.fromkeys(("quoted", "redact"), "cheesebench.redaction"),
     **dict.fromkeys(("Puzzle", "RespondentSpec"), "cheesebench.dialogue"),
     "hookimpl": "cheesebench.hookspecs",
+    **dict.fromkeys(("CellRequest", "Family", "Listing"), "cheesebench.family"),
+    **dict.fromkeys(("CellPlan", "ReferenceValue", "Variant"), "cheesebench.experiment.records"),
+    "StepwiseFamily": "cheesebench.stepwise",
+    "Words": "cheesebench.words",
+    "BaseSpecification": "cheesebench.protocol.specification",
+    "Diagnostics": "cheesebench.protocol.diagnostics",
+    "DocumentModel": "cheesebench.protocol.arena_documents",
+    "Node": "cheesebench.protocol.source",
+    "identity": "cheesebench.protocol.resolve",
+    "read_structure": "cheesebench.protocol.structure",
 }
 
 __all__ = [
@@ -110,47 +154,75 @@ __all__ = [
     "HEADINGS",
     "ROTATE_LEFT",
     "ROTATE_RIGHT",
+    "RUNNING",
     "STAY",
+    "TERMINATED",
+    "TRUNCATED",
     "Agent",
     "AgentContext",
     "AgentSpec",
     "BackendContext",
     "BackendSpec",
+    "BaseSpecification",
     "Capabilities",
+    "CellPlan",
+    "CellRequest",
     "ChatFaultError",
     "ChatReply",
     "ChatRequest",
     "CheeseBenchError",
+    "CommandSpec",
     "Connection",
+    "Diagnostics",
+    "DocumentModel",
+    "Executor",
+    "ExecutorContext",
+    "ExecutorSpec",
+    "Family",
     "FaultKind",
     "FileError",
     "Finish",
+    "Job",
+    "JobRunner",
+    "Listing",
     "Message",
     "ModelAgent",
     "ModelAgentContext",
     "ModelAgentSpec",
     "ModelEntry",
+    "Node",
     "OptionError",
     "Part",
     "Picture",
     "PluginError",
     "Price",
     "Puzzle",
+    "ReferenceValue",
+    "Report",
     "RespondentSpec",
     "Sampling",
     "Scene",
     "Server",
+    "StepwiseFamily",
     "Tile",
+    "TrialResult",
+    "UnsuitableError",
     "Usage",
+    "Variant",
     "View",
+    "Words",
+    "WorkerDiedError",
     "__version__",
     "did_you_mean",
     "hookimpl",
+    "identity",
     "installed_plugins",
     "load_models",
     "quoted",
     "read_document",
+    "read_structure",
     "redact",
+    "run_job",
 ]
 
 

@@ -55,14 +55,48 @@ def audit_specification(
     paradigm = plugins.compile(specification)
     if not isinstance(paradigm, Auditable):
         raise OptionError(f"Protocols of the family '{specification.family}' have no audit. Ask who wrote the family.")
+    findings = [*paradigm.audit(views, settings)]
+    if settings.parts is None or "animal" in settings.parts:
+        if settings.progress:
+            settings.progress("animal")
+        findings += audit_animal(specification, settings)
     return AuditReport(
         protocol=specification.name,
         path=Path(specification.path),
         sha256=specification.sha256,
         trials=settings.trials,
         seed=settings.seed,
-        findings=tuple(paradigm.audit(views, settings)),
+        findings=tuple(findings),
     )
+
+
+def audit_animal(specification: Specification, settings: AuditSettings) -> list[AuditFinding]:
+    """Return what becomes of animals that do exactly what the reference says, under the rule that judges models."""
+    from cheesebench.experiment.designs import reference_value
+    from cheesebench.statistics.declared_animal import COHORTS, MOST, RUNS, simulate
+    from cheesebench.statistics.wording import percent
+
+    reference, rule = reference_value(specification), "declared animal"
+    if reference is None:
+        return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
+    margin = specification.document.margin
+    animal = simulate(reference, specification.judged_sessions, margin, seed=settings.seed)
+    fails = " and ".join(f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS)
+    text = (
+        f"animals that follow the reference succeed in {percent(animal.mean)} of the trials that are compared with "
+        f"{percent(reference.value)}; they FAIL in {fails}, and PASS in {percent(animal.passes)} with {MOST}"
+    )
+    if animal.is_at_fault:
+        text += ": the value is over other trials than the pass rate, or the animals differ too much for the margin"
+    numbers = {
+        "mean": animal.mean,
+        "reference": reference.value,
+        "icc": animal.icc,
+        "passes": animal.passes,
+        "fails": {str(subjects): share for subjects, share in animal.fails.items()},
+        "runs": RUNS,
+    }
+    return [AuditFinding(rule, "FAIL" if animal.is_at_fault else "ok", text, numbers)]
 
 
 def findings_table(report: AuditReport) -> str:

@@ -29,7 +29,7 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"].get("seed"),
-        cells=tuple(count_cell(plan, log.lives_and_gaps(plan)) for plan in log.plans()),
+        cells=tuple(count_cell(plan, log.trials_by_subject(plan)) for plan in log.plans()),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
     )
 
@@ -86,7 +86,7 @@ def read_baseline(path: Path) -> CountedRun:
 def incomplete(run: CountedRun) -> Iterable[str]:
     """Yield what a run lacks to be a good baseline, in words."""
     for cell in run.cells:
-        missing = sum(subject.missing for subject in cell.subjects.values())
+        missing = sum(subject.missing - subject.settled for subject in cell.subjects.values())
         if missing:
             yield f"{cell.protocol} in {cell.view} has {missing} missing trial{'s' * (missing > 1)}"
 
@@ -99,7 +99,10 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     # Not asdict: it would copy every subject into a dictionary of its own.
     values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
     values["settings"] = dict(cell.settings)
-    values["subjects"] = [[n, s.passed, s.scored, s.missing, s.mark] for n, s in cell.subjects.items()]
+    values["subjects"] = [
+        [n, s.passed, s.scored, s.missing, s.mark, *([s.settled] if s.settled else [])]
+        for n, s in cell.subjects.items()
+    ]
     return values
 
 

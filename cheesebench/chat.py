@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.interfaces import Memory
+from cheesebench.interfaces import AgentKind, Memory
 
 #: Whose message it is.
 Role = Literal["system", "user", "assistant"]
@@ -60,10 +60,15 @@ class Picture(str):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. Neighbouring pieces of text are one part; only a user's message has pictures."""
+    """One message. Neighbouring pieces of text are one part; only a user's message has pictures.
+
+    ``stays`` is a mark on the last of those messages that the subject's prompt before this one, or the next one,
+    begins with, too: APIs that have to be asked are asked to cache so far. It is no part of what is said.
+    """
 
     role: Role
     parts: tuple[Part, ...]
+    stays: bool = field(default=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -101,12 +106,17 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the server counted them. Cached ones are part of the prompt, reasoning ones of the reply."""
+    """Tokens as the server counted them.
+
+    Cached ones (read from a cache) and written ones (put into it, where that has a price of its own) are different
+    parts of the prompt; reasoning ones are part of the reply.
+    """
 
     prompt: int = 0
     completion: int = 0
     cached: int = 0
     reasoning: int = 0
+    written: int = 0
 
 
 #: ``length``: the reply was cut off at ``max_tokens``.
@@ -178,13 +188,17 @@ class Price:
     completion: float
     cached: float | None = None
     """Of cached prompt tokens; None: as ``prompt``."""
+    written: float | None = None
+    """Of prompt tokens that are written into a cache; None: as ``prompt``."""
     on: date
 
     def cost(self, usage: Usage) -> float:
         """Return what a call cost, in dollars."""
         cached = self.prompt if self.cached is None else self.cached
-        fresh = usage.prompt - usage.cached
-        return (fresh * self.prompt + usage.cached * cached + usage.completion * self.completion) / 1e6
+        written = self.prompt if self.written is None else self.written
+        fresh = usage.prompt - usage.cached - usage.written
+        asked = fresh * self.prompt + usage.cached * cached + usage.written * written
+        return (asked + usage.completion * self.completion) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,15 +350,18 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentSpec:
-    """An agent that can be put between a model and a paradigm with ``--agent`` (hook ``cheesebench_agents``).
+    """An agent between a model and a paradigm, named with ``--agent`` (hook ``cheesebench_model_agents``).
 
     ``settings`` are its parameters with their defaults: all of them are recorded and can be swept.
-    ``check`` raises OptionError for values that make no sense.
+    ``check`` raises OptionError for values that make no sense. Settings that are given as text are read as the type
+    of the default, or by their function in ``readers`` (which raises ValueError).
     """
 
     name: str
     create: Callable[[ModelAgentContext], ModelAgent]
     settings: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Mapping[str, Any]], None] = lambda settings: None
+    readers: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     memory: Memory = "life"
     summary: str = ""
+    kind: ClassVar[AgentKind] = "model agent"

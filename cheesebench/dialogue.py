@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
-from cheesebench.interfaces import Memory, TrialResult
+from cheesebench.interfaces import AgentKind, Memory, TrialResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +58,9 @@ class Conversational(Protocol):
         ...
 
 
-#: Stands for the view where nothing is looked at: of the cells of a dialogue.
-NO_VIEW = "dialogue"
-
-
 @dataclass(frozen=True, slots=True)
 class RespondentSpec:
-    """A baseline for dialogues that can be named with ``--model`` (hook ``cheesebench_agents``).
+    """A baseline for dialogues that can be named with ``--model`` (hook ``cheesebench_respondents``).
 
     ``reply`` answers one question: given the puzzle, the question's text and a seed of its own, it returns the text
     of an answer. It remembers nothing.
@@ -74,3 +70,4 @@ class RespondentSpec:
     reply: Callable[[Puzzle, str, int], str]
     summary: str = ""
     memory: Memory = "none"
+    kind: ClassVar[AgentKind] = "respondent"

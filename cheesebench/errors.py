@@ -8,6 +8,10 @@ from __future__ import annotations
 import difflib
 import textwrap
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cheesebench.protocol.diagnostics import Diagnostic
 
 #: Most characters of a list of names that goes on in the sentence; and of a line of a longer one.
 SHORT, WIDTH = 240, 78
@@ -17,12 +21,33 @@ class CheeseBenchError(Exception):
     """Root of all errors that are the user's to mend; its text needs no traceback."""
 
 
-class ProtocolError(CheeseBenchError):
-    """A protocol file has errors; the text holds one ``file:line:col: error E...`` line for each."""
+class _FindingsError(CheeseBenchError):
+    """A file has errors: ``findings`` holds each with its code, position, sentence and remedy.
+
+    Where a mistake shows only at run time there are none, and the text says all.
+    """
+
+    def __init__(self, text: str = "", findings: Iterable[Diagnostic] = ()) -> None:
+        """``text`` stands for the findings where there are none."""
+        self.findings = tuple(findings)
+        # Both are arguments of the exception, so that it can be pickled.
+        super().__init__(text, self.findings)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One ``file:line:col: error E...`` line for each finding."""
+        return tuple(map(str, self.findings)) or (str(self.args[0]),)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
 
 
-class FileError(CheeseBenchError):
-    """Another YAML file has errors (a list of models, a script); its text is like that of ProtocolError."""
+class ProtocolError(_FindingsError):
+    """A protocol has errors. ``findings`` are those of its file, ``lines`` says each in a line."""
+
+
+class FileError(_FindingsError):
+    """Another YAML file has errors (a list of models, a script); see ProtocolError."""
 
 
 class UnknownNameError(CheeseBenchError):
@@ -48,6 +73,10 @@ class UnknownNameError(CheeseBenchError):
 
 class OptionError(CheeseBenchError):
     """Options contradict each other, or one has a value that makes no sense."""
+
+
+class UnsuitableError(CheeseBenchError):
+    """A model, or an option, is not for this protocol: it cannot be run, which says nothing about the model."""
 
 
 class RunLogError(CheeseBenchError):

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 if TYPE_CHECKING:
     from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
     from cheesebench.dialogue import RespondentSpec
+    from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import AgentSpec, Family, Reporter, View
+    from cheesebench.family import Family
+    from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, View
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
@@ -31,8 +33,20 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec | RespondentSpec]:
-    """Called when a model is looked up; return the agents that ``--model`` (or ``--agent``) can name."""
+def cheesebench_agents() -> Iterable[AgentSpec]:
+    """Called when a model is looked up; return the agents that ``--model`` can name: they act by themselves."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_model_agents() -> Iterable[ModelAgentSpec]:
+    """Called when an agent is looked up; return the agents that ``--agent`` can name: they ask a language model."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_respondents() -> Iterable[RespondentSpec]:
+    """Called when a model is looked up; return the baselines for dialogues that ``--model`` can name."""
     raise NotImplementedError
 
 
@@ -61,8 +75,14 @@ def cheesebench_protocols() -> Iterable[Path]:
 
 
 @hookspec
-def cheesebench_families() -> Iterable[Family]:
-    """Called when a protocol is compiled; return the families (kinds of arena) that you can compile."""
+def cheesebench_families() -> Iterable[Family[Any, Any]]:
+    """Called when a protocol is read; return the families (kinds of paradigm) that are yours."""
+    raise NotImplementedError
+
+
+@hookspec
+def cheesebench_executors() -> Iterable[ExecutorSpec]:
+    """Called when a run starts; return the executors that ``--executor`` can name: where subjects are run."""
     raise NotImplementedError
 
 
@@ -73,10 +93,19 @@ def cheesebench_reporters() -> Iterable[Reporter]:
 
 
 @hookspec
+def cheesebench_commands() -> Iterable[CommandSpec]:
+    """Called for the help, and for a command that is not built in; return the commands that ``cheesebench`` can run.
+
+    A plugin of a ``conftest.py`` is not asked: it belongs to a session of pytest.
+    """
+    raise NotImplementedError
+
+
+@hookspec
 def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
     """Called when a trial has been written to the run log, in the process of the session, one call at a time.
 
-    (The subject may have lived in a worker process.) An observer that raises is named in the run's journal and
+    (The subject may have been run elsewhere.) An observer that raises is named in the run's journal and
     not called again; the run goes on.
     """
 

@@ -6,15 +6,17 @@ Nothing here has behaviour. A plugin needs no base class: an object with these a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args, runtime_checkable
+
+from cheesebench.family import Family as Family
 
 if TYPE_CHECKING:
-    from cheesebench.dialogue import Conversational
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.lesions import Lesion
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
 #: The four egocentric actions; their index is the action number everywhere.
@@ -29,7 +31,7 @@ ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTER
 #: Headings in clockwise order; a heading number is an index into this tuple, whatever the arena's turns are.
 HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
-#: What ``Life.step`` says of the trial after the step.
+#: What ``SubjectEnvironment.step`` says of the trial after the step.
 RUNNING, TERMINATED, TRUNCATED = range(3)
 
 #: What can stand on a square; ``void`` is outside the arena.
@@ -53,11 +55,13 @@ class Scene:
     """All that can be seen at one moment, whoever looks: every view is a projection of this.
 
     ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` holds what the
-    current state says (lines, possibly none).
+    current state says (lines, possibly none). ``quarters`` is by how many quarters of a circle the arena is turned
+    clockwise in it: nothing that can be seen, so that it makes no difference between scenes.
     """
 
     tiles: tuple[tuple[Tile, ...], ...]
     text: tuple[str, ...] = ()
+    quarters: int = field(default=0, compare=False)
 
 
 class View(Protocol):
@@ -132,6 +136,10 @@ class Agent(Protocol):
 Memory = Literal["none", "life"]
 
 
+#: What an agent does: it acts by itself, asks a model, or answers questions. Families may add kinds of their own.
+AgentKind = str
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
     """An agent that can be named with ``--model`` (hook ``cheesebench_agents``).
@@ -144,6 +152,21 @@ class AgentSpec:
     create: Callable[[AgentContext], Agent]
     memory: Memory = "life"
     summary: str = ""
+    kind: ClassVar[AgentKind] = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name, and what it does in a few words.
+
+    ``module`` is imported when the command is called. It has ``add_arguments(parser)``, which gets an
+    ``argparse.ArgumentParser``, and ``run(arguments)``, which gets what that parser read and returns the exit code:
+    0, or 1 where the command looks for something and found it.
+    """
+
+    name: str
+    help: str
+    module: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +206,7 @@ class TrialResult:
     events: Sequence[TaskEvent]
 
 
-class Life(Protocol):
+class SubjectEnvironment(Protocol):
     """One subject's life in one paradigm: the schedule, trial after trial, from one seed."""
 
     waiting: bool
@@ -202,13 +225,23 @@ class Life(Protocol):
         ...
 
 
+class Compiled(Protocol):
+    """What any family compiles a protocol to."""
+
+    @property
+    def specification(self) -> BaseSpecification:
+        """What it was compiled from."""
+        ...
+
+
+@runtime_checkable
 class Paradigm(Protocol):
-    """A compiled protocol: an environment class in waiting."""
+    """A compiled protocol that is lived through step by step: an environment class in waiting."""
 
     specification: Specification
     """What it was compiled from."""
 
-    def life(self, view: View, seed: int, subject: int) -> Life:
+    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         ...
 
@@ -218,7 +251,8 @@ class Still:
     """One moment for the eye of an author: a scene, and where in it the subject stands (heading 0-7).
 
     ``left`` and ``top`` are the column and row of the arena (usually 0) that the scene's corner shows: landmarks
-    outside the map make the scene larger than the map.
+    outside the map make the scene larger than the map. ``quarters`` is by how many quarters of a circle the scene
+    is turned clockwise (the subject with it).
     """
 
     state: str
@@ -228,6 +262,7 @@ class Still:
     heading: int
     left: int = 0
     top: int = 0
+    quarters: int = 0
 
 
 @runtime_checkable
@@ -265,13 +300,25 @@ class CueControllable(Protocol):
 
 
 @runtime_checkable
+class Lesionable(Protocol):
+    """A paradigm that knows what a lesion leaves of a view. Optional: ``--control`` and the audit ask for it."""
+
+    specification: Specification
+    """What it was compiled from."""
+
+    def lesioned(self, view: View, lesion: Lesion) -> View:
+        """Return the view of a subject with the lesion; the view itself where nothing is taken from the picture."""
+        ...
+
+
+@runtime_checkable
 class Yokeable(Protocol):
     """A paradigm in which one subject can meet what another one brought about. Optional: ``--control`` asks for it."""
 
     specification: Specification
     """What it was compiled from."""
 
-    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> Life:
+    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
         """Return the life yoked to the one that ``subject`` led under ``seed``; ``trials`` has its actions."""
         ...
 
@@ -286,7 +333,7 @@ class SelfTesting(Protocol):
 
 
 @runtime_checkable
-class WatchedLife(Protocol):
+class ObservableSubject(Protocol):
     """What a life can also tell while a trial runs. Optional: ``cheesebench play`` asks for it."""
 
     block: str
@@ -309,7 +356,7 @@ class WatchedLife(Protocol):
 #: What a rule of the audit comes to; a ``note`` is neither good nor bad.
 AuditVerdict = Literal["ok", "FAIL", "note"]
 #: What an audit looks at.
-AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues"]
+AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues", "lesions", "animal"]
 #: The parts of an audit, in their order.
 AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
 
@@ -332,13 +379,15 @@ class AuditSettings:
     """How thorough an audit is. Equal settings give equal findings, whatever ``processes`` is.
 
     ``trials`` is the number of trials of a chance level; other parts of the audit take a fixed share of it.
-    ``parts`` names the parts that are wanted (None: all). ``progress`` is told what is being done.
+    ``parts`` names the parts that are wanted (None: all). ``effort`` scales how long
+    lesions are planned for. ``progress`` is told what is being done.
     """
 
     trials: int = 2000
     seed: int = 0
     processes: int = 1
     parts: tuple[AuditPart, ...] | None = None
+    effort: float = 1.0
     progress: Callable[[str], None] | None = None
 
 
@@ -348,17 +397,6 @@ class Auditable(Protocol):
 
     def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
         """Return the findings of all rules, in a fixed order."""
-        ...
-
-
-class Family(Protocol):
-    """A kind of arena that protocols can be compiled into (hook ``cheesebench_families``)."""
-
-    name: str
-    """The value of ``Specification.family`` that this family compiles."""
-
-    def compile(self, specification: Any) -> Paradigm | Conversational:
-        """Return the compiled paradigm; the specification (of this family) has passed all checks."""
         ...
 
 

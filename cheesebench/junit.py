@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from cheesebench.statistics.reference_limits import has_interval, reference_limits
+
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
 
@@ -16,14 +18,15 @@ PREFIX = "cheesebench."
 def case_properties(result: CellResult) -> Properties:
     """Return the properties of one judged cell; what is unknown is left out. Rates are proportions."""
     plan, flags, reference = result.plan, result.flags, result.plan.reference
-    interval, animals = result.interval, reference.interval if reference is not None else None
+    interval = result.interval
+    animals = reference_limits(reference, 0.025) if reference is not None and has_interval(reference) else None
     return _properties(
         [
             ("model", plan.model),
             ("protocol", plan.protocol),
             ("protocol_sha256", plan.sha256),
             ("view", plan.view),
-            ("variant", plan.variant),
+            ("variant", str(plan.variant)),
             ("design", plan.design),
             ("verdict", result.verdict.value),
             ("reason", result.reason),
@@ -34,7 +37,6 @@ def case_properties(result: CellResult) -> Properties:
             ("valid", result.valid),
             ("passed", result.passed),
             ("missing", result.missing),
-            ("unit", result.unit),
             ("rate", result.rate),
             ("interval_low", interval and interval[0]),
             ("interval_high", interval and interval[1]),
@@ -56,9 +58,44 @@ def case_properties(result: CellResult) -> Properties:
             ("this_subject_only", flags.this_subject_only),
             ("duplicate_subjects", flags.duplicate_subjects),
             ("memory_contradicted", flags.memory_contradicted),
+            ("analogy", flags.analogy or None),
+            ("settled", result.settled or None),
+            *_look_properties(result),
+            *_validity_properties(result),
             *_call_properties(result),
         ]
     )
+
+
+def _look_properties(result: CellResult) -> list[tuple[str, object]]:
+    look = result.look
+    if look is None:
+        return []
+    return [
+        ("look", look.subjects),
+        ("look_most", look.most),
+        ("look_standing", look.standing),
+        ("look_tail", look.tail),
+        ("look_next", look.following),
+        ("look_needed", look.needed),
+        ("look_beyond", look.beyond),
+        ("truncated", result.flags.truncated),
+    ]
+
+
+def _validity_properties(result: CellResult) -> list[tuple[str, object]]:
+    plan = result.plan
+    if plan.in_words:
+        return []
+    construct, lesion = plan.construct, plan.lesion
+    return [
+        ("construct", construct and construct.name),
+        ("validity", "not validated" if construct is None else construct.status),
+        ("abolished_by", construct and [f"{name} {most:g}" for name, most in construct.abolished_by]),
+        ("lesion", plan.control if lesion else None),
+        ("lesion_at_most", lesion and lesion.at_most),
+        ("contradicted", " ".join(result.contradicted)),
+    ]
 
 
 def _call_properties(result: CellResult) -> list[tuple[str, object]]:

@@ -37,6 +37,7 @@ class ListedPrice(Document):
     prompt: Dollars
     completion: Dollars
     cached: Dollars | None = None
+    written: Dollars | None = None
     on: Annotated[str, checked(_is_date, "a date such as 2026-10-21")]
 
 

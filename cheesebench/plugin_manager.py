@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import pluggy
 
@@ -16,17 +17,19 @@ from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import RunReporter
+from cheesebench.interfaces import AgentSpec, RunReporter
 from cheesebench.redaction import quoted, redact
+from cheesebench.words import Words
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
     from cheesebench.chat import BackendSpec, ModelEntry
-    from cheesebench.dialogue import Conversational
+    from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import AgentSpec, Family, Paradigm, Reporter, View
-    from cheesebench.protocol import AnySpecification, DialogueSpecification, Specification
+    from cheesebench.family import Family
+    from cheesebench.interfaces import AgentKind, CommandSpec, Compiled, Paradigm, Reporter, View
+    from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
 #: Modules of this distribution, registered exactly as a vendor's are. Entry points are for strangers.
@@ -34,11 +37,15 @@ BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
     "cheesebench.plugins.backends",
+    "cheesebench.plugins.executors",
     "cheesebench.plugins.models",
     "cheesebench.plugins.views",
     "cheesebench.protocols",
     "cheesebench.reports",
 )
+
+#: Those of them that may contribute commands: few and light, because the help of ``cheesebench`` loads them.
+WITH_COMMANDS = ("cheesebench.paradigms",)
 
 #: Where a plugin says for which version of the hooks it is written.
 _API = "cheesebench_api"
@@ -51,17 +58,18 @@ T = TypeVar("T")
 class PluginManager(pluggy.PluginManager):
     """A pluggy manager that knows what was loaded from where, and why something was not.
 
-    Without ``entry_points`` there are the built-ins alone, wherever this runs.
+    Without ``entry_points`` there are the built-ins alone, wherever this runs; ``built_ins`` are all unless some are
+    named.
     """
 
-    def __init__(self, *, entry_points: bool = True) -> None:
+    def __init__(self, *, entry_points: bool = True, built_ins: Sequence[str] = BUILT_INS) -> None:
         super().__init__(hookspecs.PROJECT)
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
         #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
         self.reloadable: set[str] = set()
-        for module in BUILT_INS:
+        for module in built_ins:
             self.register(importlib.import_module(module), name=module)
             self.reloadable.add(module)
         for entry_point in importlib.metadata.entry_points(group=hookspecs.PROJECT) if entry_points else ():
@@ -106,23 +114,42 @@ class PluginManager(pluggy.PluginManager):
         # pluggy calls the latest plugin first; reversed, so that a later plugin's entry wins in a dict.
         return [item for supplied in reversed(hook()) for item in supplied]
 
+    def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
+        """Return the agents of a kind by name; PluginError for one that another hook should have returned.
+
+        The kinds that plugins add to ours are returned by ``cheesebench_agents``, too.
+        """
+        hook = _hook_of(kind)
+        found = {}
+        for spec in self._supplied(getattr(self.hook, hook)):
+            own: AgentKind = getattr(spec, "kind", kind)
+            if _hook_of(own) != hook:
+                raise PluginError(
+                    f"The hook {hook} returned '{spec.name}', a {type(spec).__name__}. Return it from {_hook_of(own)}."
+                )
+            if own == kind:
+                found[spec.name] = spec
+        return found
+
     @property
     def agents(self) -> dict[str, AgentSpec]:
         """Agents that act by themselves, by name."""
-        supplied = self._supplied(self.hook.cheesebench_agents)
-        return {spec.name: spec for spec in supplied if not isinstance(spec, ModelAgentSpec | RespondentSpec)}
-
-    @property
-    def respondents(self) -> dict[str, RespondentSpec]:
-        """Baselines for dialogues, by name."""
-        supplied = self._supplied(self.hook.cheesebench_agents)
-        return {spec.name: spec for spec in supplied if isinstance(spec, RespondentSpec)}
+        return self.supplied_agents(AgentSpec.kind)
 
     @property
     def model_agents(self) -> dict[str, ModelAgentSpec]:
         """Agents that ask a model, by name."""
-        supplied = self._supplied(self.hook.cheesebench_agents)
-        return {spec.name: spec for spec in supplied if isinstance(spec, ModelAgentSpec)}
+        return self.supplied_agents(ModelAgentSpec.kind)
+
+    @property
+    def respondents(self) -> dict[str, RespondentSpec]:
+        """Baselines for dialogues, by name."""
+        return self.supplied_agents(RespondentSpec.kind)
+
+    @property
+    def executors(self) -> dict[str, ExecutorSpec]:
+        """Executors by name."""
+        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_executors)}
 
     @property
     def backends(self) -> dict[str, BackendSpec]:
@@ -145,9 +172,20 @@ class PluginManager(pluggy.PluginManager):
         return {reporter.name: reporter for reporter in self._supplied(self.hook.cheesebench_reporters)}
 
     @property
-    def families(self) -> dict[str, Family]:
+    def families(self) -> dict[str, Family[Any, Any]]:
         """Families by name."""
         return {family.name: family for family in self._supplied(self.hook.cheesebench_families)}
+
+    @property
+    def commands(self) -> dict[str, CommandSpec]:
+        """Commands that plugins contribute, by name; those of a plugin that fails are left out."""
+        found: dict[str, CommandSpec] = {}
+        for implementation in self.hook.cheesebench_commands.get_hookimpls():
+            # ``cheesebench plugins`` says what is wrong with a stranger's; the other commands work.
+            with contextlib.suppress(Exception):
+                supplied: Any = implementation.function()
+                found |= {spec.name: spec for spec in supplied}
+        return found
 
     @property
     def protocol_directories(self) -> list[Path]:
@@ -170,9 +208,14 @@ class PluginManager(pluggy.PluginManager):
         """Return the backend of that name; UnknownNameError lists what there is."""
         return _look_up("backend", name, self.backends)
 
+    def executor(self, name: str) -> ExecutorSpec:
+        """Return the executor of that name; UnknownNameError lists what there is."""
+        return _look_up("executor", name, self.executors)
+
     def view(self, name: str) -> View:
         """Return the view of that name; UnknownNameError lists what there is."""
-        return _look_up("view", name, self.views)
+        views = self.views
+        return Words() if name == Words.name and name not in views else _look_up("view", name, views)
 
     def reporter(self, name: str) -> Reporter:
         """Return the reporter of that name; UnknownNameError lists what there is."""
@@ -185,24 +228,26 @@ class PluginManager(pluggy.PluginManager):
             return reporter.render_run(summary, log, self)
         return reporter.render(summary)
 
-    def compile(self, specification: Specification) -> Paradigm:
+    @overload
+    def compile(self, specification: Specification) -> Paradigm: ...
+
+    @overload
+    def compile(self, specification: BaseSpecification) -> Compiled: ...
+
+    def compile(self, specification: BaseSpecification) -> Compiled:
         """Compile a checked specification with the family that it names."""
-        compiled: Paradigm = self._compile(specification)
+        compiled: Compiled = self.family(specification).compile(specification)
         return compiled
 
-    def compile_dialogue(self, specification: DialogueSpecification) -> Conversational:
-        """Compile a checked dialogue with the family that it names."""
-        compiled: Conversational = self._compile(specification)
-        return compiled
-
-    def _compile(self, specification: AnySpecification) -> Any:
+    def family(self, specification: BaseSpecification) -> Family[Any, Any]:
+        """Return the family of a protocol; PluginError names the plugins that there are where none has it."""
         families = self.families
         if specification.family not in families:
             raise PluginError(
                 f"{specification.path}: no plugin compiles protocols of the family '{specification.family}' "
                 f"(known: {', '.join(sorted(families))}). Install the plugin that does."
             )
-        return families[specification.family].compile(specification)
+        return families[specification.family]
 
 
 def _check_api(plugin: Any, name: str) -> None:
@@ -215,6 +260,12 @@ def _check_api(plugin: Any, name: str) -> None:
     if not oldest <= version <= newest:
         remedy = "Upgrade pytest-cheesebench." if version > newest else "Upgrade the plugin."
         raise PluginError(f"The plugin '{name}' is written for version {version} of the hooks, and {known}. {remedy}")
+
+
+def _hook_of(kind: AgentKind) -> str:
+    """Return the hook that returns agents of a kind."""
+    own = {ModelAgentSpec.kind: "cheesebench_model_agents", RespondentSpec.kind: "cheesebench_respondents"}
+    return own.get(kind, "cheesebench_agents")
 
 
 def _look_up(kind: str, name: str, known: dict[str, T]) -> T:

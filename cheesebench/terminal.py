@@ -49,7 +49,7 @@ def _stand_in(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(HANDLER, _stand_in)
 
 
-def spare(stream: object) -> None:
+def replace_unprintable(stream: object) -> None:
     """Let a stream that cannot show a glyph show what stands in for it, instead of raising."""
     if isinstance(stream, io.TextIOWrapper):
         with contextlib.suppress(ValueError):  # it is closed
@@ -57,12 +57,12 @@ def spare(stream: object) -> None:
 
 
 @contextlib.contextmanager
-def spared(stream: object) -> Iterator[None]:
+def unprintable_replaced(stream: object) -> Iterator[None]:
     """Do so for a while, where the stream would raise."""
     if not isinstance(stream, io.TextIOWrapper) or stream.errors != "strict":
         yield
         return
-    spare(stream)
+    replace_unprintable(stream)
     try:
         yield
     finally:

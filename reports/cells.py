@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
+from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.wording import percent, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
@@ -48,15 +49,28 @@ def floor(cell: CellResult) -> str:
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate with its interval, or that it is declared."""
+    """Return the animals' rate with its interval, or that it is declared, or an analogy."""
     animals = cell.plan.reference
     if animals is None:
         return NOTHING
-    if animals.interval is not None:
-        return f"{percent(animals.value)} ({_range(animals.interval)})"
-    if animals.n_animals:
-        return f"{percent(animals.value)} (n = {animals.n_animals})"
-    return f"{percent(animals.value)} (declared)"
+    details = ["analogy"] if animals.kind == "analogy" else []
+    if has_interval(animals):
+        details.append(_range(reference_limits(animals, 0.025)))
+    elif not details:
+        details.append("declared")
+    if animals.n_animals and animals.interval is None:
+        details.append(f"n = {animals.n_animals}")
+    return f"{percent(animals.value)} ({', '.join(details)})"
+
+
+def animals_by_point(cell: CellResult) -> list[str]:
+    """Return the animals' rate at each point of the cell's curve, with the standard deviation between them."""
+    animals = cell.plan.reference
+    if animals is None or cell.curve_unit != "session":
+        return [""] * len(cell.curve)
+    spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(animals.curve)
+    said = [f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)]
+    return [said[point.session - 1] if point.session <= len(said) else "" for point in cell.curve]
 
 
 def difference(cell: CellResult) -> str:
@@ -100,17 +114,60 @@ def remarks(cell: CellResult) -> list[str]:
     """Return what a reader must know before believing the number."""
     flags = cell.flags
     found = [
+        (validity(cell), True),
+        ("contradicted by a lesion", bool(cell.contradicted)),
         ("better than the rodent", cell.superior),
+        ("analogy", flags.analogy),
         ("not diagnostic", flags.not_diagnostic),
         ("goal visible", flags.goal_visible),
         ("this subject only", flags.this_subject_only),
         (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
         (f"{cell.missing} missing", bool(cell.missing)),
+        (stopped(cell), True),
+        (f"{cell.look.beyond if cell.look else 0} subjects beyond it", cell.look is not None and cell.look.beyond > 0),
+        ("truncated", flags.truncated),
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [text for text, holds in found if holds]
+    return [text for text, holds in found if text and holds]
+
+
+def stopped(cell: CellResult) -> str:
+    """Return where a sequential cell stands: ``stopped at 6 of at most 60``; nothing for any other."""
+    look = cell.look
+    if look is None:
+        return ""
+    if look.standing != "go on":
+        return f"stopped at {look.subjects} of at most {look.most} subjects"
+    if look.following == look.subjects:
+        return f"look at {look.subjects} of at most {look.most} subjects not complete"
+    if look.following is None:
+        return f"{look.subjects} of at most {look.most} subjects"
+    return f"{look.subjects} of at most {look.most} subjects, next look at {look.following}"
+
+
+def validity(cell: CellResult) -> str:
+    """Return whether what a cell's protocol claims to measure was tried with lesions; nothing for a dialogue."""
+    if cell.plan.in_words:
+        return ""
+    construct = cell.plan.construct
+    return NOT_VALIDATED if construct is None else VALIDITY[construct.status]
+
+
+def validity_in_full(cell: CellResult) -> str:
+    """Return the same with what abolishes it: ``validated: spatial memory, abolished by blind (at most 25 %)``."""
+    construct = cell.plan.construct
+    if construct is None:
+        return validity(cell)
+    lesions = ", ".join(f"{lesion} (at most {percent(most)})" for lesion, most in construct.abolished_by)
+    return f"{validity(cell)}: {construct.name}, abolished by {lesions}"
+
+
+def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
+    """Return for each cell with a construct, or contradicted, its label and what is said of it in full."""
+    said = [(cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted))) for cell in cells]
+    return [(cell.plan.label, text) for cell, text in said if cell.plan.construct is not None]
 
 
 def _mostly_cut_off(cell: CellResult) -> bool:
@@ -118,13 +175,23 @@ def _mostly_cut_off(cell: CellResult) -> bool:
     return 2 * counts.get("truncated", 0) > counts.get("calls", 0)
 
 
+NOT_VALIDATED = "not validated"
+#: What is said of a construct by its status.
+VALIDITY = {"validated": "validated", "failed": "construct fails its audit", "declared": "construct declared"}
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
+    NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be reached without it",
+    VALIDITY["declared"]: "the protocol names lesions that abolish what it measures; no audit of them is at hand",
+    VALIDITY["failed"]: "the audit did better with a lesion than what the protocol measures allows",
+    "contradicted by a lesion": "the model succeeds without what the protocol measures",
+    "analogy": "the source of the rodents' number measured another event than the success that is compared with it",
     "not diagnostic": "moving at random comes within the margin of the rodent, so passing says little",
     "goal visible": "the goal can be read from the observation",
     "this subject only": "one subject, so the interval is about that subject and not about the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit",
     "mostly cut off": "most replies ended at the limit of tokens; raise it with --cheese-reply-tokens",
+    "truncated": "what could not change the verdict any more was not run: rate, interval and curve are those of the "
+    "trials that were",
     "no claim": "the design checks the wiring only",
 }
 
@@ -135,12 +202,12 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
-    return (what.model, what.view, what.line if isinstance(what, CellPlan) else what.variant)
+    return (what.model, what.view, what.series if isinstance(what, CellPlan) else what.variant)
 
 
 def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
     """Return the model, and the view and variant it is in, as names (not yet escaped)."""
-    return (what.model, ", ".join(filter(None, (what.view, what.variant))))
+    return (what.model, ", ".join(filter(None, (what.view, str(what.variant)))))
 
 
 def counts(cells: Iterable[CellResult]) -> str:
@@ -168,6 +235,8 @@ CALL_HEADERS = ("calls", "attempts", "prompt tokens", "cached", "reply tokens", 
 def call_numbers(totals: CallTotals) -> tuple[str, ...]:
     """Return the numbers of calls as CALL_HEADERS say; the cost is that of calls with a known price."""
     cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
+    if totals.written:
+        cached += f" ({percent(totals.written / totals.prompt)} written)"
     cost = f"${totals.cost:.2f}" if totals.cost else NOTHING
     each = f"{totals.seconds / totals.calls:.2f}" if totals.calls else NOTHING
     counts = (totals.calls, totals.attempts, totals.prompt)

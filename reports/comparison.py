@@ -11,6 +11,7 @@ from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.json_report import plain_json
 from cheesebench.reports.markdown import table as markdown_table
 from cheesebench.statistics.paired import ALPHA
+from cheesebench.statistics.regression import LOSS, Change
 from cheesebench.statistics.wording import percent, plural, points
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
 
 HOW_TO_READ = (
     "Every difference is the first run minus the second, in points, over subjects of the same seed. Answers hold at "
-    "5 %, those of single protocols after Holm's correction for looking at several. "
+    "5 %, those of single protocols after a correction for looking at several. "
     "Indistinguishable does not mean equal: it means that these runs cannot tell."
 )
 #: Columns of the text for a terminal.
@@ -123,7 +124,9 @@ def _remarks(cell: CellComparison) -> list[str]:
     lost = [
         f"{count} missing in the {side}" for count, side in zip(cell.missing, ("first", "second"), strict=True) if count
     ]
-    return [*lost, *(["identical"] if cell.identical else [])]
+    cleared = cell.change is not None and cell.change.change is Change.NOT_WORSE
+    excluded = [f"no loss of {100 * LOSS:.0f}"] if cleared and not cell.identical else []
+    return [*lost, *(["identical"] if cell.identical else []), *excluded]
 
 
 def _needs_reason(cell: CellComparison) -> bool:

@@ -58,6 +58,8 @@ def sentences(result: ControlResult) -> Iterator[str]:
             f"difference {_gain(result.gain_difference)}."
         )
     yield result.comparison.reason
+    if result.lesion:
+        yield result.lesion
 
 
 def _gain(gain: Gain) -> str:

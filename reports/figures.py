@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cheesebench.experiment.records import Variant
 from cheesebench.reports import cells as words
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.markdown import table
@@ -131,7 +132,8 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         above = [max(0.0, float(high or 0.0) - rate) for rate, (_, high) in zip(rates, spans, strict=True)]
         axes.bar(places, rates, width * 0.9, color=COLOURS[number % len(COLOURS)], label=_plain(group.label))
         axes.errorbar(places, rates, [below, above], fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
-        said.append(f"{group.label}: " + ", ".join(f"{titles[n]} {percent(c.rate or 0.0)}" for n, c in rated.items()))
+        rated_text = ", ".join(f"{titles[name]} {percent(cell.rate or 0.0)}" for name, cell in rated.items())
+        said.append(f"{group.label}: {rated_text or 'no rate'}")
     references = {c.plan.protocol: c.plan.reference for g in groups for c in g.cells if c.plan.reference is not None}
     for name, animals in references.items():
         place = list(titles).index(name)
@@ -218,7 +220,7 @@ def settings(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     """Draw one panel for each setting that was varied: mean pass rate with 95 % intervals at every level."""
     panels: dict[str, dict[str, list[tuple[str, float, float]]]] = {}
     for group in groups:
-        levels = dict(part.partition("=")[::2] for part in group.model.variant.split(",") if "=" in part)
+        levels = dict(Variant.parse(group.model.variant).settings)
         for axis, level in levels.items():
             others = [f"{name}={value}" for name, value in levels.items() if name != axis]
             label = ", ".join([group.model.model, group.model.view, *others])

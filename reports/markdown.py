@@ -11,7 +11,7 @@ from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.comparison import ALPHA
+from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     holm = _holm(model, cells)
     if holm:
         blocks.append(holm)
+    blocks.extend(_validity(cells))
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
     blocks.extend(learning_curves(cells))
@@ -170,6 +171,11 @@ def _meanings(cells: Sequence[CellResult]) -> str:
     used = {remark for cell in cells for remark in words.remarks(cell)}
     lines = [f"- *{remark}*: {meaning}." for remark, meaning in words.MEANINGS.items() if remark in used]
     return "\n".join(lines)
+
+
+def _validity(cells: Sequence[CellResult]) -> list[str]:
+    said = [f"- **{escape(label)}**: {escape(text)}" for label, text in words.validities(cells)]
+    return ["### What was measured", "\n".join(said)] if said else []
 
 
 def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:

@@ -65,7 +65,12 @@ def _curve(cell: CellResult) -> list[str]:
     lines.append(_row("model", [rates.get(number) for number in sessions], width))
     if animals:
         values = [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
-        lines.append(_row("rodent", values, width) + ("" if by_session else "  (by session)"))
+        spread = " ".join(f"{100 * sd:.0f}" for sd in cell.plan.reference.curve_sd) if cell.plan.reference else ""
+        lines.append(
+            _row("rodent", values, width)
+            + (f"  ± {spread} (SD between animals)" if spread else "")
+            + ("" if by_session else "  (by session)")
+        )
     if cell.plan.chance is not None:
         lines.append(_row("random", [cell.plan.chance] * last, width))
     return lines

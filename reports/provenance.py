@@ -64,4 +64,7 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
 
 def origin(animals: ReferenceValue) -> str:
     """Return the animals' rate and where it comes from, in one line."""
-    return "; ".join(filter(None, (percent(animals.value), animals.species, animals.source, animals.status)))
+    kind = "an analogy" if animals.kind == "analogy" else ""
+    spread = f"{animals.n_animals} animals, SD {percent(animals.sd)}" if animals.n_animals and animals.sd else ""
+    said = (percent(animals.value), kind, spread, animals.species, animals.source, animals.status)
+    return "; ".join(filter(None, said))

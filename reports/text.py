@@ -50,6 +50,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
         _verdicts(own, width),
         "\n".join(_filled(reason, width) for reason in reasons),
+        "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in cell.contradicted),
         _filled(calls, width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]

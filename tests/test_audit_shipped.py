@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cheesebench.audit import audit_specification
-from cheesebench.interfaces import AuditSettings
+from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
-from cheesebench.testing import assert_sound
+from cheesebench.testing import assert_sound, audit_protocol
 
 #: Trials of a chance level, and of the full audit.
 FEW, FULL = 60, 2000
+
+#: The nine as they were before their references could be compared: they are at fault.
+OLD = Path(__file__).parent / "fixtures" / "old_nine"
+#: What this test asks for is asked below of the protocols that have a reference of their own.
+ALL_BUT_ANIMAL = tuple(part for part in AUDIT_PARTS if part != "animal")
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
@@ -19,18 +26,36 @@ every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
 
 @every_protocol
 def test_it_passes_a_short_audit(name: str) -> None:
-    report = assert_sound(_catalogue.files[name], trials=FEW)
+    report = assert_sound(_catalogue.files[name], trials=FEW, parts=ALL_BUT_ANIMAL)
     assert {finding.rule for finding in report.findings} >= {"blind ceiling", "solvable", "reward and success"}
 
 
 @pytest.mark.slow
 @every_protocol
 def test_it_passes_the_full_audit(name: str) -> None:
-    assert_sound(_catalogue.files[name], trials=FULL, seed=1)
+    assert_sound(_catalogue.files[name], trials=FULL, seed=1, parts=ALL_BUT_ANIMAL)
+
+
+def _is_old(path: Path) -> bool:
+    old = OLD / path.name
+    return old.exists() and old.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("path", [p for p in _catalogue.files.values() if not _is_old(p)], ids=lambda path: path.name)
+def test_the_animal_that_it_declares_passes(path: Path) -> None:
+    assert_sound(path, trials=FEW, parts=("animal",))
+
+
+@pytest.mark.parametrize("name", ["morris_water_maze", "barnes_maze", "operant_chamber", "t_maze"])
+def test_animals_that_follow_an_asymptote_s_curve_do_not_pass_it(name: str) -> None:
+    report = audit_protocol(OLD / f"{name}.protocol.yaml", trials=FEW, parts=("animal",))
+    (finding,) = report.findings
+    assert finding.verdict == "FAIL"
+    assert finding.numbers["passes"] < 0.05  # type: ignore[operator]
 
 
 def test_processes_change_nothing() -> None:
-    specification = _catalogue.load(next(iter(_catalogue.files.values())))
+    specification = _catalogue.load(next(iter(_catalogue.files.values()))).walkable()
     alone, together = (
         audit_specification(specification, AuditSettings(trials=40, parts=("limit",), processes=processes))
         for processes in (1, 2)

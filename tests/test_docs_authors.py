@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 AUTHORS, PLUGINS = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("authors.md", "plugins.md"))
 
 #: Words of the language in the table of what experiments have in common.
-KEYWORDS = {"by_subject", "random", "shuffle", "max_run", "place", "freeze", "after", "until", "watch", "close"}
-KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw"}
+KEYWORDS = {"balanced", "random", "shuffle", "max_run", "place", "freeze", "after", "until", "watch", "close"}
+KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw", "rotate", "sample", "into"}
 
 
 def test_the_light_gives_the_task_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

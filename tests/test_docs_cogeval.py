@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cheesebench.paradigms.dialogue.language import documents as doc
+from cheesebench.paradigms.dialogue.language.scenes import SLOTS, shipped_scenes
+from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+from cheesebench.paradigms.dialogue.life import GraphParadigm
 from cheesebench.paradigms.dialogue.scoring import OUTCOMES
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, DialogueSpecification
-from cheesebench.protocol.dialogue import documents as doc
-from cheesebench.protocol.dialogue.scenes import SLOTS, shipped_scenes
+from cheesebench.protocol import Catalogue
 
 PAGE = (Path(__file__).parents[1] / "docs" / "cogeval.md").read_text(encoding="utf-8")
 
@@ -26,7 +28,7 @@ def recipe() -> DialogueSpecification:
 def test_the_recipe_can_be_asked_and_answered() -> None:
     plugins = installed_plugins()
     specification = recipe()
-    compiled = plugins.compile_dialogue(specification)
+    compiled = GraphParadigm(specification)
     oracle = plugins.respondent("shortest-path-oracle")
     for domain, condition in specification.variants:
         dialogue = compiled.dialogue(domain, condition)
@@ -38,7 +40,7 @@ def test_the_recipe_can_be_asked_and_answered() -> None:
 
 
 def test_the_recipe_says_it_in_its_own_words() -> None:
-    dialogue = installed_plugins().compile_dialogue(recipe()).dialogue("quays", "flood")
+    dialogue = GraphParadigm(recipe()).dialogue("quays", "flood")
     first = dialogue.begin_trial()
     assert first is not None
     assert "You can walk from the harbour gate to North Quay and South Quay." in first

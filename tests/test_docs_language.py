@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.protocol.dialogue.documents import Condition, DialogueDocument, Edit, Graph
-from cheesebench.protocol.documents import Arena, Block, Draw, Effects, Model, ProtocolDocument, Rule, State, Trial
+from cheesebench.paradigms.dialogue.language.documents import Condition, DialogueDocument, Edit, Graph
+from cheesebench.protocol.arena_documents import Arena, Model
+from cheesebench.protocol.documents import Block, Draw, Effects, ProtocolDocument, Rule, State, Trial
+from cheesebench.protocol.features import BUILT_INS, FUNCTIONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Keys that dialogues share with all protocols, and that do nothing of their own there.
@@ -18,6 +20,12 @@ SHARED = set(ProtocolDocument.model_fields) & set(DialogueDocument.model_fields)
 def test_the_language(model: type[Model]) -> None:
     page = (DOCS / "language.md").read_text(encoding="utf-8")
     assert [key for key in _keys(model) if f"`{key}" not in page and f"{key}:" not in page] == []
+
+
+def test_names_and_functions() -> None:
+    page = (DOCS / "language.md").read_text(encoding="utf-8")
+    assert [name for name in FUNCTIONS if f"`{name}(" not in page] == []
+    assert [name for name in BUILT_INS if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("model", [DialogueDocument, Graph, Edit, Condition])

@@ -33,7 +33,7 @@ def rows(header: str) -> dict[str, list[str]]:
 
 def test_the_conversation_is_what_is_sent() -> None:
     plugins = PluginManager()
-    paradigm = plugins.compile(Catalogue(plugins.protocol_directories).find("shuttle_box"))
+    paradigm = plugins.compile(Catalogue(plugins.protocol_directories).find("shuttle_box").walkable())
     life = paradigm.life(plugins.view("ascii_2d"), 3, 1)
     spec = plugins.model_agent("llm")
     settings = {**spec.settings, "history": 1, "actions": 4}
@@ -42,7 +42,7 @@ def test_the_conversation_is_what_is_sent() -> None:
     assert first is not None
     agent.begin_trial(first)
     for reply in (
-        "ACTIONS: ROTATE_RIGHT, ROTATE_RIGHT, FORWARD, ROTATE_RIGHT",
+        "ACTIONS: ROTATE_RIGHT, FORWARD, ROTATE_RIGHT, STAY",
         "LEARNINGS: FORWARD takes me along the arrow.\nACTIONS: STAY, STAY, FORWARD, FORWARD",
     ):
         for action in agent.read(ChatReply(text=reply)):

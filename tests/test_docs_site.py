@@ -27,15 +27,27 @@ from cheesebench.experiment.designs import DESIGNS
 from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.studies import shipped_studies
 from cheesebench.exporting.tables import TABLES
+from cheesebench.options import INI, OPTIONS
+from cheesebench.paradigms.dialogue.language import documents as dialogue_documents
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, documents
+from cheesebench.protocol import Catalogue, arena_documents, documents
 from cheesebench.protocol.diagnostics import LETTERS
-from cheesebench.protocol.dialogue import documents as dialogue_documents
 from cheesebench.protocol.findings import MEANINGS
-from cheesebench.pytest_plugin import INI, OPTIONS
 from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
 
 ROOT = Path(__file__).parents[1]
+#: The pages of public classes and functions by module; all others are helpers.
+PAGES = {
+    "cheesebench.interfaces": "reference/interfaces.html",
+    "cheesebench.chat": "reference/chat.html",
+    "cheesebench.dialogue": "reference/dialogue.html",
+    "cheesebench.errors": "reference/errors.html",
+    "cheesebench.executor": "reference/interfaces.html",
+    "cheesebench.family": "reference/families.html",
+    "cheesebench.stepwise": "reference/families.html",
+    "cheesebench.words": "reference/families.html",
+}
+HELPERS = "reference/helpers.html"
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "griffe_sphinx")
 PLUGINS = PluginManager(entry_points=False)
 
@@ -100,11 +112,10 @@ def listed() -> Mapping[str, Tables]:
     return {
         "reference/commands.html": {f"cheesebench-{name}": found for name, found in commands.items() if found},
         "reference/options.html": {
-            "options-that-may-yield-their-short-name": [f"--{option.name}" for option in OPTIONS if option.yields],
-            "options-that-never-do": [f"--{option.name}" for option in OPTIONS if not option.yields],
+            "options-of-a-run": [f"--{option.name}" for option in OPTIONS],
             "settings-of-the-ini-file": [setting.name for setting in INI],
         },
-        "reference/keys.html": _keys(documents),
+        "reference/keys.html": {**_keys(documents), **_keys(arena_documents)},
         "reference/dialogue-keys.html": _keys(dialogue_documents),
         "run-log.html": {**columns, "exported-tables": list(TABLES)},
     }
@@ -140,7 +151,7 @@ def public_fields() -> Mapping[str, set[str]]:
     """Return the fields of the public data classes, by page."""
     found: dict[str, set[str]] = {}
     for one in filter(dataclasses.is_dataclass, (getattr(cheesebench, name) for name in cheesebench.__all__)):
-        page = f"reference/{one.__module__.rpartition('.')[2]}.html"
+        page = PAGES.get(one.__module__, HELPERS)
         found.setdefault(page, set()).update(field.name for field in dataclasses.fields(one))
     return found
 
@@ -164,11 +175,11 @@ def _positional(action: argparse.Action) -> str:
 
 
 def _keys(module: ModuleType) -> Tables:
-    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, documents.Model)]
+    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, arena_documents.Model)]
     return {
         one.__name__.lower(): [field.alias or name for name, field in one.model_fields.items()]
         for one in models
-        if one.__module__ == module.__name__ and one is not documents.Model
+        if one.__module__ == module.__name__ and one is not arena_documents.Model
     }
 
 
@@ -182,14 +193,9 @@ def _within(path: Path) -> str:
 
 def _by_page(python: Mapping[str, object]) -> Mapping[str, list[str]]:
     """Return the pages that must have the public classes and functions; constants have no module of their own."""
-    pages = {
-        "cheesebench.interfaces": "reference/interfaces.html",
-        "cheesebench.chat": "reference/chat.html",
-        "cheesebench.dialogue": "reference/dialogue.html",
-        "cheesebench.errors": "reference/errors.html",
-    }
-    found: dict[str, list[str]] = {page: [] for page in (*pages.values(), "reference/helpers.html")}
+    found: dict[str, list[str]] = {page: [] for page in (*PAGES.values(), HELPERS)}
     for name, value in python.items():
         if (module := getattr(value, "__module__", "")).startswith("cheesebench"):
-            found[pages.get(module, "reference/helpers.html")].append(f'id="{module}.{name}"')
+            own = getattr(value, "__name__", name)  # a few have a longer name outside
+            found[PAGES.get(module, HELPERS)].append(f'id="{module}.{own}"')
     return found

@@ -13,10 +13,10 @@ from gymnasium.utils.env_checker import check_env
 from cheesebench.experiment.designs import Design, plan_cell
 from cheesebench.experiment.subjects import live
 from cheesebench.interfaces import RUNNING, PictureView
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.author_tests import run_tests
-from cheesebench.paradigms.environment import environment_class
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.author_tests import run_tests
+from cheesebench.paradigms.arena.environment import environment_class
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.statistics import judge
@@ -35,7 +35,7 @@ every_view = pytest.mark.parametrize("view", list(installed_plugins().views))
 
 def specification_of(name: str) -> Specification:
     """Load it in the test, so that a broken file fails its own tests and no others."""
-    return _catalogue.load(_catalogue.files[name])
+    return _catalogue.load(_catalogue.files[name]).walkable()
 
 
 @cache
@@ -46,7 +46,7 @@ def paradigm_of(name: str) -> ArenaParadigm:
 def random_life(name: str, view: str, seed: int) -> list[object]:
     """Live some trials with random actions; return all that happened."""
     chance = random.Random(seed)
-    life = ArenaLife(paradigm_of(name).program, installed_plugins().view(view), seed, subject=1)
+    life = ArenaSubject(paradigm_of(name).program, installed_plugins().view(view), seed, subject=1)
     lived: list[object] = []
     for _ in range(TRIALS):
         if (observation := life.begin_trial()) is None:

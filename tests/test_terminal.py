@@ -7,7 +7,7 @@ import io
 import pytest
 
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.terminal import HANDLER, STAND_INS, spare, spared
+from cheesebench.terminal import HANDLER, STAND_INS, replace_unprintable, unprintable_replaced
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "latin-1", "utf-8"])
@@ -28,13 +28,13 @@ def test_what_is_none_of_ours_is_spelt_out() -> None:
 
 def test_a_stream_is_spared_for_a_while() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="cp437")
-    with spared(stream):
+    with unprintable_replaced(stream):
         stream.write("✘")
     with pytest.raises(UnicodeEncodeError):
         stream.write("✘")
-    spare(stream)
+    replace_unprintable(stream)
     stream.write("✘")
     stream.flush()
     assert stream.buffer.getvalue() == b"xx"
-    with spared(io.StringIO()):
+    with unprintable_replaced(io.StringIO()):
         pass

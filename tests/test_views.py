@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from cheesebench.chat import Picture
 from cheesebench.interfaces import RUNNING, PictureView, ReadableView, Scene, View
-from cheesebench.paradigms import ArenaParadigm, scenes
-from cheesebench.paradigms.audit import visibility
-from cheesebench.paradigms.life import ArenaLife
-from cheesebench.paradigms.scenes import Gallery, LookKey
+from cheesebench.paradigms.arena import ArenaParadigm, scenes
+from cheesebench.paradigms.arena.audit import visibility
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.scenes import Gallery, LookKey
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views.boards import FORWARD_OF, Boards
 from cheesebench.protocol import Catalogue
@@ -21,6 +22,8 @@ from cheesebench.protocol.checks import AGENT_GLYPHS, DRAWN
 
 #: Trials of each life, and steps of each, in which looks are met.
 TRIALS, STEPS = 24, 300
+#: In how many trials poses are met: what follows an error, for two steps, is met with few headings in few of them.
+MET_IN = 120
 
 _plugins = installed_plugins()
 _catalogue = Catalogue(_plugins.protocol_directories)
@@ -31,12 +34,12 @@ every_view = pytest.mark.parametrize("view", list(_plugins.views.values()), ids=
 @cache
 def paradigm_of(name: str) -> ArenaParadigm:
     """Load it in the test, so that a broken file fails its own tests and no others."""
-    return ArenaParadigm(_catalogue.load(_catalogue.files[name]))
+    return ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
 
 
 @cache
 def met_in(name: str) -> dict[LookKey, visibility.Met]:
-    return visibility.looks(paradigm_of(name), TRIALS, 3)
+    return visibility.looks(paradigm_of(name), MET_IN, 3)
 
 
 def cues_of(name: str) -> list[visibility.Cue]:
@@ -124,7 +127,7 @@ def test_the_own_heading_can_always_be_told_from_the_observation(name: str, view
             assert heading_of.setdefault(gallery.draw(look, pose), heading) == heading
 
 
-def trace(life: ArenaLife, seed: int) -> list[object]:
+def trace(life: ArenaSubject, seed: int) -> list[object]:
     """Live some trials with random actions; return all that does not depend on the view."""
     chance = random.Random(seed)
     lived: list[object] = []
@@ -145,7 +148,7 @@ def trace(life: ArenaLife, seed: int) -> list[object]:
 @every_protocol
 def test_a_life_is_the_same_in_every_view(name: str) -> None:
     program = paradigm_of(name).program
-    first, *others = (trace(ArenaLife(program, view, 7, 2), 5) for view in _plugins.views.values())
+    first, *others = (trace(ArenaSubject(program, view, 7, 2), 5) for view in _plugins.views.values())
     assert len(first) > 50
     assert all(other == first for other in others)
 
@@ -168,7 +171,8 @@ class Counting:
 @every_view
 def test_what_is_drawn_once_is_kept(view: View) -> None:
     counting = Counting(view)
-    life = ArenaLife(paradigm_of("t_maze").program, counting, 7, 2)
+    old = Path(__file__).parent / "fixtures" / "old_nine" / "t_maze.protocol.yaml"  # its trials are long
+    life = ArenaSubject(ArenaParadigm(Catalogue().load(old).walkable()).program, counting, 7, 2)
     life.begin_trial()
     before = counting.drawn
     for _ in range(100):

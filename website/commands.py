@@ -6,7 +6,7 @@ import argparse
 
 from cheesebench.cli import build_parser
 from cheesebench.environment_variables import VARIABLES
-from cheesebench.pytest_plugin import INI, OPTIONS
+from cheesebench.options import INI, OPTIONS, Option
 from website.markup import code, escape, fenced, prose, sections, sentence, table
 
 #: Characters of a usage line, whatever the terminal is.
@@ -59,22 +59,15 @@ def _spelling(action: argparse.Action) -> str:
 
 
 def options() -> str:
-    """Return the options of pytest: those that may yield their short name, and the others."""
-    parts = []
-    for yields, heading in ((True, "Options that may yield their short name"), (False, "Options that never do")):
-        rows = [
-            [code(f"--{option.name}{_value(option.keywords)}"), sentence(option.help)]
-            for option in OPTIONS
-            if option.yields is yields
-        ]
-        parts += [f"## {heading}", table(["option", "meaning"], rows)]
-    return sections(parts)
+    """Return the options of a run."""
+    rows = [[code(f"{option.short}{_value(option)}"), sentence(option.description)] for option in OPTIONS]
+    return table(["option", "meaning"], rows)
 
 
-def _value(keywords: dict[str, object]) -> str:
-    if "choices" in keywords:
-        return " {" + ",".join(map(str, keywords["choices"])) + "}"  # type: ignore[call-overload]
-    return f" {keywords['metavar']}" if "metavar" in keywords else ""
+def _value(option: Option) -> str:
+    if option.choices:
+        return " {" + ",".join(option.choices) + "}"
+    return f" {option.value_name}" if option.value_name else ""
 
 
 def ini_settings() -> str:

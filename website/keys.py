@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from cheesebench.paradigms.dialogue.language import documents as dialogue
 from cheesebench.protocol import values
+from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.diagnostics import LETTERS
-from cheesebench.protocol.dialogue import documents as dialogue
-from cheesebench.protocol.documents import Model, ProtocolDocument
+from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.findings import GROUPS, MEANINGS
 from website.markup import code, escape, prose, sections, sentence, table
 

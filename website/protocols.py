@@ -9,10 +9,9 @@ from urllib.parse import quote
 
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import Illustrated
-from cheesebench.protocol import AnySpecification, Specification
-from cheesebench.protocol.dialogue.specification import DialogueSpecification
-from cheesebench.protocol.documents import Reference
+from cheesebench.protocol import DEFAULT_EDITION, BaseSpecification, Specification
 from website.installed import CATALOGUE, PLUGINS
+from website.lesions import lesions
 from website.markup import code, escape, fenced, prose, sections, table
 
 _VIEW = "ascii_2d"
@@ -26,13 +25,13 @@ _ADDRESSES = (
 
 def protocols() -> str:
     """Return an overview of all shipped protocols, then a section for each."""
-    loaded = [CATALOGUE.load_any(path) for path in CATALOGUE.files.values()]
-    groups: list[tuple[str, str, Sequence[AnySpecification]]] = [
-        ("The paper's nine", "Run when nothing is named.", [s for s in loaded if s.edition == "paper"]),
-        ("Stricter editions", "Run by `--edition NAME`.", [s for s in loaded if s.edition != "paper"]),
+    loaded = [CATALOGUE.load(path) for path in CATALOGUE.files.values()]
+    groups: list[tuple[str, str, Sequence[BaseSpecification]]] = [
+        ("The nine", "Run when nothing is named.", [s for s in loaded if s.edition == DEFAULT_EDITION]),
+        ("Other editions", "Run by `--edition NAME`.", [s for s in loaded if s.edition != DEFAULT_EDITION]),
     ]
     for name, folder in CATALOGUE.folders.items():
-        inside = [CATALOGUE.load_any(path) for path in sorted(folder.glob("*.protocol.yaml"))]
+        inside = [CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))]
         groups.append((f"The folder {name}", f"Run by `--protocols {name}`.", inside))
     parts = []
     for heading, about, members in groups:
@@ -40,26 +39,23 @@ def protocols() -> str:
     return sections(parts)
 
 
-def _anchor(specification: AnySpecification) -> str:
+def _anchor(specification: BaseSpecification) -> str:
     return specification.name.replace("@", "-")
 
 
-def _overview(members: Iterable[AnySpecification]) -> str:
+def _overview(members: Iterable[BaseSpecification]) -> str:
     rows = []
     for one in members:
         link = f"[{code(one.name)}](#{_anchor(one)})"
-        if isinstance(one, Specification):
-            size = f"{one.planned_trials} x {one.limit}"
-            rows.append([link, escape(one.title), size, _rate(_reference(one)), _rate(one.document.chance), ""])
+        if one.has_place:
+            arena = one.walkable()
+            size = f"{arena.planned_trials} x {arena.limit}"
+            rows.append([link, escape(one.title), size, _rate(arena.reference), _rate(arena.document.chance), ""])
         else:
-            size = f"{len(one.domains)} x {len(one.conditions)}"
+            size = str(PLUGINS.family(one).listing(one).row["domains x conditions"])
             rows.append([link, escape(one.title), "", "", "", size])
     headers = ["protocol", "title", "trials x steps", "rodent", "random", "domains x conditions"]
     return table(headers, rows)
-
-
-def _reference(one: Specification) -> Reference | None:
-    return next((r for r in one.document.reference if r.measure == "success"), None)
 
 
 def _rate(source: object) -> str:
@@ -67,14 +63,16 @@ def _rate(source: object) -> str:
     return "" if value is None else f"{value:.1%}".replace(".0%", "%")
 
 
-def _section(one: AnySpecification) -> str:
-    facts = _facts(one) if isinstance(one, Specification) else _dialogue_facts(one)
+def _section(one: BaseSpecification) -> str:
+    facts = _facts(one.walkable()) if one.has_place else _dialogue_facts(one)
     kept = [[label, value] for label, value in facts if value]
-    return sections([f"### {one.name} {{#{_anchor(one)}}}", escape(one.title), _picture(one), table(["", ""], kept)])
+    validity = lesions(one.walkable()) if one.has_place else ""
+    heading = f"### {one.name} {{#{_anchor(one)}}}"
+    return sections([heading, escape(one.title), _picture(one), table(["", ""], kept), validity])
 
 
 def _facts(one: Specification) -> list[tuple[str, str]]:
-    document, reference = one.document, _reference(one)
+    document, reference = one.document, one.reference
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
         + (f", until {block.until.count} of {block.until.of}" if block.until else "")
@@ -109,20 +107,20 @@ def _environment(one: Specification) -> str:
     return code(f"cheesebench/{class_name(path.name.removesuffix('.protocol.yaml'))}-v1") if shipped else ""
 
 
-def _dialogue_facts(one: DialogueSpecification) -> list[tuple[str, str]]:
-    document = one.document
+def _dialogue_facts(one: BaseSpecification) -> list[tuple[str, str]]:
+    listed, document = PLUGINS.family(one).listing(one).values, one.document.model_dump()
     return [
-        ("dimension", escape(document.dimension)),
-        ("cited", _cited(document.cite)),
-        ("graph", f"{len(one.world.nodes)} nodes, {len(document.arena.graph.edges)} edges"),
-        ("domains", ", ".join(map(code, one.domains))),
-        ("conditions", ", ".join(map(code, one.conditions))),
-        ("margin", f"{document.margin:g}"),
+        ("dimension", escape(document["dimension"])),
+        ("cited", _cited(document["cite"])),
+        ("graph", f"{listed['nodes']} nodes, {listed['edges']} edges"),
+        ("domains", ", ".join(map(code, listed["domains"]))),
+        ("conditions", ", ".join(map(code, listed["conditions"]))),
+        ("margin", f"{document['margin']:g}"),
         ("file", code(_file(one))),
     ]
 
 
-def _file(one: AnySpecification) -> str:
+def _file(one: BaseSpecification) -> str:
     path = Path(one.path)
     [root] = CATALOGUE.directories
     return f"protocols/{path.relative_to(root).as_posix()}"
@@ -137,10 +135,8 @@ def _cited(cite: Mapping[str, str]) -> str:
     return ", ".join(links)
 
 
-def _picture(one: AnySpecification) -> str:
+def _picture(one: BaseSpecification) -> str:
     """Return what subject 0 sees first, in the plainest view."""
-    if not isinstance(one, Specification):
-        return ""
     paradigm, view = PLUGINS.compile(one), PLUGINS.view(_VIEW)
     if not isinstance(paradigm, Illustrated):
         return ""

@@ -16,8 +16,12 @@ from website.markup import code, escape, sections, sentence, table
 
 #: Constants that a verdict depends on: the module and their names.
 _THRESHOLDS = (
-    ("comparison", ("ALPHA", "TAIL", "MOST_SUBJECTS")),
-    ("intervals", ("EXTREME_RATES", "ICC_FLOOR", "CONTRADICTING_ICC", "CONTRADICTING_P")),
+    ("spending", ("ALPHA", "LOOKS", "EARLY")),
+    ("sequential", ("FUTILE_FROM", "FUTILE_ERRORS")),
+    ("comparison", ("TAIL", "POWER", "MOST_SUBJECTS")),
+    ("bounds", ("EXACT_SUBJECTS",)),
+    ("regression", ("LOSS", "PAIR_LOOKS")),
+    ("intervals", ("ICC_FLOOR", "CONTRADICTING_ICC", "CONTRADICTING_P")),
     ("curve", ("CURVE_PARTS",)),
 )
 #: Shares of right trials that the examples have, and numbers of subjects.

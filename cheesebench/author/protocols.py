@@ -8,7 +8,7 @@ from cheesebench.author.writing import filled
 from cheesebench.errors import OptionError, PluginError
 from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, AnySpecification, Catalogue, Specification
+from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import protocol_name
 from cheesebench.protocol.values import is_name, is_protocol_name
 
@@ -31,7 +31,7 @@ def protocol_text(template: str, name: str) -> str:
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
 
 
-def edition_text(name: str, parent: AnySpecification) -> str:
+def edition_text(name: str, parent: BaseSpecification) -> str:
     """Return a new edition of a protocol; OptionError for what is no name, or names the parent's own edition."""
     check_name("an edition", name)
     if parent.edition == name:
@@ -52,11 +52,11 @@ def check_name(what: str, name: str) -> None:
 
 def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int]:
     """Return the trial (from 1) of subject 0 in which a variable first has each of the values."""
-    specification, found = Catalogue().examine_text(text)
-    if not isinstance(specification, Specification):
+    specification, found = Catalogue().inspect_text(text)
+    if specification is None:
         raise PluginError("\n".join(map(str, found)))
     plugins = installed_plugins()
-    life = plugins.compile(specification).life(next(iter(plugins.views.values())), SEED, 0)
+    life = plugins.compile(specification.walkable()).life(next(iter(plugins.views.values())), SEED, 0)
     trials: dict[object, int] = {}
     for number in range(1, _ENOUGH):
         if life.begin_trial() is None or all(value in trials for value in values):

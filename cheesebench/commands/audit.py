@@ -10,9 +10,33 @@ from collections.abc import Callable
 from typing import Any
 
 from cheesebench.audit import AuditReport, audit_specification, findings_table
-from cheesebench.cli import FINDINGS
+from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import counted, load_protocol, one_line, shown_path
-from cheesebench.interfaces import AuditSettings
+from cheesebench.commands.parsing import PROTOCOL, add_json, describe, positive_number, whole_number
+from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Chance levels, policies that never look, leaks, draws,\nrewards, cues, and whether it can be solved at all. "
+        "The exit code is 1 when a rule fails.",
+        "my_maze.protocol.yaml",
+        "t_maze dnms --trials 5000 --seed 1 --json",
+    )
+    parser.add_argument("protocols", nargs="+", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument(
+        "--trials", metavar="N", type=positive_number, default=2000, help="trials of a chance level (default: 2000)"
+    )
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the audit (default: 0)")
+    parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
+    parts = f"a part, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
+    parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
+    effort = "how thoroughly is planned under lesions (default: 1)"
+    parser.add_argument("--effort", metavar="N", type=positive_number, default=1, help=effort)
+    parser.add_argument("--processes", metavar="N", type=positive_number, help="default: one for each processor")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         settings = AuditSettings(
             trials=options.trials,
             seed=options.seed,
+            effort=options.effort,
             parts=tuple(options.part) if options.part else None,
             processes=options.processes or os.cpu_count() or 1,
             progress=_progress(specification.name),

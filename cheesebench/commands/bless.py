@@ -9,10 +9,24 @@ from pathlib import Path
 
 from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
 from cheesebench.commands.common import one_line, shown_path
+from cheesebench.commands.parsing import add_baselines, add_run, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.manifest import check_name
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "A small JSON file of counts, to be committed:\nlater runs are compared with it, when the run is long gone.",
+        "20250131-093000-ab12 main",
+    )
+    add_run(parser)
+    parser.add_argument("name", metavar="NAME", help="name of the baseline")
+    add_baselines(parser)
+    parser.add_argument("--incomplete", action="store_true", help="also a run with missing trials")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     if name in catalogue.files:
         return catalogue.files[name]
     try:
-        return Path(catalogue.find_any(name).path)
+        return Path(catalogue.find(name).path)
     except UnknownNameError:
         here = [protocol_name(file.name.removesuffix(SUFFIX)) for file in Path().glob(f"*{SUFFIX}")]
         if did_you_mean(name, here):
@@ -49,9 +49,9 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 
 def load_protocol(name: str) -> Specification:
-    """Return a checked protocol by name or path; ProtocolError has its errors."""
+    """Return a checked protocol that can be walked through, by name or path; ProtocolError has its errors."""
     catalogue = installed_catalogue()
-    return catalogue.load(find_protocol(catalogue, name))
+    return catalogue.load(find_protocol(catalogue, name)).walkable()
 
 
 def shown_path(path: Path | str) -> str:

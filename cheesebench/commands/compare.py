@@ -6,10 +6,33 @@ import argparse
 from pathlib import Path
 
 from cheesebench.baselines import find_counted
-from cheesebench.cli import FINDINGS
+from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import write_output
+from cheesebench.commands.parsing import add_baselines, add_option, add_output, describe
 from cheesebench.errors import OptionError
 from cheesebench.plugin_manager import installed_plugins
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Subject by subject (the same seeds),\nby protocol and over all of them; the answer is about the first. "
+        "Runs whose protocols, seeds\nor trials differ are refused. A baseline can stand for a run.",
+        "20250131-093000-ab12 main",
+        "new old --format markdown --compare-fail worse",
+        "monday monday --first-model random --second-model tabular-ql",
+    )
+    parser.add_argument("first", metavar="RUN_A", help="a run's id, directory or run.sqlite, or a baseline")
+    parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
+    add_option(parser, "results")
+    add_baselines(parser)
+    parser.add_argument("--protocol", metavar="NAME", action="append", help="this protocol only; repeatable")
+    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, where it has several")
+    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, where it has several")
+    parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
+    add_option(parser, "compare-fail", help="worse: exit with 1 if RUN_A is worse. Default: never")
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,4 +54,4 @@ def run(options: argparse.Namespace) -> int:
         protocols=tuple(options.protocol or ()),
     )
     write_output(reporter.render_comparison(found), options.output)
-    return FINDINGS if found.worse and options.fail == "worse" else 0
+    return FINDINGS if found.worse and options.compare_fail == "worse" else 0

@@ -7,12 +7,24 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cheesebench.cli import FINDINGS
+from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, shown_path
-from cheesebench.protocol import AnySpecification, Catalogue
+from cheesebench.commands.parsing import PROTOCOL, describe
+from cheesebench.protocol import BaseSpecification, Catalogue
 
 #: Longest value that is shown whole.
 LONGEST = 300
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Both are compared after their parents are merged.\nThe exit code is 1 when they differ.",
+        "my_maze my_maze.long_delays.protocol.yaml",
+    )
+    parser.add_argument("parent", metavar="PARENT", help=PROTOCOL)
+    parser.add_argument("child", metavar="CHILD", help="what it is compared with")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,11 +46,11 @@ def run(options: argparse.Namespace) -> int:
     return FINDINGS
 
 
-def _load(catalogue: Catalogue, name: str) -> AnySpecification:
-    return catalogue.load_any(find_protocol(catalogue, name))
+def _load(catalogue: Catalogue, name: str) -> BaseSpecification:
+    return catalogue.load(find_protocol(catalogue, name))
 
 
-def _values(specification: AnySpecification) -> Mapping[str, Any]:
+def _values(specification: BaseSpecification) -> Mapping[str, Any]:
     values: dict[str, Any] = specification.document.model_dump(mode="json", by_alias=True, exclude_unset=True)
     return {name: value for name, value in values.items() if name != "extends"}
 

@@ -9,11 +9,32 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cheesebench.commands.common import counted, one_line, shown_path
+from cheesebench.commands.parsing import add_run, describe
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import installed_plugins
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Tables of trials, values, steps, events and calls\n(docs/run-log.md says what is in them), "
+        "or logs that 'inspect view' of Inspect AI opens.",
+        "20250131-093000-ab12 --csv",
+        "20250131-093000-ab12 --parquet --table trials,steps --observations",
+        "20250131-093000-ab12 --inspect --output logs",
+    )
+    add_run(parser)
+    form = parser.add_mutually_exclusive_group(required=True)
+    form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
+    form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
+    form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
+    parser.add_argument("--table", metavar="NAME", action="append", help="this table only; repeatable, or with commas")
+    parser.add_argument("--observations", action="store_true", help="steps with what was perceived after them")
+    parser.add_argument("--output", metavar="DIR", help="write into this directory (default: export/ in the run's own)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,5 +85,5 @@ def _inspect(log: RunLog, directory: Path) -> int:
 
 def _file_name(plan: CellPlan, number: int) -> str:
     """Return a name that any file system takes; the number keeps cells apart whose names do not."""
-    words = "_".join(filter(None, (plan.protocol, plan.view, plan.variant, plan.model)))
+    words = "_".join(filter(None, (plan.protocol, plan.view, str(plan.variant), plan.model)))
     return f"{number:03}_{re.sub(r'[^A-Za-z0-9._-]+', '-', words)[:120]}"

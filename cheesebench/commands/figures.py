@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import one_line
+from cheesebench.commands.parsing import add_option, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -17,6 +18,21 @@ from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Pass rates by paradigm, the cognitive profile, the scaling curve, a panel for each setting that was\n"
+        "varied, and the tables; as many of them as the runs have something for. Needs the extra 'figures'.",
+        "20250131-093000-ab12",
+        "monday tuesday --output paper --format svg,png",
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="a run's id, directory or run.sqlite")
+    add_option(parser, "results")
+    parser.add_argument("--output", metavar="DIR", default="figures", help="where they go (default: figures)")
+    parser.add_argument("--format", metavar="NAMES", default="svg,png", help="svg, png, pdf (default: svg,png)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,10 +72,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _summary(results: Path, name: str) -> RunSummary:
-    from cheesebench.statistics import summarise_lives
+    from cheesebench.statistics import summarise_subjects
 
     with RunLog.open_read_only(locate(results, name)) as log:
-        return summarise_lives(log.manifest, log.plans(), log.lives_and_gaps, log.calls.by_cell())
+        return summarise_subjects(log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell())
 
 
 def check_same_protocols(summaries: Sequence[RunSummary]) -> None:

@@ -8,28 +8,42 @@ from pathlib import Path
 
 from cheesebench.chat import Picture
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output, write_picture
+from cheesebench.commands.parsing import PROTOCOL, describe, whole_number
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Specification
+from cheesebench.protocol import DEFAULT_EDITION, Specification
 
 #: What stands above this line of a page that is written again stays: it is for words, the rest for pictures.
 MARK = "<!-- Generated below: cheesebench gallery"
-#: Protocols of this edition are shown where none is named; the others mostly have the same arena.
-EDITION = "paper"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "A page in Markdown; with --output its pictures are written beside it.\nWhat stands above the generated part "
+        "of that page is kept. Without a name: all installed protocols of the default edition.",
+        "",
+        "my_maze.protocol.yaml --seed 4",
+        "--output views.md",
+    )
+    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the lives (default: 0)")
+    parser.add_argument("--output", metavar="PAGE", help="write the page to this file (default: standard output)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the page of the named protocols, or write it with its pictures beside it."""
     catalogue, plugins = installed_catalogue(), installed_plugins()
     if options.protocols:
-        specifications = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+        specifications = [catalogue.load(find_protocol(catalogue, name)).walkable() for name in options.protocols]
     else:
         found, broken = catalogue.all()
         if broken:
             raise broken[0]
-        specifications = [one for one in found if one.edition == EDITION]
+        specifications = [one.walkable() for one in found if one.edition == DEFAULT_EDITION and one.has_place]
     page = Path(options.output) if options.output is not None else None
     folder = page.stem if page is not None else "pictures"
     text, pictures = gallery(specifications, list(plugins.views.values()), options.seed, folder)

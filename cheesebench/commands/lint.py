@@ -7,12 +7,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cheesebench.cli import FINDINGS
+from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import counted, find_protocol, installed_catalogue
+from cheesebench.commands.parsing import PROTOCOL, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, Catalogue
 
 _NOUNS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Every error, warning and note with its place and a remedy.\nThe exit code is 1 when there are errors.",
+        "my_maze.protocol.yaml",
+        "--strict -q my_protocols/",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
+    parser.add_argument("--strict", action="store_true", help="let warnings fail too")
+    parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
 
 
 def run(options: argparse.Namespace) -> int:

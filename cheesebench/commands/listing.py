@@ -1,4 +1,4 @@
-"""``cheesebench list``: protocols, agents, backends, views and report formats, and what of them is broken."""
+"""``cheesebench list``: protocols, agents, backends, views, report formats, executors, and what of them is broken."""
 
 from __future__ import annotations
 
@@ -8,38 +8,55 @@ from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
+from cheesebench.commands.parsing import add_json, describe
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
+from cheesebench.family import Listing
 from cheesebench.interfaces import AgentSpec
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification, Specification
+from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    about = "Protocols, agents, backends, views and report formats."
+    describe(parser, about, "", "--json")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print everything that can be named."""
     plugins = installed_plugins()
-    found = collect(plugins, installed_catalogue())
+    found, tables = collect(plugins, installed_catalogue())
     # JSON is pure ASCII, so whatever a stranger's plugin calls itself, a terminal is safe.
-    print(json.dumps(found, indent=2) if options.json else _as_text(found))
+    print(json.dumps(found, indent=2) if options.json else _as_text(found, tables))
     return 0
 
 
-def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
-    """Return all that is installed as JSON values; a broken file or plugin takes nothing else down."""
-    protocols, dialogues, broken = [], [], []
+#: Rows of the protocols of each family: cells by heading.
+Tables = dict[str, list[dict[str, object]]]
+
+
+def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any], Tables]:
+    """Return all that is installed as JSON values, and the protocols as rows of tables.
+
+    A broken file or plugin takes nothing else down.
+    """
+    tables: Tables = {family.plural: [] for family in plugins.families.values()}
+    listed: dict[str, list[dict[str, Any]]] = {family.plural: [] for family in plugins.families.values()}
+    broken = []
     inside = [(name, path) for name, folder in catalogue.folders.items() for path in sorted(folder.glob(f"*{SUFFIX}"))]
-    for family, path in [*(("", path) for path in catalogue.files.values()), *inside]:
+    for folder, path in [*(("", path) for path in catalogue.files.values()), *inside]:
         try:
-            specification = catalogue.load_any(path)
-            if isinstance(specification, Specification):
-                protocols.append(_describe(specification))
-            else:
-                dialogues.append({"family": family, **_describe_dialogue(specification)})
+            specification = catalogue.load(path)
+            family = plugins.family(specification)
+            listing = family.listing(specification)
+            listed[family.plural].append(_describe(specification, listing, folder))
+            tables[family.plural].append(_row(specification, listing, folder))
         except ProtocolError as error:
-            broken.append({"file": shown_path(path), "errors": str(error).splitlines()})
-    return {
-        "protocols": protocols,
-        "dialogues": dialogues,
+            broken.append({"file": shown_path(path), "errors": list(error.lines)})
+    found = {
+        **listed,
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
         "agents": [
@@ -53,79 +70,48 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> dict[str, Any]:
         ],
         "views": list(plugins.views),
         "report_formats": list(plugins.reporters),
+        "executors": [{"name": spec.name, "summary": spec.summary} for spec in plugins.executors.values()],
         "broken_plugins": plugins.failures,
     }
+    return found, tables
 
 
 def _describe_agent(agent: AgentSpec | RespondentSpec | ModelAgentSpec) -> dict[str, Any]:
     return {"name": agent.name, "memory": agent.memory, "summary": agent.summary}
 
 
-def _describe(specification: Specification) -> dict[str, Any]:
-    document = specification.document
-    rates = [reference.value for reference in document.reference if reference.measure == "success"]
+def _describe(specification: BaseSpecification, listing: Listing, folder: str) -> dict[str, Any]:
     return {
+        **({"family": folder} if listing.by_folder else {}),
         "name": specification.name,
         "edition": specification.edition,
         "title": specification.title,
-        "dimension": document.dimension,
-        "trials": specification.planned_trials,
-        "limit": specification.limit,
-        "reference": rates[0] if rates else None,
-        "random": document.chance.value if document.chance else None,
+        **listing.values,
         "file": shown_path(specification.path),
     }
 
 
-def _describe_dialogue(specification: DialogueSpecification) -> dict[str, Any]:
-    graph = specification.document.arena.graph
-    return {
-        "name": specification.name,
-        "edition": specification.edition,
-        "title": specification.title,
-        "dimension": specification.document.dimension,
-        "nodes": len(specification.world.nodes),
-        "edges": len(graph.edges),
-        "domains": list(specification.domains),
-        "conditions": list(specification.conditions),
-        "file": shown_path(specification.path),
-    }
+def _row(specification: BaseSpecification, listing: Listing, folder: str) -> dict[str, object]:
+    (heading, name), *rest = listing.row.items()
+    by = {"run by": folder} if listing.by_folder else {}
+    return {heading: name, **by, **dict(rest), "file": shown_path(specification.path)}
 
 
-def _as_text(found: dict[str, Any]) -> str:
-    rows = [
-        [
-            protocol["name"],
-            protocol["edition"],
-            protocol["dimension"],
-            f"{protocol['trials']} x {protocol['limit']}",
-            _rate(protocol["reference"]),
-            _rate(protocol["random"]),
-            protocol["file"],
-        ]
-        for protocol in found["protocols"]
-    ]
-    headers = ["protocol", "edition", "dimension", "trials x limit", "rodent", "random", "file"]
-    dialogues = [
-        [
-            one["name"],
-            one["family"],
-            one["title"],
-            f"{one['nodes']} / {one['edges']}",
-            f"{len(one['domains'])} x {len(one['conditions'])}",
-            one["file"],
-        ]
-        for one in found["dialogues"]
-    ]
-    shape = ["dialogue", "run by", "title", "nodes / edges", "domains x conditions", "file"]
+def _as_text(found: dict[str, Any], tables: Tables) -> str:
     agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
     backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
-        table(headers, rows),
-        *([table(shape, dialogues)] if dialogues else []),
+        *(table(list(rows[0]), [list(row.values()) for row in rows]) for rows in tables.values() if rows),
         table(["agent", "memory", ""], agents),
         table(["backend", ""], backends),
-        f"views: {_joined(found['views'])}\nreport formats: {_joined(found['report_formats'])}",
+        "\n".join(
+            f"{what}: {_joined(names)}"
+            for what, names in (
+                ("views", found["views"]),
+                ("report formats", found["report_formats"]),
+                ("executors", [one["name"] for one in found["executors"]]),
+            )
+        ),
     ]
     remarks = [
         f"{one_line(one['file'])} has {counted(len(one['errors']), 'error')}; the first is {one_line(one['errors'][0])}"
@@ -137,10 +123,6 @@ def _as_text(found: dict[str, Any]) -> str:
         for name, reason in found["broken_plugins"].items()
     ]
     return "\n\n".join([*parts, "\n".join(remarks)] if remarks else parts)
-
-
-def _rate(value: float | None) -> str:
-    return "" if value is None else f"{value:.1%}"
 
 
 def _joined(names: list[str]) -> str:

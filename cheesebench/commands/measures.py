@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table, write_lines
 from cheesebench.commands.csv_text import csv_lines
+from cheesebench.commands.parsing import add_run, describe
 from cheesebench.errors import UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
 KEYS = ("model", "protocol", "view", "variant", "subject", "trial", "block", "session")
 
 _HEADERS = ("", "measure", "mean", "sd", "sd of subjects", "n")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "The protocol's measures and counters, and how the agent moved:\nmean, spread and number of trials by block; "
+        "with --csv every single trial. Sets are written a|b.",
+        "20250131-093000-ab12",
+        "20250131-093000-ab12 --csv trials.csv",
+        "20250131-093000-ab12 --protocol t_maze --csv t_maze.csv",
+    )
+    add_run(parser)
+    parser.add_argument(
+        "--protocol", metavar="NAME", help="this protocol only; its CSV has one row per trial, else one per value"
+    )
+    parser.add_argument("--csv", metavar="PATH", help="write all trials to this file ('-': standard output)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,7 +71,7 @@ class _Records:
     def __iter__(self) -> Iterator[TrialRecord]:
         self.count = 0
         for plan in self._plans:
-            for life in self._log.recorded_lives(plan):
+            for life in self._log.recorded_subjects(plan):
                 self.count += len(life)
                 yield from life
 

@@ -10,11 +10,28 @@ from typing import Any
 
 from cheesebench.chat import ModelEntry, Price
 from cheesebench.commands.common import table
+from cheesebench.commands.parsing import add_json, add_option, describe
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.models import known_models, user_models
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "With a part of a name: those that have it in\ntheir name, alias, family, backend or id. "
+        "Any other model of a backend can be named BACKEND/ID.\nPrices are dollars per million tokens of prompt, "
+        "cached prompt and reply.",
+        "",
+        "qwen",
+        "--models my_models.yaml --json",
+    )
+    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only what has this in its name")
+    add_option(parser, "models")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if not found:
         raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
     # JSON is pure ASCII, so whatever a stranger's list says, a terminal is safe.
-    print(json.dumps(as_values(found), indent=2) if options.format == "json" else printable(redact(as_text(found))))
+    print(json.dumps(as_values(found), indent=2) if options.json else printable(redact(as_text(found))))
     return 0
 
 
@@ -74,4 +91,5 @@ def _price(price: Price | None) -> str:
     if price is None:
         return ""
     figures = (price.prompt, price.cached, price.completion)
-    return f"{' / '.join('-' if one is None else f'{one:g}' for one in figures)} ({price.on.isoformat()})"
+    written = "" if price.written is None else f", {price.written:g} to write a cache"
+    return f"{' / '.join('-' if one is None else f'{one:g}' for one in figures)}{written} ({price.on.isoformat()})"

@@ -8,8 +8,25 @@ from pathlib import Path
 from cheesebench.author.protocols import edition_text, protocol_text
 from cheesebench.author.writing import write_files
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line
+from cheesebench.commands.parsing import PROTOCOL, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "It has no errors and passes its own tests; change it from there.",
+        "maze my_maze",
+        "touchscreen my_screen --output protocols/my_screen.protocol.yaml",
+        "edition long_delays --parent my_maze",
+    )
+    templates = ("maze", "chamber", "touchscreen", "dialogue", "edition")
+    parser.add_argument("template", metavar="TEMPLATE", choices=templates, help=", ".join(templates))
+    parser.add_argument("name", metavar="NAME", help="the id of the paradigm, or the name of the edition")
+    parser.add_argument("--parent", metavar="PROTOCOL", help=f"what an edition extends: {PROTOCOL}")
+    parser.add_argument("--output", metavar="FILE", help="the file to write (default: NAME.protocol.yaml)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,5 +55,5 @@ def _edition(options: argparse.Namespace) -> tuple[str, str]:
     if options.parent is None:
         raise OptionError("An edition extends a protocol. Name it: cheesebench new edition NAME --parent PROTOCOL.")
     catalogue = installed_catalogue()
-    parent = catalogue.load_any(find_protocol(catalogue, options.parent))
+    parent = catalogue.load(find_protocol(catalogue, options.parent))
     return f"{parent.paradigm}.{options.name}{SUFFIX}", edition_text(options.name, parent)

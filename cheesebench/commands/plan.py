@@ -8,23 +8,27 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table
-from cheesebench.errors import OptionError, ProtocolError
-from cheesebench.experiment.designs import find_design, plan_cell
+from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
+from cheesebench.errors import OptionError
+from cheesebench.experiment.designs import find_design, plan_cell, usual_design
+from cheesebench.experiment.model_options import language_models
+from cheesebench.experiment.run_options import RunOptions
+from cheesebench.experiment.selection import Broken, default_protocols, named_protocols
 from cheesebench.models import user_models
+from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
-from cheesebench.pytest_session.model_options import RECORDED, language_models
-from cheesebench.pytest_session.selection import Broken, default_protocols, named_protocols
 from cheesebench.statistics.summary import Verdict, to_plain
 
 if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
     from cheesebench.experiment.records import CellPlan
-    from cheesebench.planning import CellForecast, Forecast
+    from cheesebench.planning import CellForecast, Forecast, Outlook
     from cheesebench.planning.plan import Amount
+    from cheesebench.planning.profiles import ProfiledRun
     from cheesebench.plugin_manager import PluginManager
 
 #: Columns of the text.
@@ -32,8 +36,14 @@ WIDTH = 80
 UNKNOWN = "?"
 
 _BOUND = (
-    "At most: every step of every trial takes as many calls as the agent can make of it; the longest prompt of a "
+    "It holds for any model: every step of every trial takes as many calls as the agent can make of it; the longest "
+    "prompt of a "
     "rehearsal, a token of at least one byte, replies of full length."
+)
+_PROFILES = (
+    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
+    "walks at random, 'ratlike' fails in a quarter of its trials, 'competent' in a twentieth. Replies of about 90 "
+    "tokens (hopeless: 12); a model that reasons writes more."
 )
 _POWER = (
     "Simulated with the rule that judges: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as the "
@@ -42,6 +52,37 @@ _POWER = (
     "model as good as the rodent passes four times in five."
 )
 
+_POWER_OF_LOOKS = (
+    "Simulated with the rule that judges, looks included: the probability of PASS (✔) and FAIL (✘) for a model exactly "
+    "as good as the rodent, and for one worse by exactly the margin, where each stays near 5 %. 'flake' is the "
+    "probability that two runs of the same model disagree, the larger of both cases; 'subjects' the mean number that "
+    "it takes for a model that never succeeds / that is as good as the rodent. An estimate of calls is for the latter."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Before any call: calls, tokens and dollars (of respondents from hopeless to\ncompetent, from earlier runs, "
+        "and at most), power, and how often the verdict would\nbe another one if the same model were run again.",
+        "--model gpt-4o-mini",
+        "--model random --design paper --view ascii_2d",
+        "--model NAME --subjects 20 --protocols t_maze --history 1",
+    )
+    add_option(parser, "model", required=True, help="Plan for this model; repeat it (or use commas) for several.")
+    add_options(parser, "design", "subjects", "view")
+    about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
+    add_option(parser, "protocols", help=about)
+    # What is chosen by file or directory has every edition unless one is named.
+    add_option(parser, "edition", default=None)
+    add_option(parser, "results", help="Directory of earlier runs. Default: results")
+    add_options(parser, "concurrency")
+    add_option(parser, "seed", help="Seed of the simulation. Default: 0")
+    parser.add_argument("--icc", metavar="X", type=proportion, help="How alike a subject's trials are. Default: 0.3")
+    add_options(parser, *(option.name for option in OPTIONS if option.models_only), "models")
+    add_json(parser)
+
 
 def run(options: argparse.Namespace) -> int:
     """Print the forecast."""
@@ -49,9 +90,11 @@ def run(options: argparse.Namespace) -> int:
     from cheesebench.planning.earlier import EarlierRuns
 
     plugins = installed_plugins()
-    names = list(dict.fromkeys(name.strip() for given in options.model for name in given.split(",") if name.strip()))
-    models = language_models(plugins, names, _interface(options), user_models(options.models))
-    cells = list(_cells(plugins, names, models, options))
+    run_options = RunOptions(vars(options))
+    run_options.check()
+    names = run_options.value("model")
+    models = language_models(plugins, names, run_options, user_models(options.models))
+    cells = list(_cells(plugins, names, models, run_options))
     found = forecast(
         plugins,
         cells,
@@ -65,21 +108,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _interface(options: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in RECORDED} | {"base_url": None}
-
-
 def _cells(
-    plugins: PluginManager, names: Iterable[str], models: dict[str, LanguageModel], options: argparse.Namespace
+    plugins: PluginManager, names: Iterable[str], models: dict[str, LanguageModel], options: RunOptions
 ) -> Iterator[tuple[CellPlan, Specification]]:
-    design = find_design(options.design, options.subjects)
-    views = options.view or list(design.views)
+    designs = {
+        name: find_design(options.value("design") or usual_design(name in models), options.value("subjects"))
+        for name in names
+    }
+    views = options.value("view") or list(dict.fromkeys(view for design in designs.values() for view in design.views))
     for view in views:
         plugins.view(view)
     for specification in _protocols(Catalogue(plugins.protocol_directories), options):
         for name in names:
             for view in views:
-                model = models.get(name)
+                model, design = models.get(name), designs[name]
                 if model is None:
                     yield plan_cell(specification, name, view, design, plugins.agent(name).memory), specification
                     continue
@@ -92,20 +134,19 @@ def _cells(
                 )
 
 
-def _protocols(catalogue: Catalogue, options: argparse.Namespace) -> Iterator[Specification]:
-    if options.protocols:
-        found = named_protocols(catalogue, Path.cwd(), options.protocols, options.edition)
+def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[Specification]:
+    if named := options.value("protocols"):
+        found = named_protocols(catalogue, Path.cwd(), named, options.given["edition"])
     else:
-        found = default_protocols(catalogue, options.edition or "paper")
+        found = default_protocols(catalogue, options.value("edition"))
     for one in found:
         if isinstance(one, Broken):
-            raise ProtocolError(one.text)
-        if not isinstance(one, Specification):
+            raise one.error
+        if not one.has_place:
             raise OptionError(
-                f"'{one.name}' is a dialogue: a cell makes one call for every generation, question and turn. "
-                "Forecasts are made for arenas; leave it out."
+                f"'{one.name}' is a {one.family}, and forecasts are made for protocols with an arena. Leave it out."
             )
-        yield one
+        yield one.walkable()
 
 
 def _json(found: Forecast) -> str:
@@ -114,13 +155,54 @@ def _json(found: Forecast) -> str:
 
 
 def _text(found: Forecast) -> str:
-    parts = [_calls(found)] if any(cell.most.calls != 0 for cell in found.cells) else ["No calls are made; it is free."]
+    asks = any(cell.most.calls != 0 for cell in found.cells)
+    parts = [*_respondents(found), *_estimate(found)] if asks else ["No calls are made; it is free."]
     claiming = [cell for cell in found.cells if cell.outlook is not None]
     if claiming:
-        parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(_POWER + _assumed(claiming))]
+        sequential = any(cell.plan.looks for cell in claiming)
+        power = _POWER_OF_LOOKS if sequential else _POWER
+        parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(power + _assumed(claiming))]
     else:
         parts.append(_filled("This design makes no claim, so there is no verdict to have power for."))
+    if asks:
+        parts.append(_calls(found))
     return "\n\n".join(parts) + "\n"
+
+
+def _respondents(found: Forecast) -> Iterator[str]:
+    """Yield what scripted respondents would take, and the range between them."""
+    for runs, design in ((found.as_planned, "as planned"), (found.sequential, "with the sequential design")):
+        if not runs:
+            continue
+        rows: list[list[object]] = [
+            [protocol, *(_number(run.by_protocol[protocol].calls) for run in runs)] for protocol in runs[0].by_protocol
+        ]
+        rows += [
+            ["all calls", *(_number(run.total.calls) for run in runs)],
+            ["prompt tokens", *(_number(run.total.prompt) for run in runs)],
+            ["  of them cached", *(_percent(run.total.cached / max(1, run.total.prompt)) for run in runs)],
+            ["reply tokens", *(_number(run.total.completion) for run in runs)],
+            ["subjects", *(sum(run.subjects.values()) for run in runs)],
+        ]
+        if all(run.dollars is not None for run in runs):
+            rows.append(["dollars", *(_dollars(run.dollars or 0.0) for run in runs)])
+        yield table((design, *(run.respondent for run in runs)), rows)
+        yield _filled(_range(runs, design))
+    if found.as_planned:
+        yield _filled(_PROFILES + _outdated(found.outdated))
+
+
+def _range(runs: Sequence[ProfiledRun], design: str) -> str:
+    calls = [run.total.calls for run in runs]
+    said = f"Between {_number(min(calls))} and {_number(max(calls))} calls {design}"
+    dollars = [run.dollars for run in runs if run.dollars is not None]
+    if dollars:
+        said += f", {_dollars(min(dollars))} to {_dollars(max(dollars))}"
+    return f"{said}, for models from competent to hopeless."
+
+
+def _outdated(names: Sequence[str]) -> str:
+    return f" Changed since then: {one_line(', '.join(dict.fromkeys(names)))}." if names else ""
 
 
 def _calls(found: Forecast) -> str:
@@ -129,7 +211,7 @@ def _calls(found: Forecast) -> str:
     ]
     rows.append(["all", "", "", *_amounts(found.most, found.estimate)])
     headers = ("protocol", "trials", "steps ≤", "calls ≤", "about", "tokens ≤", "about")
-    return "\n\n".join([table(headers, rows), *map(_filled, _sentences(found)), _filled(_BOUND)])
+    return "\n\n".join([table(headers, rows), _filled(_most(found)), _filled(_BOUND)])
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:
@@ -142,7 +224,8 @@ def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:
         )
         if len(all_names) > 1
     ]
-    return [" ".join([plan.protocol, *several]), f"{plan.subjects} x {plan.trials}"]
+    at_most = "≤ " if plan.looks else ""
+    return [" ".join([plan.protocol, *several]), f"{at_most}{plan.subjects} x {plan.trials}"]
 
 
 def _amounts(most: Amount, estimate: Amount | None) -> list[str]:
@@ -155,24 +238,30 @@ def _amounts(most: Amount, estimate: Amount | None) -> list[str]:
     ]
 
 
-def _sentences(found: Forecast) -> Iterator[str]:
-    most, about = found.most, found.estimate
+def _most(found: Forecast) -> str:
+    most = found.most
     dollars = "" if most.dollars is None else f", {_dollars(most.dollars)}"
-    yield f"At most {_number(most.calls)} calls and {_number(most.tokens)} tokens{dollars}."
+    return f"The bound: at most {_number(most.calls)} calls and {_number(most.tokens)} tokens{dollars}."
+
+
+def _estimate(found: Forecast) -> Iterator[str]:
+    about = found.estimate
     if about is None:
-        yield (
+        yield _filled(
             "No estimate: no earlier run in the results has asked a model on all of these protocols in this view. "
             "A first one: --design smoke, or --subjects 1."
         )
     else:
         dollars = "" if about.dollars is None else f", {_dollars(about.dollars)}"
-        minutes = f", {_time(found.minutes)} with {found.concurrency} in flight"
-        yield f"About {_number(about.calls)} calls and {_number(about.tokens)} tokens{dollars}{minutes}."
-        yield _sources(found)
+        minutes = f", {_time(found.minutes)} with {found.in_flight} in flight"
+        yield _filled(f"About {_number(about.calls)} calls and {_number(about.tokens)} tokens{dollars}{minutes}.")
+        yield _filled(_sources(found))
+    limit = f" (the limit is {found.concurrency})" if found.in_flight < found.concurrency else ""
+    yield _filled(f"At most {counted(found.in_flight, 'call')} in flight: one of each subject that is alive{limit}.")
     if found.price_of is not None:
-        yield f"Prices as published on {found.price_of}."
+        yield _filled(f"Prices as published on {found.price_of}.")
     else:
-        yield "No price is known for this model."
+        yield _filled("No price is known for this model.")
 
 
 def _time(minutes: float | None) -> str:
@@ -200,18 +289,24 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         rows.append(
             [
                 _name(cell, cells)[0],
-                f"{cell.plan.subjects} x {outlook.trials}",
+                f"{'≤ ' if cell.plan.looks else ''}{cell.plan.subjects} x {outlook.trials}",
                 *(
                     _percent(chances[verdict])
                     for chances in (outlook.at_rodent, outlook.at_margin)
                     for verdict in _SAID
                 ),
                 _percent(max(outlook.disagree_at_rodent, outlook.disagree_at_margin)),
-                "> 1000" if wanted is None else wanted,
+                ("> 1000" if wanted is None else wanted) if outlook.subjects_at_rodent is None else _needed(outlook),
             ]
         )
-    headers = ("protocol", "counted", "as good ✔", "✘", "at margin ✔", "✘", "flake", "for 80 %")
-    return table(headers, rows)
+    last = "subjects" if any(cell.plan.looks for cell in cells) else "for 80 %"
+    return table(("protocol", "counted", "as good ✔", "✘", "at margin ✔", "✘", "flake", last), rows)
+
+
+def _needed(outlook: Outlook) -> str:
+    assert outlook.subjects_at_zero is not None
+    assert outlook.subjects_at_rodent is not None
+    return f"{outlook.subjects_at_zero:.0f} / {outlook.subjects_at_rodent:.0f}"
 
 
 _SAID = (Verdict.PASS, Verdict.FAIL)
@@ -223,9 +318,9 @@ def _all_pass(found: Forecast) -> str:
 
 
 def _assumed(cells: Sequence[CellForecast]) -> str:
-    known = sorted({cell.outlook.icc for cell in cells if cell.outlook is not None and cell.outlook.unit == "subject"})
+    known = sorted({cell.outlook.icc for cell in cells if cell.outlook is not None and cell.plan.memory != "none"})
     if not known:
-        return " The agent keeps nothing from trial to trial, so trials are independent."
+        return " The agent keeps nothing from trial to trial, so its subjects are taken to be alike."
     return f" Subjects are taken to differ as with an intraclass correlation of {known[0]:g}; --icc sets another."
 
 

@@ -11,12 +11,38 @@ from collections.abc import Iterator, Sequence
 from cheesebench.chat import Picture
 from cheesebench.commands import keys
 from cheesebench.commands.common import counted, load_protocol, one_line, write_picture
+from cheesebench.commands.parsing import PROTOCOL, add_life, describe
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
-from cheesebench.interfaces import ACTIONS, FORWARD, RUNNING, Life, PictureView, TaskEvent, TrialResult, WatchedLife
+from cheesebench.interfaces import (
+    ACTIONS,
+    FORWARD,
+    RUNNING,
+    ObservableSubject,
+    PictureView,
+    SubjectEnvironment,
+    TaskEvent,
+    TrialResult,
+)
 from cheesebench.plugin_manager import installed_plugins
 
 _CLEAR = "\x1b[2J\x1b[H"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Keys: arrows or WASD and the space bar, q to quit. Without a terminal,\n"
+        "lines of the letters F (forward), L and R (turn), S (stay) are read from standard input.",
+        "my_maze.protocol.yaml",
+        'my_maze --seed 3 --actions "F F L"',
+    )
+    parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
+    parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
+    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write each one to this file")
+    parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
+    add_life(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,7 +80,7 @@ def _can_clear() -> bool:
 class Game:
     """One life played by a person; everything that happens is printed."""
 
-    def __init__(self, life: Life, name: str, *, clear: bool = False, output: str | None = None) -> None:
+    def __init__(self, life: SubjectEnvironment, name: str, *, clear: bool = False, output: str | None = None) -> None:
         self._life, self._name, self._clear, self._output = life, name, clear, output
         self._trials = self._successes = 0
         #: Reward of all trials.
@@ -101,7 +127,7 @@ class Game:
     def _show(self, steps: int, action: str, observation: str, reward: float) -> None:
         life = self._life
         where = [f"trial {self._trials + 1}", f"step {steps}: {action}"]
-        if isinstance(life, WatchedLife):
+        if isinstance(life, ObservableSubject):
             where[:1] = [f"block {life.block}", f"session {life.session}", f"trial {life.trial}"]
             where.append(f"state {life.state}")
         print(one_line(" · ".join([self._name, *where])))
@@ -115,7 +141,7 @@ class Game:
     def _events(self, result: TrialResult | None) -> Sequence[TaskEvent]:
         if result is not None:
             return result.events
-        return self._life.events if isinstance(self._life, WatchedLife) else ()
+        return self._life.events if isinstance(self._life, ObservableSubject) else ()
 
     def _tell(self, events: Sequence[TaskEvent]) -> None:
         for event in events:

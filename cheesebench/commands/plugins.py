@@ -12,6 +12,7 @@ from typing import Any
 
 from cheesebench import __version__
 from cheesebench.commands.common import one_line, table
+from cheesebench.commands.parsing import add_json, describe
 from cheesebench.hookspecs import API_VERSION, PROJECT
 from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
 
@@ -20,12 +21,16 @@ OURS = "pytest-cheesebench"
 #: Hooks that are asked for things with names, and what those things are.
 _SUPPLIES = {
     "cheesebench_agents": "agents",
+    "cheesebench_model_agents": "model agents",
+    "cheesebench_respondents": "respondents",
     "cheesebench_backends": "backends",
     "cheesebench_models": "models",
     "cheesebench_views": "views",
     "cheesebench_protocols": "protocols",
     "cheesebench_families": "families",
+    "cheesebench_executors": "executors",
     "cheesebench_reporters": "report formats",
+    "cheesebench_commands": "commands",
 }
 
 
@@ -40,6 +45,13 @@ class Plugin:
     api: int | None = None
     hooks: dict[str, list[str]] = field(default_factory=dict)
     failure: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    about = "Distribution, version, module and what\nit supplies; and why something was not loaded."
+    describe(parser, about, "", "--json")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:

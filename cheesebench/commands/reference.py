@@ -8,8 +8,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output
+from cheesebench.commands.parsing import PROTOCOL, add_output, describe
 from cheesebench.protocol import Specification
-from cheesebench.protocol.documents import Reference
+from cheesebench.protocol.references import in_words
+from cheesebench.protocol.specification import ReferenceSpec
 
 #: A line of a card: what it is, and the text; and a card: its title and sections of such lines with a heading.
 Facts = list[tuple[str, str]]
@@ -21,9 +23,10 @@ _INTRODUCTION = """\
 <!-- Generated: cheesebench reference --format markdown --output docs/references.md -->
 
 Every number that a verdict compares a model with, as the protocols declare it (`reference:` in each file), and how it
-was obtained. A value without an interval is used as a point and called *declared*: the verdict then knows nothing of
-how uncertain the animals' number is. The *mapping* says how what the laboratory measured became a share of successful
-trials; read it before you quote a verdict."""
+was obtained. A *measured* value has a spread between animals (or an interval), and the comparison is between two groups
+of subjects. A *declared* one has none: it is used as a point, and the verdict knows nothing of how uncertain it is. An
+*analogy* is a number about another event than the one that is a success here. The *mapping* says how what the
+laboratory measured became a share of successful trials; read it before you quote a verdict."""
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = (
@@ -32,15 +35,31 @@ _LINKS = (
 )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Value, interval, curve, species and source\nof every reference, and how it was obtained. "
+        "Without a name: all installed protocols.",
+        "",
+        "t_maze my_maze.protocol.yaml",
+        "--format markdown --output references.md",
+    )
+    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="text (default) or markdown")
+    add_output(parser)
+
+
 def run(options: argparse.Namespace) -> int:
     """Print the cards of the named protocols, or of all that are installed."""
     catalogue = installed_catalogue()
     if options.protocols:
-        specifications = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+        specifications = [catalogue.load(find_protocol(catalogue, name)).walkable() for name in options.protocols]
     else:
-        specifications, broken = catalogue.all()
+        found, broken = catalogue.all()
         if broken:
             raise broken[0]
+        specifications = [one.walkable() for one in found if one.has_place]
     write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
     return 0
 
@@ -57,16 +76,16 @@ def markdown(specifications: Iterable[Specification]) -> str:
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
     """Yield title and sections; an edition with the very references of its parent refers to them."""
-    shown: dict[str, list[Reference]] = {}
+    shown: dict[str, tuple[ReferenceSpec, ...]] = {}
     for specification in specifications:
-        document = specification.document
-        same = [n for n in specification.ancestors if document.reference and shown.get(n) == document.reference]
+        references = specification.references
+        same = [name for name in specification.ancestors if references and shown.get(name) == references]
         sections = [("", _frame(specification))]
         if same:
             sections[0][1].append(("references", f"as for {same[0]}"))
         else:
-            sections += [(f"{r.measure} = {r.value:g}", _facts(r, document.species)) for r in document.reference]
-        shown.setdefault(specification.name, document.reference)
+            sections += [(f"{r.measure} = {round(r.value, 3):g}", _facts(r)) for r in references]
+        shown.setdefault(specification.name, references)
         yield f"{specification.name}: {specification.title}", sections
 
 
@@ -92,20 +111,31 @@ def _estimand(estimand: str) -> str:
     )
 
 
-def _facts(reference: Reference, species: str | None) -> Facts:
+def _facts(reference: ReferenceSpec) -> Facts:
     interval = reference.interval
     facts = [
-        ("interval (95 %)", "none, declared" if interval is None else f"{interval[0]:g} to {interval[1]:g}"),
+        ("kind", reference.kind),
+        ("interval (95 %)", _no_interval(reference) if interval is None else f"{interval[0]:g} to {interval[1]:g}"),
         ("animals", "not stated" if reference.n_animals is None else str(reference.n_animals)),
-        ("species", reference.species or species or "not stated"),
+        ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),
-        ("curve by session", " ".join(f"{value:g}" for value in reference.curve) or "none"),
+        ("curve by session", " ".join(f"{round(value, 3):g}" for value in reference.curve) or "none"),
     ]
+    if reference.sd is not None:
+        facts.insert(2, ("sd between animals", f"{round(reference.sd, 3):g}"))
+    if reference.curve_sd:
+        facts.append(("sd by session", " ".join(f"{round(value, 3):g}" for value in reference.curve_sd)))
+    if reference.over:
+        facts.append(("value over", in_words(reference.over)))
     if reference.at is not None:
-        facts.append(("measured at", str(reference.at)))
+        facts.append(("measured at", reference.at))
     if reference.where is not None:
-        facts.append(("compared where", str(reference.where)))
+        facts.append(("compared where", reference.where))
     return [*facts, ("mapping", reference.status)]
+
+
+def _no_interval(reference: ReferenceSpec) -> str:
+    return "from the spread between animals" if reference.has_spread else "none, declared"
 
 
 def _text_card(title: str, sections: Sections) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterable
 
 from cheesebench.chat import Picture
 from cheesebench.commands.common import load_protocol, one_line, shown_path, table, write_picture
+from cheesebench.commands.parsing import PROTOCOL, add_life, describe
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.film import printable
-from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Still, View
+from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Scene, Still, View
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Arena
 from cheesebench.protocol.expansion import arena_as_yaml
@@ -17,6 +19,28 @@ from cheesebench.protocol.expansion import arena_as_yaml
 #: ``--view all`` shows every view.
 ALL = "all"
 Square = tuple[int, int]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "As an agent sees it at the start of the first trial,\nand what is what on it.",
+        "my_maze.protocol.yaml",
+        "my_maze --state choice --seed 3",
+        "my_maze --view topdown_2d --output my_maze.png",
+        "my_maze.protocol.yaml --expand",
+    )
+    parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
+    parser.add_argument("--state", metavar="NAME", help="the state to show (default: the initial one)")
+    parser.add_argument(
+        "--view", metavar="NAME", action="append", help="the view, repeatable, or 'all' (default: ascii_2d)"
+    )
+    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write the picture to this file")
+    parser.add_argument(
+        "--expand", action="store_true", help="print the arena that a generator draws as YAML, to be edited by hand"
+    )
+    add_life(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")
         print(_shown(view.render(still.scene, still.column, still.row, still.heading), options.output))
-    print(f"\n{legend(specification.arena, stills[0][1])}")
+    print(f"\n{legend(specification.arena, _turned_back(stills[0][1]))}")
     return 0
 
 
@@ -65,6 +89,17 @@ def _views(names: Iterable[str] | None) -> list[View]:
     if names is not None and ALL in names:
         return list(plugins.views.values())
     return [plugins.view(name) for name in dict.fromkeys(names or ["ascii_2d"])]
+
+
+def _turned_back(still: Still) -> Still:
+    """Return a still as the arena lies: squares are counted there, whichever way the picture is turned."""
+    tiles, column, row = still.scene.tiles, still.column, still.row
+    for _ in range(-still.quarters % 4):
+        column, row = len(tiles) - 1 - row, column
+        tiles = tuple(zip(*reversed(tiles), strict=True))
+    heading = (still.heading - 2 * still.quarters) % len(HEADINGS)
+    scene = Scene(tiles, still.scene.text)
+    return dataclasses.replace(still, scene=scene, column=column, row=row, heading=heading, quarters=0)
 
 
 def legend(arena: Arena, still: Still) -> str:

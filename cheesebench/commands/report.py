@@ -6,10 +6,27 @@ import argparse
 from pathlib import Path
 
 from cheesebench.commands.common import write_output
+from cheesebench.commands.parsing import add_option, add_output, add_run, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.plugin_manager import installed_plugins
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Everything is computed anew from the run's log; the run may still be going on.",
+        "20250131-093000-ab12",
+        "20250131-093000-ab12 --html",
+        "results/20250131-093000-ab12 --format json --output run.json",
+    )
+    add_run(parser)
+    parser.add_argument("--format", metavar="NAME", help="markdown (default), html, json, text, ...")
+    about = "write the page with everything, and every trial to be watched (default: report.html beside the log)"
+    add_option(parser, "html", nargs="?", const="", help=about)
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,9 +37,9 @@ def run(options: argparse.Namespace) -> int:
     name = "html" if options.html is not None else options.format or "markdown"
     plugins.reporter(name)  # an unknown one is told before anything is computed
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        from cheesebench.statistics import summarise_lives
+        from cheesebench.statistics import summarise_subjects
 
-        summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps, log.calls.by_cell())
+        summary = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell())
         text = plugins.report(name, summary, log)
         output = options.output
         if options.html is not None:

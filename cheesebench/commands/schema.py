@@ -8,12 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.commands.common import one_line, write_output
+from cheesebench.commands.parsing import add_output, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
 
 #: What the YAML extension of VS Code (Red Hat's) reads, and where.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "For editors: begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
+        "--output protocol.schema.json",
+        "--install",
+    )
+    parser.add_argument(
+        "--install", action="store_true", help="let VS Code check and complete protocols: writes into .vscode here"
+    )
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table, write_output
-from cheesebench.dialogue import NO_VIEW
+from cheesebench.commands.parsing import add_output, add_run, describe, whole_number
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
@@ -18,7 +18,7 @@ from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
     from cheesebench.experiment.call_log import CallRecord
-    from cheesebench.experiment.recall import RecalledCall
+    from cheesebench.experiment.prompt_rebuild import RecalledCall
     from cheesebench.experiment.records import CellPlan
 
 #: Characters of a reply in the list of calls.
@@ -26,6 +26,25 @@ EXCERPT = 50
 #: Parts of a plan's settings that the head of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped")
 _HEADERS = ("call", "trial", "in trial", "prompt", "cached", "reply", "seconds", "end", "text")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "One call with its whole prompt (made again from the run's log,\nand checked against it); without --call a "
+        "list of the subject's calls. All numbers count from 0.",
+        "20250131-093000-ab12",
+        "20250131-093000-ab12 --call 12",
+        "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 0",
+    )
+    add_run(parser)
+    parser.add_argument("--call", metavar="N", type=whole_number, help="number of the call, in the life or --trial")
+    for name in ("protocol", "model", "view", "variant"):
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, where the run has several")
+    parser.add_argument("--subject", metavar="N", type=whole_number, default=0, help="the subject (default: 0)")
+    parser.add_argument("--trial", metavar="N", type=whole_number, help="a trial of that subject")
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +76,7 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
         raise RunLogError(f"Run '{options.run_id}' asked no language model, so there are no calls to show.")
     for kind in ("model", "protocol", "view", "variant"):
         wanted = getattr(options, kind)
-        known = sorted({getattr(plan, kind) for plan in found})
+        known = sorted({str(getattr(plan, kind)) for plan in found})
         if wanted is not None and wanted not in known:
             raise UnknownNameError(f"{kind} in this run called", wanted, known)
         if wanted is None and len(known) > 1:
@@ -66,7 +85,7 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
                 wanted = ""
             else:
                 raise OptionError(f"The run has several {kind}s. Name one: --{kind} {known[0] or known[1]}.")
-        found = [plan for plan in found if wanted in (None, getattr(plan, kind))]
+        found = [plan for plan in found if wanted in (None, str(getattr(plan, kind)))]
     return found[0]
 
 
@@ -104,12 +123,12 @@ def _excerpt(text: str) -> str:
 
 
 def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
-    from cheesebench.experiment.recall import recall
+    from cheesebench.experiment.prompt_rebuild import recall
 
     record = records[number]
     call = recall(log, installed_plugins(), plan, subject, record.trial, record.call)
     head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
-    return "\n".join([head, *_facts(plan, record), "", *_sections(call, plan.view == NO_VIEW)]) + "\n"
+    return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 
 
 def _title(plan: CellPlan, subject: int) -> str:
@@ -121,7 +140,8 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     settings = {name: value for name, value in plan.settings.items() if name not in _ELSEWHERE}
     yield one_line(f"asked by {plan.agent}: " + ", ".join(f"{name}={value}" for name, value in settings.items()))
     usage = record.reply.usage
-    numbers = [f"{usage.prompt:,} prompt tokens ({usage.cached:,} cached)"]
+    written = f", {usage.written:,} written to the cache" if usage.written else ""
+    numbers = [f"{usage.prompt:,} prompt tokens ({usage.cached:,} cached{written})"]
     numbers.append(f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)")
     numbers.append(f"{record.seconds:.2f} s")
     if record.attempts > 1:
@@ -132,7 +152,7 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     yield f"the prompt is the one that was recorded (digest {record.digest})"
 
 
-def _sections(call: RecalledCall, dialogue: bool) -> Iterator[str]:
+def _sections(call: RecalledCall) -> Iterator[str]:
     for message in call.messages:
         yield f"--- {message.role} ---"
         yield "".join(
@@ -142,7 +162,7 @@ def _sections(call: RecalledCall, dialogue: bool) -> Iterator[str]:
     if reply.reasoning:
         yield f"--- reasoning ---\n{reply.reasoning}"
     yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
-    if call.record.fault is None and not dialogue:
+    if call.record.fault is None and call.actions is not None:
         yield "--- read as ---"
         yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: it is asked again"
 

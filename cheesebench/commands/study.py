@@ -7,7 +7,23 @@ import os
 from pathlib import Path
 
 from cheesebench.commands.common import one_line, table
+from cheesebench.commands.parsing import describe
 from cheesebench.experiment.studies import Study, find_study, shipped_studies
+from cheesebench.options import BY_KEY
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "The same protocols under several settings: how much history a model is shown, how it is asked, what it sees.\n"
+        "Everything after the name goes to pytest, which runs it: cheesebench study NAME is pytest --study NAME.",
+        "",
+        "ablation-history --model qwen2.5-vl-7b",
+        "my.study.yaml --model openai/tiny --base-url http://127.0.0.1:8000/v1 --subjects 10",
+    )
+    parser.add_argument("study", metavar="NAME", nargs="?", help="a study's name or file; without it they are listed")
+    parser.add_argument("arguments", metavar="OPTION", nargs=argparse.REMAINDER, help="options for pytest")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     # Not as an argument: the command that continues an unfinished run repeats those.
     quiet = "'-Wignore:Module already imported:pytest.PytestAssertRewriteWarning'"
     os.environ["PYTEST_ADDOPTS"] = f"{quiet} {os.environ.get('PYTEST_ADDOPTS', '')}"
-    return int(pytest.main(["--study", options.study, *options.arguments]))
+    return int(pytest.main([BY_KEY["study"].long, options.study, *options.arguments]))
 
 
 def varies(study: Study) -> str:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import argparse
 
-from cheesebench.cli import FINDINGS
+from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import counted, installed_catalogue
 from cheesebench.commands.lint import protocol_files
+from cheesebench.commands.parsing import PROTOCOL, describe
 from cheesebench.errors import PluginError, ProtocolError
 from cheesebench.film import printable
 from cheesebench.interfaces import SelfTesting
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Specification
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Their 'tests:' blocks, one line each.\nThe exit code is 1 when one fails or a file has errors.",
+        "my_maze.protocol.yaml",
+        "-q my_protocols/",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show only what fails")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,9 +33,7 @@ def run(options: argparse.Namespace) -> int:
     played = failed = broken = 0
     for path in protocol_files(catalogue, options.files):
         try:
-            specification = catalogue.load_any(path)
-            if not isinstance(specification, Specification):
-                continue  # a dialogue is proved when it is loaded; it has nothing that could be played
+            specification = catalogue.load(path)
             paradigm = plugins.compile(specification)
         except ProtocolError as error:
             broken += 1

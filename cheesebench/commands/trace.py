@@ -9,13 +9,32 @@ from itertools import zip_longest
 from cheesebench.chat import Picture
 from cheesebench.commands import keys
 from cheesebench.commands.common import load_protocol, one_line, table
+from cheesebench.commands.parsing import PROTOCOL, describe, positive_number, whole_number
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Life, TrialResult, WatchedLife
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY, ObservableSubject, SubjectEnvironment, TrialResult
 from cheesebench.plugin_manager import installed_plugins
 
 #: Changed squares of one step that are told one by one.
 MOST_CHANGES = 4
 _HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Action, what changed in the picture,\nreward, state, and the rules that fired with their lines.",
+        "my_maze --actions FFLF",
+        "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
+    )
+    parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
+    parser.add_argument("--actions", metavar="LETTERS", required=True, help="F (forward), L and R (turn), S (stay)")
+    parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
+    parser.add_argument(
+        "--trial", metavar="N", type=positive_number, default=1, help="begin in this trial; those before are waited out"
+    )
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the life (default: 0)")
+    parser.add_argument("--subject", metavar="N", type=whole_number, default=0, help="the subject (default: 0)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,10 +66,10 @@ def run(options: argparse.Namespace) -> int:
 class Trace:
     """The rows of one trial: one for each step, and one more for each further rule that fired in it."""
 
-    def __init__(self, life: Life, observation: str) -> None:
+    def __init__(self, life: SubjectEnvironment, observation: str) -> None:
         self._life, self._seen = life, observation
         self._state = self._now()
-        self._told = len(life.events) if isinstance(life, WatchedLife) else 0
+        self._told = len(life.events) if isinstance(life, ObservableSubject) else 0
         self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
 
     def play(self, actions: list[int]) -> TrialResult | None:
@@ -73,12 +92,12 @@ class Trace:
         return None
 
     def _now(self) -> str:
-        return self._life.state if isinstance(self._life, WatchedLife) else ""
+        return self._life.state if isinstance(self._life, ObservableSubject) else ""
 
     def _fired(self, result: TrialResult | None) -> Iterator[str]:
         """Yield the rules that have fired since this was asked last, each with its place in the file."""
         events = result.events if result is not None else ()
-        if result is None and isinstance(self._life, WatchedLife):
+        if result is None and isinstance(self._life, ObservableSubject):
             events = self._life.events
         for event in events[self._told :]:
             yield f"{event.source}: {event.event}"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
 from cheesebench.errors import CheeseBenchError, RunLogError
-from cheesebench.experiment.budget import Budget, BudgetSpentError
+from cheesebench.experiment.budget import Budget, BudgetSpentError, CallSizes, SubjectSettledError
 from cheesebench.experiment.call_log import CallRecord, digest, readable
+from cheesebench.experiment.records import SETTLED, CallTotals
 
 if TYPE_CHECKING:
     from cheesebench.experiment.limiter import Limiter
@@ -26,7 +28,7 @@ THROTTLES = frozenset({"rate_limit", "overload"})
 PATIENCE = 900.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
-WITNESSES = 2
+MIN_FAILED_SUBJECTS = 2
 #: Replies in a row that may come without a count of tokens where a budget needs one.
 UNCOUNTED = 10
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
@@ -39,7 +41,7 @@ class SubjectStoppedError(CheeseBenchError):
 
 #: How often a call is tried again that is refused for the account (a wrong key, no such model) by a server that has
 #: answered before.
-STRAY = 2
+MAX_AUTH_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,7 @@ class Patience:
 
 
 @dataclass(slots=True)
-class Line:
+class ModelChannel:
     """The way to one model: its connection, the limiter of its account, and whether anybody still answers there.
 
     ``replaying`` says that only recorded replies count.
@@ -69,10 +71,11 @@ class Line:
     replaying: bool = False
     retry_errors: bool = False
     #: Why no call of this model can succeed, once that is known.
-    dead: str = ""
+    stop_reason: str = ""
     #: Whether a reply has ever come: what is refused afterwards may be somebody on the way having a bad moment.
-    lives: bool = False
+    has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
+    sizes: CallSizes = field(default_factory=CallSizes)
     #: Replies in a row of which the server did not say what they took.
     _uncounted: int = 0
     #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
@@ -81,7 +84,7 @@ class Line:
 
     def answered(self) -> None:
         """A reply has come."""
-        self.lives = True
+        self.has_replied = True
         self._silent_since, self._given_up = None, 0
 
     def count(self, tokens: int) -> None:
@@ -102,12 +105,12 @@ class Line:
     def lose(self, text: str, silent: bool) -> None:
         """A subject has given up; if the server seems gone, the others need not find out one by one."""
         self._given_up += 1
-        if silent and self._given_up >= WITNESSES:
+        if silent and self._given_up >= MIN_FAILED_SUBJECTS:
             self.stop(f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes")
 
     def stop(self, text: str) -> None:
         """No call of this model can succeed: whoever waits is told at once."""
-        self.dead = text
+        self.stop_reason = text
         self.limiter.resume()
 
 
@@ -115,7 +118,7 @@ class Line:
 class Caller:
     """Makes the calls of one subject, and writes them into ``log``; those that ``source`` has are not made."""
 
-    line: Line
+    channel: ModelChannel
     log: RunLog
     source: RunLog
     budget: Budget
@@ -124,9 +127,14 @@ class Caller:
     work: float = 0.0
     #: How many recorded calls there are to answer from; without any, the log is not asked.
     recorded: int = 0
+    #: Whether it makes no further calls, because nothing depends on them.
+    stopped: bool = False
     _trial: int = -1
     _call: int = 0
     _in_flight: float = 0.0
+
+    def read_as(self, actions: Sequence[int]) -> None:
+        """See ``Asker``; what is done is in the log."""
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new one which is then recorded.
@@ -137,18 +145,24 @@ class Caller:
             self._trial, self._call, self._in_flight = trial, 0, 0.0
         call, self._call = self._call, self._call + 1
         mark = digest(request)
+        self._check_stopped()
         known = self._find(trial, call, mark)
         if known is not None:
             return known.reply
         reply, seconds, attempts = await self._answered(request, trial, call, mark)
-        price = self.line.price
+        price = self.channel.price
         cost = None if price is None else price.cost(reply.usage)
         record = self._record(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
-            self.line.count(reply.usage.prompt + reply.usage.completion)
+            self.channel.sizes.learn(request, reply.usage)
+            self.channel.count(reply.usage.prompt + reply.usage.completion)
         return reply
+
+    def _check_stopped(self) -> None:
+        if self.stopped:
+            raise SubjectSettledError("the verdict is settled")
 
     @staticmethod
     def _record(request: ChatRequest, trial: int, call: int, mark: str, reply: ChatReply, **how: Any) -> CallRecord:
@@ -167,10 +181,13 @@ class Caller:
         known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
         where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
-            if self.line.replaying:
+            if self.channel.replaying:
                 missing = {record.missing for record in self.source.trials(self.plan, self.subject)}
-                cause = BudgetSpentError if "budget" in missing else SubjectStoppedError
-                raise cause(f"{where} is not in the run that is replayed")
+                # A subject that was stopped may be ahead of the others here, and waits for them.
+                causes = {"budget": BudgetSpentError, SETTLED: SubjectSettledError}
+                raise next((causes[one] for one in causes if one in missing), SubjectStoppedError)(
+                    f"{where} is not in the run that is replayed"
+                )
             return None
         if known.digest != mark:
             raise RunLogError(
@@ -179,9 +196,9 @@ class Caller:
             )
         if known.fault is None:
             return known
-        if self.line.retry_errors and not self.line.replaying:
+        if self.channel.retry_errors and not self.channel.replaying:
             return None
-        remedy = "" if self.line.replaying else " (--retry-errors asks again)"
+        remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
         raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 
     async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
@@ -192,7 +209,7 @@ class Caller:
             attempts += 1
             try:
                 reply, seconds = await self._attempt(request)
-                self.line.answered()
+                self.channel.answered()
                 return reply, seconds, attempts
             except ChatFaultError as fault:
                 throttled = fault.kind in THROTTLES
@@ -201,11 +218,13 @@ class Caller:
                 jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
-                silent = self.line.failed()
-                gives_up = silent if throttled else faults > self.line.patience.retries
+                silent = self.channel.failed()
+                gives_up = silent if throttled else faults > self.channel.patience.retries
                 if throttled or fault.retry_after:  # a wish for a pause is no licence to hold us for a day
                     gives_up = gives_up or waited + pause > PATIENCE
-                passing = fault.kind in TRANSIENT or (fault.kind in FATAL and self.line.lives and faults <= STRAY)
+                passing = fault.kind in TRANSIENT or (
+                    fault.kind in FATAL and self.channel.has_replied and faults <= MAX_AUTH_RETRIES
+                )
                 if not passing or gives_up:
                     self._give_up(fault, request, trial, call, mark, attempts, silent)
                 waited += pause
@@ -213,40 +232,44 @@ class Caller:
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        line = self.line
-        async with line.limiter.slot(self.work):
-            if line.dead:
-                raise SubjectStoppedError(line.dead)
-            self.budget.check()
-            left = line.patience.trial - self._in_flight
+        channel = self.channel
+        counts = self.budget.counts_tokens
+        expected = channel.sizes.expected(request, channel.price) if counts else CallTotals()
+        async with channel.limiter.slot(self.work), self.budget.room(expected):
+            self._check_stopped()
+            if channel.stop_reason:
+                raise SubjectStoppedError(channel.stop_reason)
+            left = channel.patience.trial - self._in_flight
             if left <= 0:
                 raise SubjectStoppedError(
-                    f"the calls of one trial took more than {line.patience.trial:g} s (--cheese-trial-timeout)"
+                    f"the calls of one trial took more than {channel.patience.trial:g} s (--cheese-trial-timeout)"
                 )
-            timeout = min(line.patience.request, left)
-            assert line.connection is not None
+            timeout = min(channel.patience.request, left)
+            assert channel.connection is not None
             began = time.monotonic()
             try:
                 # The backend keeps the time too; whatever it forgets, nothing hangs.
                 async with asyncio.timeout(timeout + 5):
-                    reply = await line.connection.complete(replace(request, timeout=timeout))
+                    reply = await channel.connection.complete(replace(request, timeout=timeout))
             except TimeoutError:
                 raise ChatFaultError("timeout", f"no reply within {timeout:g} s") from None
             except ChatFaultError as fault:
                 if fault.kind in THROTTLES:
                     # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
                     wish = fault.retry_after or 0.0
-                    line.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
+                    channel.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
                 raise
             finally:
                 seconds = time.monotonic() - began
                 self._in_flight += seconds
-            line.limiter.succeeded()
+            channel.limiter.succeeded()
         reply = self.log.calls.as_recorded(reply)
-        if reply.model and reply.model not in line.served_by and len(line.served_by) < MOST_NAMES:
-            line.served_by.add(reply.model)
-            if len(line.served_by) > 1:
-                self.log.note("warning", f"answered by several models: {', '.join(sorted(line.served_by))}", self.plan)
+        if reply.model and reply.model not in channel.served_by and len(channel.served_by) < MOST_NAMES:
+            channel.served_by.add(reply.model)
+            if len(channel.served_by) > 1:
+                self.log.note(
+                    "warning", f"answered by several models: {', '.join(sorted(channel.served_by))}", self.plan
+                )
         return reply, seconds
 
     def _give_up(
@@ -263,9 +286,9 @@ class Caller:
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
         text = f"{fault.kind.replace('_', ' ')}: {fault}{tried}"
         if fault.kind in FATAL:
-            self.line.stop(text)
+            self.channel.stop(text)
         elif fault.kind in TRANSIENT:
-            self.line.lose(text, silent)
+            self.channel.lose(text, silent)
         else:
             said = self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other"))
             record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)

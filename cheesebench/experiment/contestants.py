@@ -97,9 +97,12 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
         hint = did_you_mean(name, agent.settings) or f" It has {', '.join(agent.settings) or 'none'}."
         raise OptionError(f"The agent '{agent.name}' has no setting '{name}'.{hint}")
     default = agent.settings[name]
-    if not isinstance(value, str) or isinstance(default, str):
+    reader = agent.readers.get(name)
+    if not isinstance(value, str) or (reader is None and isinstance(default, str)):
         return value
     try:
+        if reader is not None:
+            return reader(value)
         if isinstance(default, bool):
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
         return type(default)(value)

@@ -9,22 +9,36 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
+from cheesebench.executor import Yoke
+from cheesebench.experiment.designs import COHORT
+from cheesebench.experiment.lesioned import LesionedParadigm, claimed, lesion_of, obstacle, parse_control
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.records import CONTROL, CellPlan
-from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, CueControllable, Life, TrialResult, Yokeable
+from cheesebench.experiment.records import CellPlan
+from cheesebench.interfaces import (
+    ACTION_OF_LETTER,
+    RUNNING,
+    CueControllable,
+    Paradigm,
+    SubjectEnvironment,
+    TrialResult,
+    Yokeable,
+)
+from cheesebench.lesions import WORDS
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import CueControl, Paradigm, View
+    from cheesebench.interfaces import Compiled, CueControl, View
     from cheesebench.protocol import Specification
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
+#: Whom each subject of a cell is yoked to.
+Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
 #: The controls by name, and what each takes away.
 CONTROLS = {
@@ -34,41 +48,94 @@ CONTROLS = {
     "labels-swapped": "glyphs and texts change places for the whole run: they mean as much, but not what they say",
     f"{YOKED}:RUN": "rewards and events are those of a subject in another run, whatever this one does",
 }
+#: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``, ``hide=landmarks``; see ``lesioned``.
 
 
 def check_control(name: str, results: Path) -> str:
     """Return the name of a control, or raise UnknownNameError or RunLogError (for a run that is not there)."""
+    if (lesion := parse_control(name)) is not None:
+        return str(lesion)
     kind, _, run = name.partition(":")
     if kind == YOKED and run:
         locate(results, run)
     elif name not in CONTROLS or name.startswith(YOKED):
-        raise UnknownNameError("control", name, CONTROLS)
+        raise UnknownNameError("control", name, [*CONTROLS, *WORDS, "amnesia=trial", "amnesia=STATE", "hide=landmarks"])
     return name
 
 
-def control_cell(plan: CellPlan, name: str) -> CellPlan:
-    """Return the plan of the control beside a plain cell."""
-    variant = ",".join(filter(None, [plan.variant, f"{CONTROL}{name}"]))
-    return dataclasses.replace(plan, variant=variant, claims=False)
+def control_cell(plan: CellPlan, name: str, specification: Specification | None = None) -> CellPlan:
+    """Return the plan of the control beside a plain cell of a protocol; a lesion needs its ``specification``."""
+    variant = dataclasses.replace(plan.variant, control=name)
+    lesion = parse_control(name)
+    claim = None if lesion is None or specification is None else claimed(specification, lesion)
+    if plan.looks:  # it claims nothing, so that no look could decide it
+        plan = dataclasses.replace(plan, looks=(), design="cohort", subjects=min(plan.subjects, COHORT))
+    return dataclasses.replace(plan, variant=variant, claims=False, lesion=claim)
 
 
-def controlled(paradigm: Paradigm, plan: CellPlan, seed: int, results: Path) -> Paradigm:
+def has_control(specification: Specification, name: str) -> bool:
+    """Tell whether there is anything in a protocol that a control could take away."""
+    lesion = parse_control(name)
+    return lesion is None or not obstacle(specification, lesion)
+
+
+def controlled(paradigm: Compiled, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> Compiled:
     """Return the paradigm that a cell's subjects live in: the compiled one, or its control.
 
-    ``seed`` is the run's, ``results`` the directory of the runs. Raises OptionError where the protocol's family knows
-    no such control, RunLogError where the run to be yoked to cannot be used.
+    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises OptionError where the protocol's
+    family knows no such control.
     """
     name = plan.control
     if not name:
         return paradigm
-    if name == REWARD_SHUFFLED:
+    if plan.lesion is not None and isinstance(paradigm, Paradigm):
+        return LesionedParadigm(paradigm, lesion_of(plan))
+    if name == REWARD_SHUFFLED and isinstance(paradigm, Paradigm):
         return _RewardShuffled(paradigm)
-    if name.startswith(YOKED):
-        return _Yoked(paradigm, plan, locate(results, name.partition(":")[2]))
+    if yokes is not None:
+        return yoked(paradigm, plan, yokes)
     if not isinstance(paradigm, CueControllable):
         raise OptionError(f"--control {name}: protocols of the family '{paradigm.specification.family}' have none.")
     how = next(control for control in CUE_CONTROLS if control == name)
     return paradigm.with_cues(how, seed)
+
+
+def yoked(paradigm: Compiled, plan: CellPlan, yokes: Yokes) -> Compiled:
+    """Return the paradigm in which every subject meets what the one that it is yoked to brought about."""
+    if not isinstance(paradigm, Yokeable):
+        family = paradigm.specification.family
+        raise OptionError(f"--control {plan.control}: protocols of the family '{family}' cannot be yoked.")
+    return _Yoked(paradigm, yokes)
+
+
+def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
+    """Return what tells whom each subject of a cell is yoked to; None where the cell is not yoked.
+
+    ``results`` is the directory of the runs. Raises RunLogError where the run to be yoked to cannot be used; so does
+    what is returned, where that run has not finished the subject.
+
+    A subject is yoked to the next one of that run, not to the one of its own number: an agent with the same seed that
+    meets the same events does the same, and would bring about by itself what it is yoked to.
+    """
+    if not plan.control.startswith(YOKED):
+        return None
+    log = locate(results, plan.control.partition(":")[2])
+    with RunLog.open_read_only(log) as run:
+        master = _master(run, plan)
+        seed = int(run.manifest["options"]["seed"])
+
+    def yoke(subject: int) -> Yoke:
+        with RunLog.open_read_only(log) as run:
+            # A sequential cell has lived as many subjects as it needed.
+            numbers = sorted(run.completed_subjects(master)) if master.looks else range(master.subjects)
+            number = numbers[(subject + 1) % len(numbers)]
+            records = run.trials(master, number)
+        if not records or any(record.missing for record in records):
+            raise RunLogError(f"{log}: subject {number} has not finished its trials. Resume that run first.")
+        trials = tuple(tuple(ACTION_OF_LETTER[letter] for letter in record.actions) for record in records)
+        return Yoke(seed, number, trials)
+
+    return yoke
 
 
 class _RewardShuffled:
@@ -78,7 +145,7 @@ class _RewardShuffled:
         self._paradigm = paradigm
         self.specification: Specification = paradigm.specification
 
-    def life(self, view: View, seed: int, subject: int) -> Life:
+    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         return ShuffledRewards(self._paradigm.life(view, seed, subject), f"{seed}|{subject}|{REWARD_SHUFFLED}")
 
 
@@ -91,7 +158,7 @@ class ShuffledRewards:
     are a bootstrap sample of what the life has truly earned so far. The first trial pays nothing.
     """
 
-    def __init__(self, life: Life, key: str) -> None:
+    def __init__(self, life: SubjectEnvironment, key: str) -> None:
         self._life = life
         self.waiting = False
         # A text is hashed by SHA-512, in the same way in every process.
@@ -128,32 +195,17 @@ class ShuffledRewards:
 
 
 class _Yoked:
-    """Every life is yoked to the next subject of another run.
+    """Every life is yoked to that of a subject of another run."""
 
-    Not to the one of its own number: an agent with the same seed that meets the same events does the same, and would
-    bring about by itself what it is yoked to.
-    """
-
-    def __init__(self, paradigm: Paradigm, plan: CellPlan, log: Path) -> None:
-        if not isinstance(paradigm, Yokeable):
-            family = paradigm.specification.family
-            raise OptionError(f"--control {plan.control}: protocols of the family '{family}' cannot be yoked.")
-        self._paradigm: Yokeable = paradigm
+    def __init__(self, paradigm: Yokeable, yokes: Yokes) -> None:
+        self._paradigm = paradigm
+        self._yokes = yokes
         self.specification = paradigm.specification
-        self._log, self._plan = log, plan
-        with RunLog.open_read_only(log) as run:
-            self._master = _master(run, plan)
-            self._seed = int(run.manifest["options"]["seed"])
 
-    def life(self, view: View, seed: int, subject: int) -> Life:
-        """Return the life that is yoked to the master's next one; its draws are the master's, too."""
-        master = (subject + 1) % self._master.subjects
-        with RunLog.open_read_only(self._log) as run:
-            records = run.trials(self._master, master)
-        if not records or any(record.missing for record in records):
-            raise RunLogError(f"{self._log}: subject {master} has not finished its trials. Resume that run first.")
-        trials = [[ACTION_OF_LETTER[letter] for letter in record.actions] for record in records]
-        return self._paradigm.yoked_life(view, self._seed, master, trials)
+    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+        """Return the yoked life; its draws are the other subject's, too."""
+        yoke = self._yokes(subject)
+        return self._paradigm.yoked_life(view, yoke.seed, yoke.subject, yoke.trials)
 
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:
@@ -168,6 +220,6 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
             f"{run.path} was made with another {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
             "Yoke to a run of the same protocol."
         )
-    if best.subjects < 2:
+    if (len(run.completed_subjects(best)) if best.looks else best.subjects) < 2:
         raise RunLogError(f"{run.path} has one subject only. Yoke to a run with two or more.")
     return best

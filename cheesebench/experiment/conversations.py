@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
 from cheesebench.experiment.calling import SubjectStoppedError
+from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, letter_of, trial_record
-from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, Life, ReadableView, TaskEvent
+from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, ReadableView, SubjectEnvironment, TaskEvent
 
 if TYPE_CHECKING:
+    from cheesebench.family import Asker
     from cheesebench.interfaces import Paradigm, View
 
 #: Empty replies in a row after which it is the server that is broken, not the subject that is silent.
@@ -23,24 +25,17 @@ ASKS_IN_A_ROW = 20
 _SEED_BITS = 31
 
 
-class Asker(Protocol):
-    """Who brings replies: in a run the Caller, afterwards the log."""
+def create_agent(
+    agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int, own: int | None = None
+) -> ModelAgent:
+    """Return the agent that is this subject, with the settings of its cell; ``view`` is the plan's.
 
-    plan: CellPlan
-
-    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial``."""
-        ...
-
-
-def create_agent(agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int) -> ModelAgent:
-    """Return the agent that is this subject, with the settings of its cell; ``view`` is the plan's."""
+    ``own`` is the agent's own seed, where a lesion has it made anew.
+    """
     settings = {name: plan.settings[name] for name in agent.settings}
     reading = view.reading if isinstance(view, ReadableView) else ""
-    context = ModelAgentContext(
-        seed=agent_seed(plan, seed, subject), view=plan.view, settings=settings, reading=reading
-    )
-    return agent.create(context)
+    own = agent_seed(plan, seed, subject) if own is None else own
+    return agent.create(ModelAgentContext(seed=own, view=plan.view, settings=settings, reading=reading))
 
 
 async def converse(
@@ -51,45 +46,49 @@ async def converse(
     Raises SubjectStoppedError when there is no reply to be had, and whatever the agent raises.
     """
     life = paradigm.life(view, seed, subject)
-    talk = _Talk(create_agent(agent, view, plan, seed, subject), caller, agent_seed(plan, seed, subject))
+    origin = agent_seed(plan, seed, subject)
+    mind = Mind(lambda own: create_agent(agent, view, plan, seed, subject, own), origin, lesion_of(plan))
+    talk = _Talk(mind, caller, origin)
     for trial in range(plan.trials):
         observation = life.begin_trial()
         if observation is None:
             return
-        talk.agent.begin_trial(observation)
+        mind.begin_trial(life, trial, observation)
         actions, reward = await talk.trial(life, trial)
         result = life.result()
-        done = {"reward": reward, "steps": len(actions), "actions": actions, "tally": dict(talk.agent.tally())}
+        done = {"reward": reward, "steps": len(actions), "actions": actions, "tally": dict(mind.tally())}
         yield trial_record(plan, subject, trial, result, **done), result.events
 
 
 class _Talk:
     """One subject's side of the conversation."""
 
-    def __init__(self, agent: ModelAgent, caller: Asker, origin: int) -> None:
-        self.agent = agent
+    def __init__(self, mind: Mind[ModelAgent], caller: Asker, origin: int) -> None:
+        self._mind = mind
         self._caller = caller
         self._origin = origin
         self._asked = 0
         self._silence = SilenceWatch()
 
-    async def trial(self, life: Life, trial: int) -> tuple[str, float]:
+    async def trial(self, life: SubjectEnvironment, trial: int) -> tuple[str, float]:
         """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
         letters: list[str] = []
-        total, status = 0.0, RUNNING
+        total, status, mind = 0.0, RUNNING, self._mind
         while status == RUNNING:
             if life.waiting:
                 observation, reward, status = life.step(STAY)
                 total += reward
                 letters.append(WAITED_LETTER)
-                self.agent.observe(STAY, reward, observation, status != RUNNING)
+                mind.agent.observe(STAY, reward, observation, status != RUNNING)
+                if mind.forgetful and status == RUNNING:
+                    mind.forgets(life, observation)
                 continue
             for action in await self._actions(trial):
                 letters.append(letter_of(self._caller.plan.model, action))
                 observation, reward, status = life.step(action)
                 total += reward
-                self.agent.observe(action, reward, observation, status != RUNNING)
-                if status != RUNNING:
+                mind.agent.observe(action, reward, observation, status != RUNNING)
+                if status != RUNNING or (mind.forgetful and mind.forgets(life, observation)):
                     break
         return "".join(letters), total
 
@@ -97,7 +96,8 @@ class _Talk:
         for _ in range(ASKS_IN_A_ROW):
             reply = await self._caller.ask(trial, self._request())
             self._silence.see(reply)
-            actions = self.agent.read(reply)
+            actions = self._mind.agent.read(reply)
+            self._caller.read_as(actions)
             if actions:
                 return actions
         raise SubjectStoppedError(f"the agent '{self._caller.plan.agent}' asked {ASKS_IN_A_ROW} times and did not act")
@@ -109,7 +109,7 @@ class _Talk:
         seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
         return ChatRequest(
             model=settings["id"],
-            messages=self.agent.prompt(),
+            messages=self._mind.agent.prompt(),
             sampling=Sampling(
                 temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens"), seed=seed
             ),

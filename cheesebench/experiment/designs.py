@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment.records import CellPlan, ReferenceValue
+from cheesebench.experiment.records import LOOKS, PLAIN, CellPlan, Construct, ReferenceValue, Variant, looks_until
+from cheesebench.protocol.validation import construct_status
 
 if TYPE_CHECKING:
     from cheesebench.interfaces import Memory
@@ -22,6 +23,8 @@ class Design:
 
     ``trials`` cuts every life off after so many trials (None: the protocol's own schedule); ``views`` are those that
     it is run in unless others are asked for; ``claims`` is False where too little is run for a PASS or a FAIL.
+    ``settings`` are those of the agents that ask models (of those that have them) where nothing else is given.
+    ``sequential`` is True where a cell is judged at its looks, and ``subjects`` are the most it can take.
     """
 
     name: str
@@ -29,9 +32,15 @@ class Design:
     trials: int | None = None
     views: tuple[str, ...] = ("ascii_2d",)
     claims: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sequential: bool = False
     summary: str = ""
 
 
+#: How the paper asks models: exactly five past pairs.
+_PAPER = {"history": 5}
+#: Subjects where several live through a protocol without looks.
+COHORT = 20
 #: The designs that ``--design`` can name.
 DESIGNS = {
     design.name: design
@@ -41,11 +50,23 @@ DESIGNS = {
             name="paper",
             subjects=1,
             views=("ascii_2d", "ascii_2d_fpv", "ascii_3d"),
+            settings=_PAPER,
             summary="one subject through the protocol's schedule, in each of the three text views",
         ),
-        Design(name="cohort", subjects=10, summary="several subjects, each through the protocol's schedule"),
+        Design(name="cohort", subjects=COHORT, summary="several subjects, each through the protocol's schedule"),
+        Design(
+            name="sequential",
+            subjects=LOOKS[-1],
+            sequential=True,
+            summary="as many subjects as a verdict needs, judged after 6, 10, 14, ... of them",
+        ),
     )
 }
+
+
+def usual_design(asks_model: bool) -> str:
+    """Return the name of the design where none is asked for: calls to a model are worth saving."""
+    return "sequential" if asks_model else "cohort"
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
@@ -64,9 +85,23 @@ def find_design(name: str, subjects: int | None = None) -> Design:
     return dataclasses.replace(design, subjects=subjects)
 
 
+def check_generations(generations: int | None) -> int | None:
+    """Return the number as it is, or raise OptionError."""
+    if generations is not None and generations < 1:
+        raise OptionError(f"--generations {generations}: a cell needs at least one. Give a number from 1.")
+    return generations
+
+
 def _flat(trials: int) -> Design:
     """Return the design of the paper's studies: so many trials of one subject, whatever the schedule has."""
-    return Design(name=f"flat-{trials}", subjects=1, trials=trials, claims=False, summary="for comparing settings")
+    return Design(
+        name=f"flat-{trials}",
+        subjects=1,
+        trials=trials,
+        claims=False,
+        settings=_PAPER,
+        summary="for comparing settings",
+    )
 
 
 def plan_cell(
@@ -78,7 +113,7 @@ def plan_cell(
     *,
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
-    variant: str = "",
+    variant: Variant = PLAIN,
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
@@ -86,6 +121,10 @@ def plan_cell(
     """
     document = specification.document
     trials = specification.planned_trials
+    reference = reference_value(specification)
+    # Where nothing can be decided there is nothing to stop for.
+    looks = looks_until(design.subjects) if design.sequential and reference is not None else ()
+    design = design if looks else without_looks(design)
     return CellPlan(
         model=model,
         protocol=specification.name,
@@ -96,32 +135,54 @@ def plan_cell(
         sha256=specification.sha256,
         design=design.name,
         subjects=design.subjects,
+        looks=looks,
         trials=trials if design.trials is None else min(trials, design.trials),
         memory=memory,
         estimand=specification.estimand,
         margin=document.margin,
         split=tuple(document.split),
-        reference=_pass_rate(specification),
+        reference=reference,
         chance=None if document.chance is None else document.chance.value,
         goal_visible=specification.goal_visible,
         claims=design.claims,
         agent=agent,
         settings=settings or {},
         variant=variant,
+        construct=_construct(specification),
     )
 
 
-def _pass_rate(specification: Specification) -> ReferenceValue | None:
+def without_looks(design: Design) -> Design:
+    """Return the design of a cell that cannot be judged at looks: a cohort, where the run's design is sequential."""
+    if not design.sequential:
+        return design
+    return dataclasses.replace(DESIGNS["cohort"], subjects=min(design.subjects, COHORT))
+
+
+def _construct(specification: Specification) -> Construct | None:
+    """Return what the protocol claims to measure, and whether that was tried."""
+    construct = specification.construct
+    if construct is None:
+        return None
+    abolished = tuple((str(lesion), at_most) for lesion, at_most in construct.abolished_by)
+    return Construct(name=construct.name, abolished_by=abolished, status=construct_status(specification))
+
+
+def reference_value(specification: Specification) -> ReferenceValue | None:
     """Return what the protocol says of the animals' pass rate: its first reference for ``success``."""
-    for reference in specification.document.reference:
-        if reference.measure == "success":
-            return ReferenceValue(
-                value=reference.value,
-                interval=reference.interval,
-                n_animals=reference.n_animals,
-                curve=tuple(reference.curve),
-                species=reference.species or specification.document.species or "",
-                source=reference.source or "",
-                status=reference.status,
-            )
-    return None
+    reference = specification.reference
+    if reference is None:
+        return None
+    return ReferenceValue(
+        value=reference.value,
+        interval=reference.interval,
+        n_animals=reference.n_animals,
+        sd=reference.sd,
+        kind=reference.kind,
+        curve=reference.curve,
+        curve_sd=reference.curve_sd,
+        over=reference.over,
+        species=reference.species,
+        source=reference.source,
+        status=reference.status,
+    )

@@ -1,137 +1,107 @@
-"""One subject as a job: what a worker is told, what it does, and what it tells back."""
+"""One subject as a job, done anywhere: no run log, no path."""
 
 from __future__ import annotations
 
-import pickle
-import struct
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
-from cheesebench.experiment.budget import BudgetSpentError
-from cheesebench.experiment.controls import controlled
-from cheesebench.experiment.dialogues import respond
-from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.experiment.subjects import live
-from cheesebench.protocol import DialogueSpecification
+from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.executor import Job, Report
+from cheesebench.experiment.budget import BudgetSpentError, SubjectSettledError
+from cheesebench.experiment.controls import controlled, yoked
+from cheesebench.experiment.records import SETTLED
+from cheesebench.family import Seat
+from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Paradigm, TaskEvent
+    from cheesebench.family import Trial
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import AnySpecification, Specification
 
-#: Length of a message in a pipe, before the message.
-HEADER = struct.Struct(">I")
-#: Paradigms that a workplace keeps. Subjects of one cell follow one another, so that more would only fill memory.
+#: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that more would only fill memory.
 KEPT = 2
+#: Causes of trials that were not run, by what was raised; a breakdown is any other.
+_CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget", SubjectSettledError: SETTLED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One subject of one cell. ``wants_records``: somebody observes, records are sent as well as written."""
-
-    plan: CellPlan
-    specification: AnySpecification
-    seed: int
-    subject: int
-    log: Path
-    wants_records: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a worker says: so many trials are done, with the latest record if it is wanted; finally ``ended``.
-
-    ``complete``: the life was lived to its end. ``error`` is why the run log could not be written; it concerns
-    the whole cell.
-    """
-
-    trials: int = 0
-    record: TrialRecord | None = None
-    ended: bool = False
-    complete: bool = False
-    error: str = ""
-
-
-class Stopped(BaseException):
-    """Raised by ``finished`` to stop a life that nobody waits for any longer."""
-
-
-def pack(message: Any) -> bytes:
-    """Return the bytes that carry a message through a pipe."""
-    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return HEADER.pack(len(content)) + content
-
-
-class Compiled:
-    """What subjects live in, compiled for each protocol and control; beyond ``most`` of them the oldest is dropped."""
+class ParadigmCache:
+    """Paradigms compiled for each protocol and control; beyond ``most`` of them the oldest is dropped."""
 
     def __init__(self, plugins: PluginManager, most: int | None = None) -> None:
         self._plugins = plugins
         self._most = most
-        self._paradigms: dict[tuple[str, str], Paradigm] = {}
+        self._paradigms: dict[tuple[str, str], Any] = {}
 
-    def paradigm(self, job: Job, specification: Specification) -> Paradigm:
-        """Return the paradigm of a job; ``specification`` is the job's own."""
-        key = (job.plan.protocol, job.plan.control)
+    def paradigm(self, job: Job) -> Any:
+        """Return the paradigm of a job, as its family compiles it."""
+        # Who is yoked has a paradigm of its own, made of the plain one.
+        plan, yoke = job.plan, job.yoke
+        key = (plan.protocol, plan.control if yoke is None else "")
         if key not in self._paradigms:
             if len(self._paradigms) == self._most:
                 del self._paradigms[next(iter(self._paradigms))]
-            plain = self._plugins.compile(specification)
-            self._paradigms[key] = controlled(plain, job.plan, job.seed, job.log.parent.parent)
-        return self._paradigms[key]
+            plain = self._plugins.compile(job.specification)
+            self._paradigms[key] = plain if yoke is not None else controlled(plain, plan, job.seed)
+        found = self._paradigms[key]
+        return found if yoke is None else yoked(found, plan, lambda subject: yoke)
 
 
-class Workplace:
-    """Where jobs are done: the last compiled paradigms are kept from job to job. To be used by one thread."""
+class JobRunner:
+    """Does jobs with these plugins; the last compiled paradigms are kept from job to job. To be used by one thread."""
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
-        self._compiled = Compiled(plugins, KEPT)
+        self._cache = ParadigmCache(plugins, KEPT)
 
-    def do(self, job: Job, finished: Callable[[TrialRecord], None]) -> bool:
-        """Live a subject's life into the run log; return whether it is complete.
+    def live(self, job: Job) -> Iterator[Trial]:
+        """Yield every finished trial of the job's subject, with the rules that fired in it.
 
-        ``finished`` is called for every trial once it is written.
-        Whatever goes wrong in the agent, the view or the environment makes the rest of the life missing, with
-        the cause in the journal. Raises RunLogError when the log cannot be written or contradicts the life.
+        Whatever the agent, the view or the environment raises is passed on.
         """
-        plan, subject = job.plan, job.subject
+        seat = Seat(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
+        return self._plugins.family(job.specification).live(self._cache.paradigm(job), seat)
+
+    def reports(self, job: Job) -> Generator[Report, None, None]:
+        """Yield the reports of a job: one for each finished trial, and a last one that says how it ended.
+
+        Whatever goes wrong in the agent, the view or the environment is in that last one; so is what is thrown into the
+        generator because a report could not be sent.
+        """
         trials = 0
-        with RunLog.open(job.log) as log:
-            try:
-                for record, events in self._life(job):
-                    log.write_trial(record, events)
-                    trials += 1
-                    finished(record)
-            except (RunLogError, Stopped):
-                raise
-            except BaseException as error:
-                # BaseException, because sys.exit() and pytest.fail() are no reason to end the worker either.
-                write_stopped(log, plan, subject, trials, error)
-                return False
-            log.write_life(plan, subject, trials)
-            return True
-
-    def _life(self, job: Job) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
-        plan, plugins = job.plan, self._plugins
-        if isinstance(job.specification, DialogueSpecification):
-            talked = plugins.compile_dialogue(job.specification)
-            return respond(talked, plugins.respondent(plan.model), plan, job.seed, job.subject)
-        agent, view = plugins.agent(plan.model), plugins.view(plan.view)
-        return live(self._compiled.paradigm(job, job.specification), view, agent, plan, job.seed, job.subject)
+        try:
+            for record, events in self.live(job):
+                yield Report(trials=((record, tuple(events)),))
+                trials += 1
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            # BaseException, because sys.exit() and pytest.fail() are no reason to end the worker either.
+            yield stopped(trials, error)
+        else:
+            yield Report(ended=True)
 
 
-def write_stopped(log: RunLog, plan: CellPlan, subject: int, trials: int, error: BaseException) -> None:
-    """Record that a life was broken off in its trial ``trials`` (from 0) by ``error``, the rest being missing."""
-    if not isinstance(error, CheeseBenchError) or isinstance(error, PluginError):
-        log.note("traceback", _traceback(error), plan, subject)
-    missing = "budget" if isinstance(error, BudgetSpentError) else "infrastructure"
-    log.write_missing(plan, subject, f"stopped in trial {trials}: {_one_line(error)}", missing)
+@lru_cache(maxsize=1)
+def _installed_runner() -> JobRunner:
+    return JobRunner(installed_plugins())
+
+
+def run_job(job: Job) -> Generator[Report, None, None]:
+    """Yield the reports of a job, done here with the installed plugins. To be used by one thread of a process."""
+    return _installed_runner().reports(job)
+
+
+def stopped(trials: int, error: BaseException) -> Report:
+    """Return the last report of a job that was broken off in its trial ``trials`` (from 0) by ``error``."""
+    explained = isinstance(error, CheeseBenchError) and not isinstance(error, PluginError)
+    return Report(
+        notes=() if explained else [("traceback", _traceback(error))],
+        ended=True,
+        missing=next((name for kind, name in _CAUSES.items() if isinstance(error, kind)), "infrastructure"),
+        cause=f"stopped in trial {trials}: {_one_line(error)}",
+    )
 
 
 def _traceback(error: BaseException) -> str:
@@ -140,15 +110,15 @@ def _traceback(error: BaseException) -> str:
     For carets Python parses the lines, and up to 3.11.8 two threads that parse at once break one another (SystemError,
     "AST constructor recursion depth mismatch"): pytest parses in the main thread while subjects run in others.
     """
-    told = traceback.TracebackException.from_exception(error)
-    chain: list[traceback.TracebackException | None] = [told]
+    captured = traceback.TracebackException.from_exception(error)
+    chain: list[traceback.TracebackException | None] = [captured]
     while chain:
         one = chain.pop()
         if one is not None:
             chain += [one.__cause__, one.__context__, *(one.exceptions or ())]
             for frame in one.stack:
                 frame.colno = None
-    return "".join(told.format())
+    return "".join(captured.format())
 
 
 def _one_line(error: BaseException) -> str:

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Connection, Message, Sampling, Server
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
+from cheesebench.executor import Job, Report
 from cheesebench.experiment.budget import Budget, Limits
-from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, Line, Patience
-from cheesebench.experiment.conversations import converse
-from cheesebench.experiment.dialogues import talk
+from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, ModelChannel, Patience
 from cheesebench.experiment.guard import guarded
-from cheesebench.experiment.jobs import Compiled, Job, Report, write_stopped
+from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import TrialRecord
-from cheesebench.protocol import DialogueSpecification, Specification
+from cheesebench.family import Seat
 from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.experiment.contestants import LanguageModel
-    from cheesebench.interfaces import TaskEvent
+    from cheesebench.family import Trial
     from cheesebench.plugin_manager import PluginManager
 
 #: The question that is asked once before anything runs, and the tokens that the answer may take.
@@ -35,6 +35,8 @@ PROBE, PROBE_TOKENS = "Reply with the word READY.", 16
 PROBE_ATTEMPTS = 3
 #: Seconds that the answer to it may take.
 PROBE_PATIENCE = 60.0
+#: Calls that anybody who is waited for seems to have before him, compared with whoever lives ahead.
+OVERSUBSCRIPTION = 1e12
 #: Seconds that closing a connection may take.
 CLOSE_PATIENCE = 1.5
 
@@ -73,7 +75,7 @@ def start_servers(
                 with guarded(model.backend.name, "starting its server"):
                     servers[name] = model.backend.serve(context)
     except BaseException:
-        stop_servers(servers)
+        stop_after_failure(servers, progress)
         raise
     return servers
 
@@ -88,6 +90,14 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
             problem = error
     if problem is not None:
         raise PluginError(f"A model server could not be stopped: {quoted(str(problem), 1000)}") from None
+
+
+def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], None]) -> None:
+    """Stop them all while an error is on its way, which one that cannot be stopped must not hide."""
+    try:
+        stop_servers(servers)
+    except PluginError as error:
+        progress(redact(str(error)))
 
 
 def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
@@ -173,24 +183,24 @@ class LanguageModels:
         self._log = log
         self._source = source
         self._limiters: dict[str, Limiter] = {}
-        self._lines: dict[str, Line] = {}
+        self._channels: dict[str, ModelChannel] = {}
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     async def connect(self, names: Iterable[str]) -> None:
         """Open the connections of models before anybody needs them: what is wrong with them is then known."""
         for name in names:
-            self.line(name)
+            self.channel(name)
 
-    def line(self, name: str) -> Line:
+    def channel(self, name: str) -> ModelChannel:
         """Return the way to a model, opening its connection at the first time."""
-        if name not in self._lines:
+        if name not in self._channels:
             model, options = self.models[name], self.options
             context = _context(model, self._log.directory, options.concurrency)
             named = model.backend.account
             with guarded(model.backend.name, "connecting"):
                 account = named(context) if named else f"{model.backend.name} {model.base_url}"
                 connection = None if self._source is not None else model.backend.connect(context)
-            self._lines[name] = Line(
+            self._channels[name] = ModelChannel(
                 connection=connection,
                 limiter=self._limiters.setdefault(account, Limiter(options.concurrency)),
                 price=model.entry.price,
@@ -199,14 +209,14 @@ class LanguageModels:
                 retry_errors=options.retry_errors,
                 served_by=self._log.calls.served_by(name, MOST_NAMES),
             )
-        return self._lines[name]
+        return self._channels[name]
 
     def caller(self, job: Job, work: float) -> Caller:
         """Return who makes the calls of a subject; ``work`` orders those who wait."""
         plan, subject = job.plan, job.subject
         log = self._log
         return Caller(
-            line=self.line(plan.model),
+            channel=self.channel(plan.model),
             log=log,
             source=self._source or log,
             budget=self.budget,
@@ -215,6 +225,13 @@ class LanguageModels:
             work=work,
             recorded=(self._source or log).calls.count(plan, subject),
         )
+
+    def is_free(self, name: str) -> bool:
+        """Tell whether a model has a server of one's own: started for it, or on this machine or network, no price."""
+        model = self.models[name]
+        if model.entry.price is not None or self._source is not None:
+            return False
+        return model.base_url is not None and is_private(model.base_url)
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the line of progress."""
@@ -228,55 +245,67 @@ class LanguageModels:
 
     async def close(self) -> None:
         """Close all connections."""
-        for line in self._lines.values():
+        for line in self._channels.values():
             if line.connection is not None:
                 await _close(line.connection)
 
 
-class Conversation:
-    """Lives subjects that ask a model, one at a time, in the event loop; a Worker."""
+class ModelWorker:
+    """Does jobs whose subjects ask a model, each in a task of the event loop."""
 
-    def __init__(self, models: LanguageModels, plugins: PluginManager, log: RunLog, compiled: Compiled) -> None:
+    def __init__(self, models: LanguageModels, plugins: PluginManager, paradigms: ParadigmCache) -> None:
         self._models = models
         self._plugins = plugins
-        self._log = log
-        self._compiled = compiled
+        self._paradigms = paradigms
+        self._callers: dict[Job, Caller] = {}
+        #: Jobs whose calls yield to those of all others.
+        self.spare: set[Job] = set()
 
-    async def do(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Live a subject's life into the run log; what goes wrong makes the rest of it missing."""
-        plan, subject, log = job.plan, job.subject, self._log
-        trials, complete, problem = 0, False, ""
+    def stop(self, job: Job) -> None:
+        """Have a subject make no further call; one that is in flight is finished and recorded."""
+        caller = self._callers.get(job)
+        if caller is not None:
+            caller.stopped = True
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """Do the job; what goes wrong in it is in its last report. Raises RunLogError where calls contradict the log.
+
+        See ``cheesebench.executor.Executor``.
+        """
+        trials = 0
         try:
             # Whoever has most steps before it goes first among those who wait for a call.
-            limit = job.specification.limit if isinstance(job.specification, Specification) else 1
-            steps = limit if isinstance(limit, int) else 1
-            caller = self._models.caller(job, work=plan.trials * steps)
-            life = self._life(job, caller)
-            async with contextlib.aclosing(life):
+            steps = job.specification.most_calls
+            yielding = OVERSUBSCRIPTION if job in self.spare else 0
+            caller = self._callers[job] = self._models.caller(job, work=job.plan.trials * steps - yielding)
+            async with contextlib.aclosing(self.live(job, caller)) as life:
                 async for record, events in life:
-                    log.write_trial(record, events)
+                    report(Report(trials=((record, tuple(events)),)))
                     trials += 1
-                    caller.work = (plan.trials - trials) * steps
-                    report(Report(trials=trials, record=record))
-            log.write_life(plan, subject, trials)
-            complete = True
-        except RunLogError as error:
-            problem = str(error)
+                    yielding = OVERSUBSCRIPTION if job in self.spare else 0
+                    caller.work = (job.plan.trials - trials) * steps - yielding
+        except RunLogError:
+            raise
         except Exception as error:
-            write_stopped(log, plan, subject, trials, error)
-        report(Report(trials=trials, ended=True, complete=complete, error=problem))
+            report(stopped(trials, error))
+        else:
+            report(Report(ended=True))
+        finally:
+            self._callers.pop(job, None)
 
-    def _life(self, job: Job, caller: Caller) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
-        plan, plugins = job.plan, self._plugins
-        if isinstance(job.specification, DialogueSpecification):
-            return talk(plugins.compile_dialogue(job.specification), plan, job.seed, job.subject, caller)
-        view, agent = plugins.view(plan.view), plugins.model_agent(plan.agent)
-        return converse(
-            self._compiled.paradigm(job, job.specification), view, agent, plan, job.seed, job.subject, caller
-        )
+    def live(self, job: Job, caller: Caller) -> AsyncGenerator[Trial, None]:
+        """Yield every finished trial of the job's subject, with the rules that fired in it."""
+        seat = Seat(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
+        return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), seat, caller)
 
-    async def stop(self) -> None:
-        """Nothing is to be stopped: the task that runs this is cancelled."""
+
+def is_private(url: str) -> bool:
+    """Tell whether a URL leads to this machine or to a private network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
 def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, str]) -> dict[str, LanguageModel]:

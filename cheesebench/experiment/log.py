@@ -17,12 +17,12 @@ from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, log_schema, rows
 from cheesebench.experiment.call_log import CallLog
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
 from cheesebench.redaction import redact
 
 if TYPE_CHECKING:
-    from cheesebench.protocol import AnySpecification
+    from cheesebench.protocol import BaseSpecification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class RunLog:
         cls,
         results: Path,
         run_id: str,
-        cells: Iterable[tuple[CellPlan, AnySpecification]],
+        cells: Iterable[tuple[CellPlan, BaseSpecification]],
         *,
         options: Mapping[str, Any],
     ) -> Self:
@@ -83,7 +83,7 @@ class RunLog:
         log.note("created", f"{len(cells)} cells")
         return log
 
-    def add_cells(self, cells: Iterable[tuple[CellPlan, AnySpecification]]) -> None:
+    def add_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
         """Add cells that the run was created without; those that it has already stay as they are."""
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
@@ -96,7 +96,7 @@ class RunLog:
                 )
             self._insert_cells(cells)
 
-    def _insert_cells(self, cells: Iterable[tuple[CellPlan, AnySpecification]]) -> None:
+    def _insert_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
         self._connection.executemany(
             "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
             [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
@@ -105,7 +105,10 @@ class RunLog:
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
-        return cls._open(path, log_file.connect)
+        log = cls._open(path, log_file.connect)
+        with log_file.errors_explained(log.path):
+            log_file.add_late_columns(log._connection)
+        return log
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
@@ -156,17 +159,18 @@ class RunLog:
             return [rows.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
-        """Return all records of all cells as ``lives_and_gaps`` has them: for runs that fit into memory."""
-        return [record for plan in self.plans() for life in self.lives_and_gaps(plan) for record in life]
+        """Return all records of all cells as ``trials_by_subject`` has them: for runs that fit into memory."""
+        return [record for plan in self.plans() for life in self.trials_by_subject(plan) for record in life]
 
-    def lives_and_gaps(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+    def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a cell, one subject after the other: only one life is in memory at a time.
 
         A life that is unfinished gets a missing record for every planned trial that it has not reached. This is
-        what a run is judged by: a subject that was interrupted has not finished early.
+        what a run is judged by: a subject that was interrupted has not finished early. A cell with looks may never
+        need the subjects that have not begun, so that these are left out there.
         """
-        complete = self.lives(plan)
-        for subject in sorted({*self._begun(plan), *range(plan.subjects)}):
+        complete, begun = self.completed_subjects(plan), self._begun(plan)
+        for subject in begun if plan.looks else sorted({*begun, *range(plan.subjects)}):
             life = self.trials(plan, subject)
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
@@ -174,7 +178,7 @@ class RunLog:
             if life:
                 yield life
 
-    def recorded_lives(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+    def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a cell that are recorded, one subject after the other."""
         for subject in self._begun(plan):
             yield self.trials(plan, subject)
@@ -188,7 +192,7 @@ class RunLog:
         found = self.select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
         return tuple(TaskEvent(*row) for row in found)
 
-    def lives(self, plan: CellPlan) -> dict[int, int]:
+    def completed_subjects(self, plan: CellPlan) -> dict[int, int]:
         """Return the subjects of a cell whose life is complete, and how many trials each had."""
         where, values = _selection(plan, None)
         return dict(self.select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
@@ -243,6 +247,27 @@ class RunLog:
             self._note("error", cause, plan, subject)
         return done
 
+    def write_settled(self, plan: CellPlan, subjects: Iterable[int], trials: int) -> None:
+        """Record that subjects were stopped after so many trials each: what comes after could not change the verdict.
+
+        What one of them was further by then is taken out (its calls stay): how far it was depended on the server.
+        """
+        with self.transaction():
+            for subject in subjects:
+                life = (*plan.key, subject)
+                for table in ("trials", "events"):
+                    self._connection.execute(
+                        f"DELETE FROM {table} WHERE {log_file.LIFE} AND trial >= ?", (*life, trials)
+                    )
+                self._connection.execute(f"DELETE FROM lives WHERE {log_file.LIFE}", life)
+                self._connection.executemany(
+                    log_file.INSERT_TRIAL,
+                    [
+                        rows.trial_to_row(_missing(plan, subject, trial, SETTLED))
+                        for trial in range(trials, plan.trials)
+                    ],
+                )
+
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
         """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
         life = (*plan.key, subject)
@@ -271,8 +296,12 @@ class RunLog:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; other processes wait for their turn."""
+        """Write all or nothing; other processes wait for their turn. One inside another is part of it."""
         with self._lock, log_file.errors_explained(self.path):
+            nested = self._connection.in_transaction
+            if nested:
+                yield self._connection
+                return
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -22,6 +22,9 @@ CHECKPOINT = 8000
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
+#: Columns of ``calls`` that came later than the format: a log without them is read as if they held 0.
+LATE_COLUMNS = {"written_tokens": "INTEGER NOT NULL DEFAULT 0"}
+
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
 SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
 INSERT_TRIAL = (
@@ -64,7 +67,8 @@ def make_directory(results: Path, run_id: str) -> Path:
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
-        directory.mkdir()
+        # Replies of models and prompts are nobody else's: on a shared machine only their owner may read them.
+        directory.mkdir(mode=0o700)
     except FileExistsError:
         if not results.is_dir():
             raise RunLogError(
@@ -155,6 +159,18 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
                 source.backup(memory)
             memory.execute("PRAGMA query_only = ON")
             return memory
+
+
+def add_late_columns(connection: sqlite3.Connection) -> None:
+    """Give a log that is going to be written the columns that it is too old to have."""
+    present = {row[1] for row in connection.execute("PRAGMA table_info(calls)")}
+    for name, kind in LATE_COLUMNS.items():
+        if name not in present:
+            try:
+                connection.execute(f"ALTER TABLE calls ADD COLUMN {name} {kind}")
+            except sqlite3.OperationalError as error:
+                if "duplicate column" not in str(error):  # another process was faster
+                    raise
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:

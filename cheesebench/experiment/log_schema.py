@@ -12,7 +12,7 @@ APPLICATION_ID = 0x43485A42
 
 _LIFE_KEY = """\
     model TEXT NOT NULL,  -- as --model names it
-    protocol TEXT NOT NULL,  -- with @edition if it is not the paper's
+    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
     view TEXT NOT NULL,  -- what the subject is shown the arena in
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     subject INTEGER NOT NULL,  -- from 0"""
@@ -27,7 +27,7 @@ CREATE TABLE manifest (  -- what the run is
 CREATE TABLE cells (  -- what was planned
     position INTEGER PRIMARY KEY,  -- order of the plan
     model TEXT NOT NULL,  -- as --model names it
-    protocol TEXT NOT NULL,  -- with @edition if it is not the paper's
+    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
     view TEXT NOT NULL,  -- what the subject is shown the arena in
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     plan TEXT NOT NULL,  -- JSON: the protocol's hash, design, numbers of subjects and trials, estimand, reference, margin, agent and settings of a language model
@@ -50,7 +50,7 @@ CREATE TABLE trials (  -- what happened: a row for each trial, written in one tr
     measures TEXT NOT NULL,  -- JSON: measures of the protocol
     variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
     tally TEXT NOT NULL,  -- JSON: what the agent counted (calls, unparsed, ...)
-    missing TEXT NOT NULL,  -- empty, or why it was not run: infrastructure, budget
+    missing TEXT NOT NULL,  -- empty, or why it was not run: infrastructure, budget, settled (it could not have changed the verdict)
     PRIMARY KEY (model, protocol, view, variant, subject, trial)
 ) WITHOUT ROWID;
 CREATE TABLE events (  -- the rules that fired
@@ -86,7 +86,8 @@ CREATE TABLE calls (  -- what models were asked and replied: a row for each call
     reasoning_tokens INTEGER NOT NULL,  -- of the completion
     cost REAL,  -- dollars, NULL where no price is known
     seconds REAL NOT NULL,  -- of the attempt that was answered
-    attempts INTEGER NOT NULL  -- retries included
+    attempts INTEGER NOT NULL,  -- retries included
+    written_tokens INTEGER NOT NULL DEFAULT 0  -- of the prompt, put into a cache where that has a price of its own (older logs lack the column)
 );
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
 CREATE TABLE texts (  -- long texts that many calls share

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import cheesebench
 from cheesebench.errors import OptionError
 from cheesebench.experiment.records import FORMAT
+from cheesebench.options import OPTIONS
 
 if TYPE_CHECKING:
-    from cheesebench.protocol import AnySpecification
+    from cheesebench.protocol import BaseSpecification
 
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
@@ -44,7 +45,9 @@ def check_name(name: str, what: str, option: str = "") -> str:
     return name
 
 
-def describe_run(run_id: str, specifications: Iterable[AnySpecification], options: Mapping[str, Any]) -> dict[str, Any]:
+def describe_run(
+    run_id: str, specifications: Iterable[BaseSpecification], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that matter for the result (seed, design, ...). Environment
@@ -61,7 +64,12 @@ def describe_run(run_id: str, specifications: Iterable[AnySpecification], option
     }
 
 
-def describe_protocols(specifications: Iterable[AnySpecification]) -> dict[str, dict[str, Any]]:
+def recorded_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the manifest keeps of the values of the run options, all by key."""
+    return {option.key: values[option.key] for option in OPTIONS if option.recorded}
+
+
+def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str, dict[str, Any]]:
     """Return what the manifest keeps of each protocol, by name."""
     return {
         specification.name: {
@@ -101,7 +109,7 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 def _git(directory: Path, *arguments: str) -> str | None:
     try:
         finished = subprocess.run(
-            ("git", "--no-optional-locks", *arguments),
+            ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments),
             cwd=directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment.controls import controlled
+from cheesebench.experiment.controls import controlled, yokes_of
 from cheesebench.experiment.subjects import read_result
-from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING
+from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, Paradigm
 
 if TYPE_CHECKING:
-    from cheesebench.dialogue import Conversational
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import Life, Paradigm, View
+    from cheesebench.interfaces import Compiled, SubjectEnvironment, View
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import AnySpecification, Specification
+    from cheesebench.protocol import BaseSpecification
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,11 @@ def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> li
     plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
     records = log.trials(plan, record.subject)[: record.trial + 1]
-    lived_in = controlled(paradigm, plan, seed, log.directory.parent)
+    lived_in = steppable(controlled(paradigm, plan, seed, yokes_of(plan, log.directory.parent)), plan)
     return replay(lived_in.life(view, seed, record.subject), records)
 
 
-def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
+def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Frame]:
     """Live ``records`` (a subject's trials from its first one) again and return the film of the last of them.
 
     Trials depend on the trials before them, therefore all of them are lived, and each must come out exactly as
@@ -54,56 +53,47 @@ def replay(life: Life, records: Sequence[TrialRecord]) -> list[Frame]:
     return last
 
 
-def films(life: Life, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:
+def films(life: SubjectEnvironment, records: Iterable[TrialRecord]) -> Iterator[list[Frame]]:
     """Yield the film of each of ``records`` (a subject's trials from its first one), checked as in ``replay``."""
     for record in records:
         yield _replay_trial(life, record)
 
 
-def recorded_protocol(log: RunLog, plan: CellPlan) -> Specification:
+def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None = None) -> BaseSpecification:
     """Return the protocol of a cell as the run used it, from the run's own manifest, wherever its file is now.
 
-    Raises RunLogError when this version reads another protocol out of that text, or when it is a dialogue.
+    ``plugins`` have the families (default: those that are installed). Raises RunLogError when this version reads
+    another protocol out of that text.
     """
-    from cheesebench.protocol import Specification
-
-    specification = _recorded(log, plan)
-    if not isinstance(specification, Specification):
-        raise RunLogError(f"'{plan.protocol}' is a dialogue: it has no film. See its calls: cheesebench show.")
-    return specification
-
-
-def recorded_dialogue(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Conversational:
-    """Return what the subjects of a dialogue's cell were asked, compiled once more; see ``recorded_paradigm``."""
-    from cheesebench.protocol import DialogueSpecification
-
-    specification = _recorded(log, plan)
-    if not isinstance(specification, DialogueSpecification):
-        raise RunLogError(f"'{plan.protocol}' is no dialogue.")
-    return plugins.compile_dialogue(specification)
-
-
-def _recorded(log: RunLog, plan: CellPlan) -> AnySpecification:
     from cheesebench.protocol import Catalogue
 
     recorded = log.manifest["protocols"].get(plan.protocol, {})
-    specification, found = Catalogue().inspect_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
+    catalogue = Catalogue(families=None if plugins is None else plugins.families)
+    specification, found = catalogue.inspect_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
     if specification is None or specification.sha256 != plan.sha256:
         reason = found[0].sentence if found else "it means something else now"
         raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). {_REMEDY}")
     return specification
 
 
-def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Paradigm:
+def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Compiled:
     """Return what the subjects of a cell lived in: its protocol (or control) compiled once more.
 
     Raises RunLogError as ``recorded_protocol`` does, and PluginError where no plugin compiles it.
     """
-    paradigm = plugins.compile(recorded_protocol(log, plan))
-    return controlled(paradigm, plan, log.manifest["options"]["seed"], log.directory.parent)
+    compiled = plugins.compile(recorded_protocol(log, plan, plugins))
+    return controlled(compiled, plan, log.manifest["options"]["seed"], yokes_of(plan, log.directory.parent))
 
 
-def _replay_trial(life: Life, record: TrialRecord) -> list[Frame]:
+def steppable(compiled: Compiled, plan: CellPlan) -> Paradigm:
+    """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
+    if not isinstance(compiled, Paradigm):
+        family = compiled.specification.family
+        raise RunLogError(f"'{plan.protocol}' is a {family}: it has no film. See its calls: cheesebench show.")
+    return compiled
+
+
+def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     if record.missing:
         raise RunLogError(f"{_name(record)} was not run ({record.missing}), so there is nothing to replay.")
     observation = life.begin_trial()

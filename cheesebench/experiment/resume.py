@@ -10,12 +10,12 @@ from cheesebench.errors import RunLogError
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellKey, CellPlan
-    from cheesebench.protocol import AnySpecification
+    from cheesebench.protocol import BaseSpecification
 
 
 def check_resumable(
     log: RunLog,
-    cells: Mapping[CellPlan, AnySpecification] | Iterable[tuple[CellPlan, AnySpecification]],
+    cells: Mapping[CellPlan, BaseSpecification] | Iterable[tuple[CellPlan, BaseSpecification]],
     seed: int,
     done: str = "continued",
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
+from cheesebench.experiment.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
 from cheesebench.interfaces import TaskEvent
 
 #: Columns of the table ``trials``, in the order of the record's fields.
@@ -59,7 +59,7 @@ def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
 
 def plan_to_json(plan: CellPlan) -> str:
     """Return the plan as a JSON object with its field names as keys."""
-    return to_json(dataclasses.asdict(plan))
+    return to_json(dataclasses.asdict(plan) | {"variant": str(plan.variant)})
 
 
 def plan_from_json(text: str) -> CellPlan:
@@ -67,11 +67,17 @@ def plan_from_json(text: str) -> CellPlan:
     values = json.loads(text)
     reference = values["reference"]
     if reference is not None:
-        interval = reference["interval"]
-        reference["interval"] = None if interval is None else tuple(interval)
-        reference["curve"] = tuple(reference["curve"])
-        values["reference"] = ReferenceValue(**reference)
-    values["split"] = tuple(values.get("split", ()))
+        # Lists of JSON are tuples here; a log of an earlier release lacks some of them.
+        lists = {name: tuple(value) for name, value in reference.items() if isinstance(value, list)}
+        values["reference"] = ReferenceValue(**{**reference, **lists})
+    if (construct := values.get("construct")) is not None:
+        abolished = tuple((lesion, at_most) for lesion, at_most in construct["abolished_by"])
+        values["construct"] = Construct(**{**construct, "abolished_by": abolished})
+    if (lesion := values.get("lesion")) is not None:
+        values["lesion"] = LesionClaim(**lesion)
+    values["variant"] = Variant.parse(values.get("variant", ""))
+    for name in ("split", "looks"):
+        values[name] = tuple(values.get(name, ()))
     return CellPlan(**values)
 
 

@@ -1,4 +1,4 @@
-"""The scheduler: all subjects of all cells of a run, several at a time, into the run log."""
+"""The driver: all subjects of all cells of a run, several at a time, into the run log, which it alone writes."""
 
 from __future__ import annotations
 
@@ -8,77 +8,49 @@ import itertools
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from cheesebench.errors import PluginError, RunLogError
-from cheesebench.experiment.jobs import Compiled, Job, Report
-from cheesebench.experiment.language_models import Conversation, LanguageModels
-from cheesebench.experiment.workers import Worker, WorkerDiedError, WorkerProcess, WorkerThread, loads_elsewhere
+from cheesebench.executor import Job, Report, WorkerDiedError
+from cheesebench.experiment.controls import yokes_of
+from cheesebench.experiment.language_models import LanguageModels, ModelWorker
+from cheesebench.experiment.looks import CourseOf, is_finished, load_course
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues
+from cheesebench.experiment.recorder import Recorder
+from cheesebench.experiment.scheduling import CellRun, Progress, Ration, WorkQueue
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellKey, CellPlan
+    from cheesebench.experiment.records import CallTotals, CellKey, CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import AnySpecification
+    from cheesebench.protocol import BaseSpecification
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
-#: Subjects that talk to a model at a time, for each call that may be in flight. Not many more: a server keeps the
-#: beginning of every conversation in its cache, as long as there is room.
-SPARE = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short).
-
-    ``note`` says how the calls to models go, of all cells together; empty where there are none.
-    """
-
-    done: int
-    planned: int
-    note: str = ""
-
-
-@dataclass(slots=True)
-class _Line:
-    """A queue of subjects, and the workers that serve it."""
-
-    limit: int
-    #: Subjects that were ever queued: no more workers than that are of use.
-    subjects: int = 0
-    queue: asyncio.PriorityQueue[tuple[int, int, _Cell, int]] = field(default_factory=asyncio.PriorityQueue)
-    tasks: list[asyncio.Task[None]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Cell:
-    plan: CellPlan
-    specification: AnySpecification
-    started: bool = False
-    #: Subjects whose life is not over yet.
-    open: set[int] = field(default_factory=set)
-    #: Trials that are done, by subject; and the number of trials of those lives that are complete.
-    trials: dict[int, int] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)
-    over: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
+#: Seconds between two looks, while a run is waited for, at whether it still goes on.
+LOOK = 10.0
+#: Seconds that pass before subjects live ahead: those of other cells may be about to begin.
+AHEAD = 0.5
 
 
 class RunSession:
     """Runs the cells of a run in the background, from ``start`` until ``close``.
 
     ``cells`` are the plans of a log with their specifications, ``seed`` is the run's seed, ``processes`` the
-    number of worker processes (default: one for each processor; 0: everything in threads of this process).
-    Subjects are taken up in the order in which their cells were started. A cell whose agent, view or family comes
-    from a plugin that a new process cannot load by itself (a conftest.py) is run in threads.
+    number of jobs at a time (default: one for each processor; 0: everything in threads of this process).
+    ``executor`` names where jobs are done. Subjects are taken up in the order in which their cells were started. A
+    cell whose agent, view or family comes from a plugin that a new process cannot load by itself (a conftest.py) is
+    run in threads.
 
     ``language`` holds the language models; without it, cells that need one cannot be run.
 
+    ``course_of`` says how far cells with looks go; without it, all of their subjects are run. ``ahead`` lets subjects
+    of the next look live early where a model's server has capacity to spare and costs nothing.
+
     Everything that the log holds already counts: complete lives are skipped, others are lived again from their
-    first trial and compared with what was recorded. Observers (``cheesebench_trial_finished``) are called in this
+    first trial and compared with what was recorded. A finished trial is written within a fiftieth of a second, with
+    others in one transaction. Observers (``cheesebench_trial_finished``) are called in this
     process, one at a time, in the background thread.
     """
 
@@ -86,24 +58,31 @@ class RunSession:
         self,
         log: RunLog,
         plugins: PluginManager,
-        cells: Mapping[CellPlan, AnySpecification] | Iterable[tuple[CellPlan, AnySpecification]],
+        cells: Mapping[CellPlan, BaseSpecification] | Iterable[tuple[CellPlan, BaseSpecification]],
         *,
         seed: int,
         processes: int | None = None,
+        executor: str = DEFAULT_EXECUTOR,
         language: LanguageModels | None = None,
+        course_of: CourseOf | None = None,
+        ahead: bool = False,
     ) -> None:
         pairs = cells.items() if isinstance(cells, Mapping) else cells
-        self._cells: dict[CellKey, _Cell] = {plan.key: _Cell(plan, text) for plan, text in pairs}
+        self._cells: dict[CellKey, CellRun] = {plan.key: CellRun(plan, text) for plan, text in pairs}
         self._log = log
         self._plugins = plugins
         self._seed = seed
         processes = _processors() if processes is None else processes
-        self._elsewhere = _Line(limit=processes)
-        self._here = _Line(limit=max(processes, 1))
-        self._talking: dict[str, _Line] = {}
         self._language = language
-        #: What conversations live in: they share this thread, workers have their own.
-        self._compiled = Compiled(plugins)
+        self._course_of = course_of
+        self._ration: Ration | None = None
+        if language is not None and language.budget.counts_tokens:
+            self._ration = Ration(language.budget, self._spent)
+        # Where a budget is to be kept, nothing is asked that may not be needed.
+        self._queues = Queues(
+            plugins, language, log.directory, executor, processes, ahead=ahead and self._ration is None
+        )
+        self._recorder = Recorder(log, self._on_written)
         self._numbers = itertools.count()
         self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -125,7 +104,7 @@ class RunSession:
         models = dict.fromkeys(
             cell.plan.model
             for cell in self._cells.values()
-            if cell.plan.agent and len(self._log.lives(cell.plan)) < cell.plan.subjects
+            if cell.plan.agent and not is_finished(self._log, cell.plan, self._course_of)
         )
         asyncio.run_coroutine_threadsafe(self._language.connect(models), self._running_loop()).result()
 
@@ -145,13 +124,23 @@ class RunSession:
             raise cell.error
         return over
 
+    def finish(self) -> None:
+        """Start all cells, and wait until the last is finished; raises what ``wait`` raises."""
+        self.start()
+        for cell in self._cells.values():
+            while not self.wait(cell.plan, LOOK):
+                pass
+
     def progress(self, plan: CellPlan) -> Progress:
         """Return how far a cell is."""
         cell = self._cells[plan.key]
         lengths = cell.lengths
-        planned = sum(lengths.get(subject, plan.trials) for subject in range(plan.subjects))
         note = self._language.state() if self._language is not None else ""
-        return Progress(done=sum(dict(cell.trials).values()), planned=planned, note=note)
+        course = cell.course
+        subjects = plan.subjects if course is None else course.look
+        planned = sum(lengths.get(subject, plan.trials) for subject in range(subjects))
+        done = sum(trials for subject, trials in dict(cell.trials).items() if subject < subjects)
+        return Progress(done, planned, note, *(() if course is None else (subjects, plan.subjects)))
 
     def close(self) -> None:
         """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
@@ -194,118 +183,261 @@ class RunSession:
         self._loop = asyncio.get_running_loop()
         ready.set()
         await self._closing.wait()
-        lines = [self._elsewhere, self._here, *self._talking.values()]
-        tasks = [task for line in lines for task in line.tasks]
+        tasks = self._queues.tasks()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._recorder.flush()
+        await self._queues.close()
         if self._language is not None:
             await self._language.close()
 
-    def _begin(self, cell: _Cell) -> None:
+    def _begin(self, cell: CellRun) -> None:
         if cell.started or self._closing.is_set():
             return
         cell.started = True
         plan = cell.plan
         try:
-            cell.lengths = self._log.lives(plan)
+            cell.lengths = self._log.completed_subjects(plan)
             cell.trials = dict(cell.lengths)
-            cell.open = set(range(plan.subjects)) - set(cell.lengths)
-            self._log.note("started", f"{len(cell.open)} of {plan.subjects} subjects to run", plan)
-            line = self._line(cell)
+            if plan.looks and self._course_of is not None:
+                cell.course = self._course_of(plan)
+                load_course(cell.course, self._log, plan)
+            self._log.note("started", f"{len(cell.wanted())} of {cell.subjects} subjects to run", plan)
+            cell.yokes = yokes_of(plan, self._log.directory.parent)
+            cell.queue = self._queues.of(cell)
         except Exception as error:
             # Also what a plugin's hook raises: whoever waits for this cell must hear of it.
             self._fail(cell, error)
             return
-        if not cell.open:
-            cell.over.set()
-            return
-        for subject in sorted(cell.open):
-            # A run of calls is as long as its longest life, so long lives begin first; other work takes turns.
-            first = -plan.trials if plan.agent else 0
-            line.queue.put_nowait((first, next(self._numbers), cell, subject))
-        line.subjects += len(cell.open)
-        while len(line.tasks) < min(line.limit, line.subjects):
-            line.tasks.append(asyncio.create_task(self._serve(line, self._worker(line))))
+        self._go_on(cell)
 
-    def _line(self, cell: _Cell) -> _Line:
-        """Return the queue that a cell belongs to."""
-        plan = cell.plan
-        if plan.agent:
-            if self._language is None:
-                raise PluginError(f"The session was given no language models, so '{plan.model}' cannot be run.")
-            # Some more than there are calls in flight: while a subject makes up its mind, another one has its place.
-            limit = int(SPARE * self._language.options.concurrency)
-            return self._talking.setdefault(plan.model, _Line(limit=limit))
-        elsewhere = self._elsewhere.limit > 0 and loads_elsewhere(self._plugins, plan, cell.specification)
-        return self._elsewhere if elsewhere else self._here
-
-    def _worker(self, line: _Line) -> Worker:
-        if line is self._elsewhere:
-            return WorkerProcess(self._log.directory)
-        if line is self._here:
-            return WorkerThread(self._plugins)
-        assert self._language is not None
-        return Conversation(self._language, self._plugins, self._log, self._compiled)
-
-    async def _serve(self, line: _Line, worker: Worker) -> None:
+    def _go_on(self, cell: CellRun) -> None:
+        """Start the subjects that a cell needs next; finish it if it needs none."""
+        course = cell.course
         try:
-            while True:
-                _, _, cell, subject = await line.queue.get()
-                if cell.error is None:
-                    await self._run(worker, cell, subject)
-        finally:
-            await worker.stop()
+            if course is not None:
+                self._stop_settled(cell)
+            while not (wanted := cell.wanted()):
+                going = course is not None and not course.over and course.advance()
+                if course is not None and course.standing:
+                    self._log.note("look", course.standing, cell.plan)
+                if not going:
+                    self._finish(cell)
+                    return
+        except Exception as error:
+            self._fail(cell, error)
+            return
+        if self._ration is not None and course is not None and cell.plan.agent:
+            self._ration.add(cell)
+            self._admit()
+        else:
+            self._enqueue(cell, wanted)
 
-    async def _run(self, worker: Worker, cell: _Cell, subject: int) -> None:
-        job = Job(
-            plan=cell.plan,
-            specification=cell.specification,
-            seed=self._seed,
-            subject=subject,
-            log=self._log.path,
-            wants_records=self._observed,
-        )
+    def _spent(self, plan: CellPlan) -> CallTotals | None:
+        calls = self._log.calls.of_cell(plan)
+        return None if calls is None else calls.totals
+
+    def _admit(self) -> None:
+        """Start the looks that the budget has room for."""
+        while self._ration is not None and (cell := self._ration.take(self._cells.values())) is not None:
+            self._enqueue(cell, cell.wanted())
+
+    def _enqueue(self, cell: CellRun, subjects: Iterable[int], spare: bool = False) -> None:
+        queue, plan = cell.queue, cell.plan
+        assert queue is not None
+        for subject in subjects:
+            (cell.ahead if spare else cell.open).add(subject)
+            if not spare and subject in cell.ahead:  # it is needed now
+                cell.ahead.discard(subject)
+                if subject in cell.jobs:
+                    queue.spare_jobs.discard(cell.jobs[subject])
+                    continue
+            # A run of calls is as long as its longest life, so long lives begin first; other work takes turns.
+            first = -plan.trials if plan.agent and not spare else 0
+            queue.queue.put_nowait((spare, first, next(self._numbers), cell, subject))
+            queue.subjects += 1
+            queue.spares += spare
+        # Whoever lives ahead must not keep a place that somebody needs.
+        while len(queue.tasks) < min(queue.limit + queue.spares, queue.subjects):
+            queue.tasks.append(asyncio.create_task(self._serve(queue)))
+        if queue.lives_ahead and not spare:
+            asyncio.get_running_loop().call_later(AHEAD, self._live_ahead, queue)
+
+    def _live_ahead(self, queue: WorkQueue) -> None:
+        """Begin subjects of next looks, as long as there is capacity to spare."""
+        while not self._closing.is_set() and queue.busy < queue.limit:
+            found = [(len(cell.ahead), at, cell) for at, cell in enumerate(self._cells.values()) if cell.queue is queue]
+            most = min(((ahead, at, cell) for ahead, at, cell in found if cell.next_ahead() is not None), default=None)
+            if most is None:
+                return
+            subject = most[2].next_ahead()
+            assert subject is not None
+            self._enqueue(most[2], [subject], spare=True)
+
+    def _stop_settled(self, cell: CellRun) -> None:
+        """Stop the subjects of a look that is decided whatever they would still do."""
+        course, plan = cell.course, cell.plan
+        # An agent that acts by itself costs nothing, and its lives are whole.
+        found = course.cut() if course is not None and plan.agent else None
+        if course is None or found is None:
+            return
+        self._recorder.flush()
+        subjects, trials = found
+        for subject in subjects:
+            self._abandon(cell, subject)
+            cell.trials[subject] = trials
+            cell.lengths.pop(subject, None)
+        self._log.write_settled(plan, subjects, trials)
+        course.settle(trials)
+        text = f"{len(subjects)} subjects stopped after {trials} trials: the look at {course.look} is decided"
+        self._log.note("settled", text, plan)
+
+    def _abandon(self, cell: CellRun, subject: int) -> None:
+        """Stop a subject; what is reported of it from now on is not recorded."""
+        cell.closed.add(subject)
+        cell.open.discard(subject)
+        cell.ahead.discard(subject)
+        job = cell.jobs.pop(subject, None)
+        if job is not None and cell.queue is not None and isinstance(cell.queue.runs, ModelWorker):
+            self._recorder.drop(job)
+            cell.queue.runs.stop(job)
+
+    async def _serve(self, queue: WorkQueue) -> None:
+        while True:
+            spare, _, _, cell, subject = await queue.queue.get()
+            if cell.error is None and not cell.over.is_set() and not cell.has_begun(subject):
+                queue.running += 1
+                try:
+                    await self._run(queue, cell, subject)
+                finally:
+                    queue.running -= 1
+            queue.spares -= spare
+            if queue.lives_ahead:
+                self._live_ahead(queue)
+
+    async def _run(self, queue: WorkQueue, cell: CellRun, subject: int) -> None:
+        ended = False
+
+        def report(message: Report) -> None:
+            nonlocal ended
+            if not ended and subject not in cell.closed:
+                ended = message.ended
+                self._on_report(job, message)
+
+        try:
+            job = Job(
+                plan=cell.plan,
+                specification=cell.specification,
+                seed=self._seed,
+                subject=subject,
+                yoke=None if cell.yokes is None else cell.yokes(subject),
+            )
+        except RunLogError as error:
+            self._fail(cell, error)
+            self._close_subject(cell, subject)
+            return
+        cell.jobs[subject] = job
+        if subject in cell.ahead:
+            queue.spare_jobs.add(job)
         try:
             try:
-                await worker.do(job, lambda report: self._hear(cell, subject, report))
+                await queue.runs.run(job, report)
+                if not ended and subject not in cell.closed:
+                    raise PluginError(f"The executor '{self._queues.executor}' ended a job without its last report.")
             except WorkerDiedError as death:
-                cell.trials[subject] = self._log.write_missing(cell.plan, subject, str(death))
+                report(Report(ended=True, missing="infrastructure", cause=str(death)))
         except Exception as error:
             # A bug must end in the test that waits for this cell, not in a thread that nobody looks at.
+            self._recorder.flush()
             self._fail(cell, error)
+        finally:
+            queue.spare_jobs.discard(job)
+            if not ended and subject not in cell.closed:
+                self._recorder.flush()
+                self._recorder.drop(job)
+                self._close_subject(cell, subject)
+
+    def _on_report(self, job: Job, report: Report) -> None:
+        self._recorder.add(job, report)
+        if report.ended:
+            self._close_subject(self._cells[job.plan.key], job.subject)
+
+    def _close_subject(self, cell: CellRun, subject: int) -> None:
+        counts = subject in cell.open
         cell.open.discard(subject)
-        if not cell.open and not cell.over.is_set():
-            self._finish(cell)
+        cell.ahead.discard(subject)
+        cell.jobs.pop(subject, None)
+        cell.ended.add(subject)
+        if counts and not cell.open and not self._closing.is_set():
+            self._recorder.flush()
+            if not cell.over.is_set():
+                self._go_on(cell)
 
-    def _hear(self, cell: _Cell, subject: int, report: Report) -> None:
-        cell.trials[subject] = report.trials
-        if report.complete:
-            cell.lengths[subject] = report.trials
-        if report.record is not None and self._observed:
+    def _on_written(self, job: Job, report: Report, trials: int, error: Exception | None) -> None:
+        """Take notice of a report that is written now, or that could not be."""
+        cell = self._cells[job.plan.key]
+        if error is not None:
+            self._fail(cell, error)
+            return
+        if job.subject in cell.closed:
+            return
+        cell.trials[job.subject] = trials
+        if report.ended and not report.missing:
+            cell.lengths[job.subject] = trials
+        course = cell.course
+        if course is not None:
+            for record, _ in report.trials:
+                course.see(record)
+            if report.ended:
+                course.end(job.subject, "broken" if report.missing else "complete")
+            if job.plan.agent and not cell.checking:
+                cell.checking = True
+                asyncio.get_running_loop().call_soon(self._check, cell)
+        for record, _ in report.trials if self._observed else ():
+            self._show(record, cell.plan)
+
+    def _check(self, cell: CellRun) -> None:
+        """Stop subjects that cannot change anything any more, and see whether the budget has room for more."""
+        cell.checking = False
+        if self._closing.is_set() or cell.over.is_set():
+            return
+        if cell.open:
             try:
-                self._plugins.hook.cheesebench_trial_finished(plan=cell.plan, record=report.record)
-            except Exception as error:
-                # An observer looks on; the run does not depend on it.
-                self._observed = False
-                text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
-                with contextlib.suppress(RunLogError):
-                    self._log.note("error", text, cell.plan, subject)
-        if report.error:
-            self._fail(cell, RunLogError(report.error))
+                self._stop_settled(cell)
+            except RunLogError as error:
+                self._fail(cell, error)
+                return
+            if not cell.open:
+                self._go_on(cell)
+        self._admit()
 
-    def _finish(self, cell: _Cell) -> None:
+    def _show(self, record: TrialRecord, plan: CellPlan) -> None:
+        try:
+            self._plugins.hook.cheesebench_trial_finished(plan=plan, record=record)
+        except Exception as error:
+            # An observer looks on; the run does not depend on it.
+            self._observed = False
+            text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
+            with contextlib.suppress(RunLogError):
+                self._log.note("error", text, plan, record.subject)
+
+    def _finish(self, cell: CellRun) -> None:
         try:
             self._log.note("finished", f"{sum(cell.trials.values())} trials", cell.plan)
         except RunLogError as error:
             self._fail(cell, error)
         cell.over.set()
+        for subject in list(cell.ahead):
+            self._abandon(cell, subject)
+        self._admit()
 
-    def _fail(self, cell: _Cell, error: Exception) -> None:
+    def _fail(self, cell: CellRun, error: Exception) -> None:
         cell.error = error
         with contextlib.suppress(RunLogError):
             self._log.note("error", str(error), cell.plan)
         cell.over.set()
+        self._admit()
 
 
 def _processors() -> int:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.contestants import LanguageModel, varied
+from cheesebench.experiment.records import Variant
 from cheesebench.protocol.other_files import read_document
 
 SUFFIX = ".study.yaml"
@@ -75,9 +76,9 @@ class Study:
                     varied(models[name], changes)
 
 
-def variant_name(changes: Mapping[str, Any]) -> str:
+def variant_of(changes: Mapping[str, Any]) -> Variant:
     """Return the variant of a cell, such as ``history=1``; settings are in the order of the study."""
-    return ",".join(f"{name}={value}" for name, value in changes.items())
+    return Variant(settings=tuple((name, str(value)) for name, value in changes.items()))
 
 
 def shipped_studies() -> dict[str, Path]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import PluginError
+from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import (
     ACTION_LETTERS,
@@ -16,9 +17,10 @@ from cheesebench.interfaces import (
     Agent,
     AgentContext,
     AgentSpec,
-    Life,
+    SubjectEnvironment,
     TaskEvent,
     TrialResult,
+    Value,
 )
 
 if TYPE_CHECKING:
@@ -43,21 +45,25 @@ def live(
     PluginError is raised when it returns something that is no action.
     """
     life = paradigm.life(view, seed, subject)
-    instance = agent.create(AgentContext(seed=agent_seed(plan, seed, subject), view=plan.view))
+    mind = Mind(
+        lambda own: agent.create(AgentContext(seed=own, view=plan.view)),
+        agent_seed(plan, seed, subject),
+        lesion_of(plan),
+    )
     for trial in range(plan.trials):
         observation = life.begin_trial()
         if observation is None:
             return
-        instance.begin_trial(observation)
-        actions, reward = _run_trial(life, instance, plan.model, observation)
+        mind.begin_trial(life, trial, observation)
+        actions, reward = _run_trial(life, mind, plan.model, observation)
         result = life.result()
         record = trial_record(plan, subject, trial, result, reward=reward, steps=len(actions), actions=actions)
         yield record, result.events
 
 
-def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[str, float]:
+def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observation: str) -> tuple[str, float]:
     """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
-    step, act, observe = life.step, agent.act, agent.observe
+    step, act, observe, forgetful = life.step, mind.agent.act, mind.agent.observe, mind.forgetful
     letters: list[str] = []
     note = letters.append
     total = 0.0
@@ -68,6 +74,8 @@ def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[s
             total += reward
             note(WAITED_LETTER)
             observe(STAY, reward, observation, status != RUNNING)
+            if forgetful and status == RUNNING and mind.forgets(life, observation):
+                act, observe = mind.agent.act, mind.agent.observe
             continue
         actions = act(observation)
         if isinstance(actions, int):
@@ -79,6 +87,10 @@ def _run_trial(life: Life, agent: Agent, name: str, observation: str) -> tuple[s
             total += reward
             observe(action, reward, observation, status != RUNNING)
             if status != RUNNING:
+                break
+            if forgetful and mind.forgets(life, observation):
+                # What else was planned is forgotten, too.
+                act, observe = mind.agent.act, mind.agent.observe
                 break
         if action is None:
             raise PluginError(f"The agent '{name}' returned no action. To wait is an action too: 3 (STAY).")
@@ -102,7 +114,7 @@ def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, 
         model=plan.model,
         protocol=plan.protocol,
         view=plan.view,
-        variant=plan.variant,
+        variant=str(plan.variant),
         subject=subject,
         trial=trial,
         **done,
@@ -121,6 +133,11 @@ def read_result(result: TrialResult) -> dict[str, Any]:
         "path_length": result.path_length,
         "bumps": result.bumps,
         "counters": dict(result.counters),
-        "measures": dict(result.measures),
-        "variables": dict(result.variables),
+        "measures": _kept(result.measures),
+        "variables": _kept(result.variables),
     }
+
+
+def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Return a copy that stays as it is, whatever the environment does with its lists in the next trial."""
+    return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}

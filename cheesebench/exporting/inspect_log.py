@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
     """Write one cell; return the number of samples."""
-    result = judge_sample(plan, draw_sample(plan, log.lives_and_gaps(plan)))
+    result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
     summaries: list[Json] = []
     spec = _spec(log, plan)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -60,7 +60,12 @@ def _spec(log: RunLog, plan: CellPlan) -> Json:
         "task": task,
         "task_id": identity,
         "task_version": plan.sha256[:12],
-        "task_args": {"view": plan.view, "design": plan.design, "estimand": plan.estimand, "variant": plan.variant},
+        "task_args": {
+            "view": plan.view,
+            "design": plan.design,
+            "estimand": plan.estimand,
+            "variant": str(plan.variant),
+        },
         "dataset": {"name": plan.protocol},
         "model": plan.model,
         "model_args": dict(plan.settings),
@@ -117,7 +122,7 @@ def _header(log: RunLog, plan: CellPlan, result: CellResult, spec: Json, summari
 
 
 def _samples(log: RunLog, plan: CellPlan) -> Iterator[Json]:
-    for life in log.lives_and_gaps(plan):
+    for life in log.trials_by_subject(plan):
         calls: dict[int, list[CallRecord]] = {}
         for call in log.calls.of_life(plan, life[0].subject):
             calls.setdefault(call.trial, []).append(call)
@@ -185,6 +190,7 @@ def _usage(plan: CellPlan, calls: Iterable[CallRecord]) -> Json:
             "output_tokens": completion,
             "total_tokens": prompt + completion,
             "input_tokens_cache_read": sum(one.cached for one in usages),
+            "input_tokens_cache_write": sum(one.written for one in usages),
             "reasoning_tokens": sum(one.reasoning for one in usages),
         }
     }

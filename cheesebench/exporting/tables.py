@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from cheesebench.experiment.controls import controlled
 from cheesebench.experiment.records import TrialRecord
-from cheesebench.experiment.replay import films, recorded_protocol
+from cheesebench.experiment.replay import films, recorded_paradigm, steppable
 from cheesebench.interfaces import ACTION_OF_LETTER, ACTIONS, Value
 from cheesebench.statistics.blocks import TRIAL_FIELDS, trial_values
 from cheesebench.statistics.measures import STRATEGY
@@ -57,8 +56,7 @@ class Source:
     def paradigm(self, plan: CellPlan) -> Paradigm:
         """Return the paradigm of a cell as the run had it; only the latest is kept."""
         if self._paradigm is None or self._paradigm[0].key != plan.key:
-            compiled = self.plugins.compile(recorded_protocol(self.log, plan))
-            self._paradigm = plan, controlled(compiled, plan, self.seed, self.log.directory.parent)
+            self._paradigm = plan, steppable(recorded_paradigm(self.log, self.plugins, plan), plan)
         return self._paradigm[1]
 
     @property
@@ -69,7 +67,7 @@ class Source:
     def rows(self, table: Table) -> Iterator[list[Row]]:
         """Yield the rows of every life; one life is in memory at a time."""
         for plan in self.log.plans():
-            for life in self.log.lives_and_gaps(plan):
+            for life in self.log.trials_by_subject(plan):
                 yield list(table.rows(self, plan, life))
 
 
@@ -121,7 +119,7 @@ def _calls(source: Source, plan: CellPlan, life: Sequence[TrialRecord]) -> Itera
         yield [
             *key, call.trial, call.call, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
             reply.model, usage.prompt, usage.completion, usage.cached, usage.reasoning, call.cost, call.seconds,
-            call.attempts, call.digest,
+            call.attempts, call.digest, usage.written,
         ]  # fmt: skip
 
 
@@ -170,7 +168,7 @@ TABLES = {
                 "call": "integer", "asked": "text", "reply": "text", "reasoning": "text", "finish": "text",
                 "fault": "text", "served_by": "text", "prompt_tokens": "integer", "completion_tokens": "integer",
                 "cached_tokens": "integer", "reasoning_tokens": "integer", "cost": "number", "seconds": "number",
-                "attempts": "integer", "digest": "text",
+                "attempts": "integer", "digest": "text", "written_tokens": "integer",
             },
             _calls,
         ),

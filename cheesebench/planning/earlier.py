@@ -65,6 +65,6 @@ def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlie
     for plan in log.plans():
         if plan.variant or plan.key not in calls:
             continue
-        trials = sum(not record.missing for life in log.lives_and_gaps(plan) for record in life)
+        trials = sum(not record.missing for life in log.trials_by_subject(plan) for record in life)
         if trials:
             yield (plan.model, plan.protocol, plan.view), Earlier((run,), (plan.model,), trials, calls[plan.key].totals)

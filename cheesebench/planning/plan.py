@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
 from cheesebench.planning.earlier import Earlier, EarlierRuns
+from cheesebench.planning.profiles import ProfiledRun, outdated, profiled, shipped_profiles
 from cheesebench.planning.rehearsal import LongestPrompt, longest_prompt, most_asks, most_steps, random_life
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.power import (
     Chances,
     Cohort,
     disagreement,
+    sequential_chances,
     subjects_for_power,
     verdict_chances,
 )
 from cheesebench.statistics.sample import enter_estimand
-from cheesebench.statistics.summary import Unit, Verdict
+from cheesebench.statistics.summary import Verdict
 
 if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
@@ -52,7 +54,6 @@ class Outlook:
     trials: int
     """Of each subject, that enter the pass rate."""
     icc: float
-    unit: Unit
     at_rodent: Chances
     """If the model is exactly as good as the rodent."""
     at_margin: Chances
@@ -62,6 +63,10 @@ class Outlook:
     disagree_at_margin: float
     subjects_for_80: int | None
     """Subjects with which a model as good as the rodent passes with 80 %; None: more than any sensible number."""
+    subjects_at_rodent: float | None = None
+    """Of a sequential cell: the mean number of subjects that it takes if the model is as good as the rodent."""
+    subjects_at_zero: float | None = None
+    """If it never succeeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +95,19 @@ class Forecast:
     estimate: Amount | None
     """None if any cell has none."""
     minutes: float | None
-    """Estimated, at ``concurrency`` calls in flight; a subject's own calls follow one another."""
+    """Estimated, with ``in_flight`` calls at once; a subject's own calls follow one another."""
     all_pass: Mapping[str, float]
     """Model and view -> probability that all protocols PASS if the model is exactly as good as the rodent."""
     price_of: date | None
     """Day of the prices that dollars are computed with (the oldest)."""
+    in_flight: int
+    """Calls that can be in flight at once: one of each subject that is alive, and at most ``concurrency``."""
+    as_planned: tuple[ProfiledRun, ...] = ()
+    """What respondents from hopeless to competent would take; empty where that was not measured."""
+    sequential: tuple[ProfiledRun, ...] = ()
+    """The same with the sequential design, where the plan has a fixed number of subjects."""
+    outdated: tuple[str, ...] = ()
+    """Protocols that have changed since respondents were measured."""
 
 
 def forecast(
@@ -116,16 +129,39 @@ def forecast(
     )
     estimates = [cell.estimate for cell in found]
     known = [estimate for estimate in estimates if estimate is not None]
+    in_flight = min(concurrency, max(1, sum(_alive(cell.plan) for cell in found if cell.plan.agent)))
     prices = [model.entry.price for model in models.values() if model.entry.price is not None]
     return Forecast(
         cells=found,
         concurrency=concurrency,
         most=_sum([cell.most for cell in found]),
         estimate=_sum(known) if len(known) == len(estimates) else None,
-        minutes=_minutes(found, concurrency),
+        minutes=_minutes(found, in_flight),
+        in_flight=in_flight,
+        **_by_profiles(found, models),
         all_pass=_all_pass(found),
         price_of=min((price.on for price in prices), default=None),
     )
+
+
+def _alive(plan: CellPlan) -> int:
+    """Return the subjects that live at once: all, or those of the first look."""
+    return plan.looks[0] if plan.looks else plan.subjects
+
+
+def _by_profiles(cells: Sequence[CellForecast], models: Mapping[str, LanguageModel]) -> dict[str, Any]:
+    """Return what was measured of respondents, for a run of one model (others would take as much again)."""
+    plans = [cell.plan for cell in cells if cell.plan.agent]
+    if len(models) != 1 or len(plans) != len(cells):
+        return {}
+    [model] = models.values()
+    found = shipped_profiles()
+    fixed = any(plan.claims and not plan.looks for plan in plans)
+    return {
+        "as_planned": profiled(plans, model.entry.price, found),
+        "sequential": profiled(plans, model.entry.price, found, sequential=True) if fixed else (),
+        "outdated": tuple(outdated(found, ((plan.protocol, plan.sha256) for plan in plans))),
+    }
 
 
 def _cell(
@@ -150,6 +186,10 @@ def _cell(
             estimate = _estimate(plan, earlier, model.entry.price)
             seconds = earlier.totals.seconds / earlier.totals.calls
     life = random_life(paradigm, view, plan, seed)
+    outlook = _outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc)
+    if estimate is not None and outlook is not None and outlook.subjects_at_rodent is not None:
+        # As good as the rodent takes long to be sure of: most models are decided sooner.
+        estimate = _scaled(estimate, outlook.subjects_at_rodent / plan.subjects)
     return CellForecast(
         plan=plan,
         steps=steps,
@@ -157,7 +197,7 @@ def _cell(
         estimate=estimate,
         seconds=seconds,
         earlier=earlier,
-        outlook=_outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc),
+        outlook=outlook,
     )
 
 
@@ -184,6 +224,18 @@ def _estimate(plan: CellPlan, earlier: Earlier, price: Price | None) -> Amount:
     totals = earlier.totals
     amount = Amount(calls=totals.calls * share, prompt=totals.prompt * share, completion=totals.completion * share)
     return _priced(amount, price, cached=totals.cached * share)
+
+
+def _scaled(amount: Amount, by: float) -> Amount:
+    def scale(value: float | None) -> float | None:
+        return None if value is None else value * by
+
+    return Amount(
+        calls=scale(amount.calls),
+        prompt=scale(amount.prompt),
+        completion=scale(amount.completion),
+        dollars=scale(amount.dollars),
+    )
 
 
 def _priced(amount: Amount, price: Price | None, cached: float = 0) -> Amount:
@@ -219,24 +271,30 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
     reference = plan.reference
     if reference is None or not plan.claims or not trials:
         return None
-    unit: Unit = "trial" if plan.memory == "none" else "subject"
-    assumed = 0.0 if unit == "trial" else ICC_FLOOR if icc is None else icc
-    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed, unit=unit)
-    at_rodent, at_margin = (
-        verdict_chances(rate, cohort, reference, plan.margin, seed=seed)
-        for rate in (reference.value, reference.value - plan.margin)
-    )
+    # What keeps nothing from trial to trial has subjects that are all alike.
+    assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
+    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed)
+    truths = (reference.value, reference.value - plan.margin)
+    needed: tuple[float | None, ...] = (None, None)
+    if plan.looks:
+        (at_rodent, first), (at_margin, _), (_, last) = (
+            sequential_chances(rate, cohort, plan.looks, reference, plan.margin, seed=seed) for rate in (*truths, 0.0)
+        )
+        needed = (first, last)
+    else:
+        at_rodent, at_margin = (verdict_chances(rate, cohort, reference, plan.margin, seed=seed) for rate in truths)
     return Outlook(
         rodent=reference.value,
         margin=plan.margin,
         trials=trials,
         icc=assumed,
-        unit=unit,
         at_rodent=at_rodent,
         at_margin=at_margin,
         disagree_at_rodent=disagreement(at_rodent),
         disagree_at_margin=disagreement(at_margin),
         subjects_for_80=subjects_for_power(cohort, reference, plan.margin, seed=seed),
+        subjects_at_rodent=needed[0],
+        subjects_at_zero=needed[1],
     )
 
 

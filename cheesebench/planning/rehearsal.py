@@ -15,7 +15,7 @@ from cheesebench.interfaces import ACTIONS, RUNNING, STAY
 
 if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
-    from cheesebench.interfaces import Life, Paradigm, View
+    from cheesebench.interfaces import Paradigm, SubjectEnvironment, View
     from cheesebench.protocol import Specification
 
 #: Tokens that a server puts around a message, at most.
@@ -120,7 +120,7 @@ def _agent(model: LanguageModel, plan: CellPlan) -> ModelAgent:
     return model.agent.create(ModelAgentContext(seed=agent_seed(plan, 0, 0), view=plan.view, settings=settings))
 
 
-def _step(life: Life, agent: ModelAgent, action: int) -> int:
+def _step(life: SubjectEnvironment, agent: ModelAgent, action: int) -> int:
     observation, reward, status = life.step(action)
     agent.observe(action, reward, observation, status != RUNNING)
     return status

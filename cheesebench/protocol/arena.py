@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
-from cheesebench.protocol import documents
+from cheesebench.protocol import arena_documents
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.generators import COMPASS, GENERATORS, Drawn, GeneratorError
 from cheesebench.protocol.source import Node, walk
@@ -94,6 +94,13 @@ class Arena:
         return {square: cell for cell, square in enumerate(self.cells) if cell not in shut}
 
     @property
+    def extent(self) -> tuple[int, int, int, int]:
+        """Left column, top row, width and height of the smallest picture that holds the map and all landmarks."""
+        columns = [0, len(self.kinds[0]) - 1, *(landmark.column for landmark in self.landmarks)]
+        rows = [0, len(self.kinds) - 1, *(landmark.row for landmark in self.landmarks)]
+        return min(columns), min(rows), max(columns) - min(columns) + 1, max(rows) - min(rows) + 1
+
+    @property
     def headings(self) -> range:
         """The heading numbers of this arena: all eight, or every second one."""
         return range(0, len(HEADINGS), len(HEADINGS) // self.turns)
@@ -111,7 +118,7 @@ class _Places:
         self.kinds: list[str] = []
 
 
-def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics) -> Arena | None:
+def build_arena(document: arena_documents.Arena, node: Node, diagnostics: Diagnostics) -> Arena | None:
     """Draw the arena of a document; problems are reported at their places, None is returned when it cannot be."""
     generators = [name for name in GENERATORS if getattr(document, name) is not None]
     sources = generators + ["map"] * (document.map is not None)
@@ -165,19 +172,19 @@ def build_arena(document: documents.Arena, node: Node, diagnostics: Diagnostics)
     return Arena(**{**vars(arena), "landmarks": landmarks})
 
 
-def _legend_of(drawn: Drawn) -> dict[str, documents.LegendEntry]:
+def _legend_of(drawn: Drawn) -> dict[str, arena_documents.LegendEntry]:
     return {
-        character: documents.LegendEntry(
+        character: arena_documents.LegendEntry(
             door=drawn.doors[character], zones=zones or None, glyph=drawn.glyphs[character]
         )
         if character in drawn.doors
-        else documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
+        else arena_documents.LegendEntry(zones=zones, glyph=drawn.glyphs[character])
         for character, zones in drawn.zones.items()
     }
 
 
 def _read_map(
-    text: str, legend: Mapping[str, documents.LegendEntry], node: Node, diagnostics: Diagnostics
+    text: str, legend: Mapping[str, arena_documents.LegendEntry], node: Node, diagnostics: Diagnostics
 ) -> _Places | None:
     lines = text.rstrip("\n").split("\n")
     width = max(map(len, lines))
@@ -241,7 +248,7 @@ def naming_position(node: Node, name: str) -> Position:
     return node.position
 
 
-def _place(character: str, entry: documents.LegendEntry | None, square: Square, places: _Places) -> str:
+def _place(character: str, entry: arena_documents.LegendEntry | None, square: Square, places: _Places) -> str:
     """Put one square where it belongs and return the letter of its kind."""
     if entry is None:
         if character == FLOOR:
@@ -288,13 +295,15 @@ def _check_groups(groups: Mapping[str, list[str]], places: _Places, node: Node, 
             diagnostics.error(146, where.key_position(group), f"The group '{group}' is empty.", "Name its zones.")
 
 
-def _landmarks(arena: Arena, document: documents.Arena, node: Node, diagnostics: Diagnostics) -> tuple[Landmark, ...]:
+def _landmarks(
+    arena: Arena, document: arena_documents.Arena, node: Node, diagnostics: Diagnostics
+) -> tuple[Landmark, ...]:
     given = document.landmarks
     named = given.items() if isinstance(given, dict) else ((f"landmark{n}", entry) for n, entry in enumerate(given, 1))
     found: list[Landmark] = []
     for number, (name, entry) in enumerate(named):
         position = node.find([name if isinstance(given, dict) else number]).position
-        if isinstance(entry, documents.PlacedLandmark):
+        if isinstance(entry, arena_documents.PlacedLandmark):
             landmark = Landmark(name, *entry.at, entry.glyph)
             if arena.kind(entry.at) in (FLOOR, "S"):
                 diagnostics.error(

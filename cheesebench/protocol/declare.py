@@ -9,7 +9,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import Arena, naming_position
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.expressions import NUMBER, Domain, Type
+from cheesebench.protocol.features import NUMBER, Domain, Type
 from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node, walk
 from cheesebench.protocol.values import Scalar
@@ -67,7 +67,8 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
 
     def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
-        position = root.find(path[:-1]).key_position(str(path[-1]))
+        last = path[-1]
+        position = root.find(path).position if isinstance(last, int) else root.find(path[:-1]).key_position(last)
         if name in RESERVED:
             diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
         elif name in taken:
@@ -106,6 +107,12 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             kind = _type_of(column_values, names, symbols)
             _only_places(column, cells, root.find(path), names, diagnostics)
             declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
+        for number, column in enumerate(draw.into):
+            # Where `sample` names nothing that can be dealt out, the builder says so.
+            group = Type("set", frozenset[Domain]({"place"})) if draw.sample in arena.groups else None
+            dealt = group or names.variables.get(draw.sample or "", Type("set", frozenset[Domain]({"any"})))
+            kind = Type("name", dealt.domains) if dealt.domains else NUMBER
+            declare(column, kind, "a column of a draw", ("draw", draw_name, "into", number))
     for block in document.schedule.values():
         for held in block.set.values():
             listed = held if isinstance(held, list) else [held]

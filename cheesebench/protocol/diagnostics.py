@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from cheesebench.errors import ProtocolError
-
 #: Most errors, and most warnings and notes, that are told of one protocol: what follows is the same slip again.
 MAX_FINDINGS = 100
 
@@ -94,11 +92,6 @@ class Diagnostics:
     def errors(self) -> list[Diagnostic]:
         """The findings that are errors."""
         return [d for d in self.found if d.severity == "error"]
-
-    def raise_errors(self) -> None:
-        """Raise ProtocolError with all errors so far, if there are any."""
-        if self.errors:
-            raise ProtocolError("\n".join(str(d) for d in in_file_order(self.errors)))
 
 
 def listed(names: Iterable[str]) -> str:

@@ -8,119 +8,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from cheesebench.protocol.arena_documents import Arena, Model
+from cheesebench.protocol.features import EFFECTS, TRIGGERS
 from cheesebench.protocol.values import (
+    DEFAULT_EDITION,
     MAX_COUNT,
     Citation,
     Count,
     Expression,
-    Glyph,
     GlyphOrName,
     Name,
     Names,
+    Number,
     Probability,
     ProtocolName,
     Scalar,
     Scope,
+    Sessions,
     Text,
     Truth,
     as_list,
     checked,
     is_name,
-    is_number,
     short_form,
 )
-
-
-class Model(BaseModel):
-    """Base of all models here: unknown keys are errors, nothing is converted in silence; built when first needed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
-
-
-class LegendEntry(Model):
-    """What a map character stands for: one of zone, zones and solid, or a door (which may be in zones, too)."""
-
-    zone: Name | None = Field(None, description="The cells belong to this zone.")
-    zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
-    door: Name | None = Field(None, description="Floor that a state may close.")
-    solid: Name | None = Field(None, description="Never entered, but pressed by FORWARD.")
-    glyph: Glyph | None = Field(None, description="How it is drawn (a door: while closed). Zones: invisible without.")
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> LegendEntry:
-        given = sum(kind is not None for kind in (self.zone, self.zones, self.solid))
-        if given > 1 or (self.door and self.solid) or not (given or self.door):
-            raise PydanticCustomError("shape", "exactly one of 'zone', 'zones', 'door', 'solid'")
-        return self
-
-
-class PlacedLandmark(Model):
-    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the north-west."""
-
-    at: tuple[int, int] = Field(description="Column and row; outside the walkable floor, also outside the map.")
-    glyph: Glyph = Field(description="How it is drawn.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _pair(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(value.get("at"), list):
-            return {**value, "at": tuple(value["at"])}
-        return value
-
-
-class Pool(Model):
-    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
-
-    radius: int = Field(ge=3, le=40, description="In cells; there is water where the distance is below radius - 0.5.")
-
-
-class Ring(Model):
-    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre; group hole."""
-
-    radius: int = Field(ge=4, le=40, description="In cells.")
-    holes: int = Field(ge=2, le=40, description="Number of holes.")
-
-
-class Radial(Model):
-    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups arm, cup, gate."""
-
-    arms: int = Field(ge=2, le=8, description="Number of arms, snapped to the compass.")
-    length: int = Field(ge=1, le=40, description="Of an arm, in cells.")
-    width: Literal[1, 3] = Field(1, description="Of an arm, in cells.")
-    hub: int | None = Field(None, ge=1, le=20, description="Half width of the hub; the smallest possible by default.")
-
-
-class Boxes(Model):
-    """Two compartments and a doorway. Zones west, east; door gate; group side."""
-
-    width: int = Field(5, ge=1, le=40, description="Of each compartment, in cells.")
-    height: int = Field(5, ge=1, le=40, description="Of both, in cells.")
-    doorway: int = Field(1, ge=1, le=40, description="Height of the doorway in cells.")
-
-
-class Arena(Model):
-    """The place: a map with legend and groups, or one generator."""
-
-    map: str | None = Field(None, description="The picture: `#` wall, `.` floor, blank nothing; the rest in `legend`.")
-    legend: dict[
-        Glyph,
-        Annotated[
-            LegendEntry,
-            BeforeValidator(short_form("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
-        ],
-    ] = Field(default_factory=dict, description="What the characters of the map stand for; a name alone is a zone.")
-    groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones (or solids).")
-    pool: Pool | None = Field(None, description="A round pool, instead of a map.")
-    ring: Ring | None = Field(None, description="A disc with holes, instead of a map.")
-    radial: Radial | None = Field(None, description="A hub with arms, instead of a map.")
-    boxes: Boxes | None = Field(None, description="Two compartments, instead of a map.")
-    landmarks: dict[Name, Glyph | PlacedLandmark] | list[PlacedLandmark] = Field(
-        default_factory=dict, description="What stands around the floor: `N: glyph` ... `NW: glyph`, or placed."
-    )
-    headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
 
 
 class Variable(Model):
@@ -134,16 +48,33 @@ class Draw(Model):
     """A small table; when its scope begins, one row is drawn and its columns become variables."""
 
     per: Scope = Field("trial", description="When a new row is drawn.")
-    order: Literal["random", "shuffle", "cycle", "by_subject"] = Field(
-        "random", description="Independent; in permuted blocks; row after row; row (subject mod rows)."
+    order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
+        "random",
+        description="Independent; in permuted blocks; row after row; each row once in every cycle of subjects, in an "
+        "order of the run's seed; row (subject mod rows).",
     )
     of: dict[Name, Annotated[list[Scalar], Field(min_length=1)]] = Field(
-        min_length=1, description="The table: its columns, of equal length, become variables."
+        default_factory=dict, description="The table: its columns, of equal length, become variables."
     )
+    sample: Name | None = Field(
+        None, description="Instead of `of`: a group, or a set that was drawn before, dealt out in random order."
+    )
+    into: list[Name] = Field(default_factory=list, description="The variables that take what `sample` deals out.")
     pick: Count | None = Field(None, description="A subset of this many rows: columns become sets.")
     copies: Count = Field(1, description="How often a row stands in one permuted block (order: shuffle).")
     max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
     keep_if: Expression | None = Field(None, description="True keeps the previous row.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Draw:
+        if bool(self.of) == (self.sample is not None) or bool(self.into) != (self.sample is not None):
+            raise PydanticCustomError("shape", "either 'of', or 'sample' with 'into'")
+        return self
+
+    @property
+    def columns(self) -> list[str]:
+        """The variables that the draw gives a value."""
+        return list(self.of) or self.into
 
 
 class Start(Model):
@@ -157,21 +88,21 @@ class Start(Model):
 class Effects(Model):
     """What happens: executed in the order set, add, count, reward, place."""
 
-    set: dict[Name, Expression] = Field(default_factory=dict, description="All right-hand sides read old values.")
-    add: dict[Name, Expression] = Field(default_factory=dict, description="Adds a member to a set.")
-    count: Names = Field(default_factory=list, description="Counters of the trial that go up by one.")
-    reward: Expression | None = Field(None, description="Added to the reward of the step.")
-    place: Name | None = Field(None, description="Teleports to a zone; the heading is reset to `start.face`.")
+    set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
+    add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
+    count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
+    reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
+    place: Name | None = Field(None, description=EFFECTS["place"].meaning)
 
 
 class Rule(Effects):
     """One trigger, guards, effects, and at most one exit."""
 
-    enter: Name | None = Field(None, description="A zone, a group, or a variable holding one, was entered.")
-    press: Name | None = Field(None, description="FORWARD was blocked by this solid.")
-    after: Expression | None = Field(None, description="At least this many steps in the state.")
+    enter: Name | None = Field(None, description=TRIGGERS["enter"].meaning)
+    press: Name | None = Field(None, description=TRIGGERS["press"].meaning)
+    after: Expression | None = Field(None, description=TRIGGERS["after"].meaning)
     act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT"] | None = Field(
-        None, description="This action was taken."
+        None, description=TRIGGERS["act"].meaning
     )
     if_: Expression | None = Field(None, alias="if", description="The rule fires only while this holds.")
     p: Expression | None = Field(None, description="Probability, drawn only when trigger and `if` hold.")
@@ -275,11 +206,21 @@ class Reference(Model):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(description="`success`, or one of `measures`; the first on `success` is what is compared.")
-    value: Annotated[float, checked(is_number, "a number")] = Field(description="The animals' number.")
+    value: Number | None = Field(None, description="The animals' number; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
     n_animals: Count | None = Field(None, description="Animals behind the value.")
-    curve: list[Annotated[float, checked(is_number, "a number")]] = Field(
-        default_factory=list, description="By session, from 1."
+    sd: Number | None = Field(None, description="Standard deviation between animals of each one's rate, as compared.")
+    sem: Number | None = Field(None, description="Standard error of the mean: `sd` over the root of `n_animals`.")
+    curve: list[Number] = Field(default_factory=list, description="By session, from 1.")
+    curve_sd: list[Number] = Field(default_factory=list, description="Standard deviation between animals by session.")
+    over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
+        None, description="Sessions that the value is over: `all`, `last`, `last:K`, or their numbers."
+    )
+    kind: Literal["measured", "declared", "analogy"] | None = Field(
+        None, description="`analogy`: the source measured another event than `success`."
+    )
+    animals: Annotated[str, Field(max_length=200)] | list[list[int | str]] | None = Field(
+        None, description="CSV file in the protocol's folder with `animal,session,trials,passed`, or its rows."
     )
     at: Scalar | None = Field(None, description="When the value was measured (free text or session).")
     where: Expression | None = Field(None, description="Only trials for which this holds are compared.")
@@ -311,12 +252,47 @@ class Check(Model):
     chance: Probability = Field(description="How often guessing tells it.")
 
 
+class LesionKeys(Model):
+    """A lesion by what it takes away; one that is a word stands for itself: `blind`, `anhedonia`."""
+
+    hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
+        default_factory=list, description="`landmarks`, a zone or solid, `glyph:X`, `text` or `text:STATE`."
+    )
+    amnesia: Names = Field(
+        default_factory=list, description="`trial` (between trials), or the states at whose entry all is forgotten."
+    )
+
+    @model_validator(mode="after")
+    def _takes_something(self) -> LesionKeys:
+        if not self.hide and not self.amnesia:
+            raise PydanticCustomError("shape", "'hide' or 'amnesia'")
+        return self
+
+
+class Abolished(Model):
+    """A lesion that the construct cannot survive."""
+
+    lesion: str | LesionKeys = Field(description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys.")
+    at_most: Probability = Field(description="The pass rate that may be left.")
+
+
+class Construct(Model):
+    """What the paradigm claims to measure, and the lesions that must abolish it."""
+
+    name: Text = Field(description="What is measured: spatial memory, working memory, ...")
+    abolished_by: list[Abolished] = Field(min_length=1, description="What must not be possible without.")
+    spared_by: Annotated[
+        list[str | LesionKeys],
+        BeforeValidator(as_list, json_schema_input_type=str | list[str | LesionKeys]),
+    ] = Field(default_factory=list, description="What must not matter.")
+
+
 class Expect(Model):
     """What a test trial must come to."""
 
     outcome: Name | None = Field(None, description="How the trial ends.")
     success: Truth | None = Field(None, description="Whether it counts as success.")
-    reward: Annotated[float, checked(is_number, "a number")] | None = Field(None, description="Sum over the trial.")
+    reward: Number | None = Field(None, description="Sum over the trial.")
     steps: Count | None = Field(None, description="Steps until its end.")
     counters: dict[Name, int] = Field(default_factory=dict, description="Values of counters.")
     measures: dict[Name, Scalar] = Field(default_factory=dict, description="Values of measures.")
@@ -355,7 +331,7 @@ class ProtocolDocument(Model):
 
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
-    edition: Name = Field("paper", description="Which edition of the paradigm this is.")
+    edition: Name = Field(DEFAULT_EDITION, description="Which edition of the paradigm this is.")
     extends: ProtocolName | None = Field(
         None, description="The one parent, id or id@edition; mappings merge, the rest replaces, null deletes."
     )
@@ -396,5 +372,10 @@ class ProtocolDocument(Model):
     chance: Chance | None = Field(None, description="What moving at random comes to.")
     margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")
     checks: list[Check] = Field(default_factory=list, description="What the audit looks for in observations.")
+    construct_: Construct | None = Field(  # `construct` is a name of pydantic's
+        None,
+        alias="construct",
+        description="What is measured, and what abolishes it; without it a result is *not validated*.",
+    )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
     notes: Text | list[Text] | None = Field(None, description="For people.")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from cheesebench.errors import OptionError
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS
+from cheesebench.lesions import INTACT, LANDMARKS, TEXT, TRIAL, Lesion
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.declare import counters
-from cheesebench.protocol.expressions import TRUTH, Binary, Classes, Expression
+from cheesebench.protocol.expressions import Binary, Classes, Expression
+from cheesebench.protocol.features import TRUTH
 from cheesebench.protocol.lookup import Lookup
+from cheesebench.protocol.specification import ConstructSpec
 
 
 class EvidenceBuilder(Lookup):
@@ -52,6 +56,66 @@ class EvidenceBuilder(Lookup):
                 break
         return Classes(tuple(cases))
 
+    def construct(self) -> ConstructSpec | None:
+        """Resolve the construct; every lesion in it is checked."""
+        construct = self.document.construct_
+        if construct is None:
+            return None
+        if self.document.success is None:
+            position = self.root.key_position("construct")
+            sentence = "A lesion abolishes success, but there is none."
+            self.diagnostics.error(220, position, sentence, "Add 'success: ...'.")
+        known: set[Lesion] = set()
+        abolished, spared = [], []
+        for number, entry in enumerate(construct.abolished_by):
+            path = ("construct", "abolished_by", number, "lesion")
+            if (lesion := self._lesion(entry.lesion, path, known)) is not None:
+                abolished.append((lesion, entry.at_most))
+        for number, written in enumerate(construct.spared_by):
+            if (lesion := self._lesion(written, ("construct", "spared_by", number), known)) is not None:
+                spared.append(lesion)
+        return ConstructSpec(construct.name, tuple(abolished), tuple(spared))
+
+    def _lesion(self, written: str | doc.LesionKeys, path: Sequence[str | int], known: set[Lesion]) -> Lesion | None:
+        """Resolve one lesion; ``known`` holds those before it. None when there is no such lesion."""
+        position = self.root.find(path).position
+        if isinstance(written, str):
+            try:
+                lesion = Lesion.parse(written)
+            except OptionError as error:
+                sentence, _, remedy = str(error).partition(". ")
+                self.diagnostics.error(222, position, f"{sentence}.", remedy)
+                return None
+        else:
+            lesion = Lesion(amnesia=frozenset(written.amnesia), hide=frozenset(written.hide))
+        if lesion == INTACT:
+            self.diagnostics.error(222, position, "An intact subject lacks nothing.", "Name a lesion, such as blind.")
+        for name in sorted(lesion.forgets_at):
+            if name not in self.names.states:
+                self.unknown("state", name, [TRIAL, *self.names.states], path)
+        for name in sorted(lesion.hide):
+            self._check_hidden(name, path)
+        if lesion in known:
+            sentence = f"'{lesion}' stands here twice."
+            self.diagnostics.error(223, position, sentence, "A lesion abolishes the construct, or spares it: keep one.")
+        known.add(lesion)
+        return lesion
+
+    def _check_hidden(self, name: str, path: Sequence[str | int]) -> None:
+        kind, colon, rest = name.partition(":")
+        position = self.root.find(path).position
+        if kind == "text" and colon:
+            if rest not in self.names.states:
+                self.unknown("state", rest, self.names.states, path)
+        elif kind == "glyph" and colon:
+            if len(rest) != 1:
+                self.diagnostics.error(222, position, f"'{rest}' is no glyph.", "A glyph is one character: glyph:o.")
+        elif name == LANDMARKS:
+            if not self.names.arena.landmarks:
+                self.diagnostics.error(222, position, "There are no landmarks to hide.", "Add 'arena: landmarks'.")
+        elif name != TEXT and name not in self.names.places:
+            self.unknown("zone", name, [LANDMARKS, TEXT, *self.names.places], path)
+
     def check(self) -> None:
         """Check what no other part reads: estimand, reference, checks, tests."""
         document = self.document
@@ -72,18 +136,6 @@ class EvidenceBuilder(Lookup):
             known = ["success", *document.measures, *counters(document)]
             if reference.measure not in known:
                 self.unknown("measure", reference.measure, known, (*path, "measure"))
-            rates = (
-                [reference.value, *reference.curve, *(reference.interval or ())]
-                if reference.measure == "success"
-                else []
-            )
-            if outside := [rate for rate in rates if not 0 <= rate <= 1]:
-                sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
-                self.diagnostics.error(217, self.root.find(path).position, sentence, "Write 0.8 for 80 %.")
-            if reference.interval and reference.interval[0] > reference.interval[1]:
-                self.diagnostics.error(
-                    217, self.root.find(path).position, "The interval runs backwards.", "Write [low, high]."
-                )
         for number, name in enumerate(document.split):
             self.names.used.add(name)
             if name not in (known := [*self.names.variables, *document.measures]):

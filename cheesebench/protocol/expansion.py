@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from cheesebench.errors import OptionError
-from cheesebench.protocol import documents
+from cheesebench.protocol import arena_documents
 from cheesebench.protocol.generators import Drawn
 from cheesebench.protocol.specification import Specification
 
@@ -30,7 +30,7 @@ def arena_as_yaml(specification: Specification) -> str:
         *(f"    {name}: {_listed(members)}" for name, members in arena.groups.items()),
         *_landmarks(document),
     ]
-    if document.headings != documents.Arena.model_fields["headings"].default:
+    if document.headings != arena_documents.Arena.model_fields["headings"].default:
         lines.append(f"  headings: {document.headings}")
     return "\n".join(lines) + "\n"
 
@@ -46,7 +46,7 @@ def _legend(drawn: Drawn) -> Iterator[str]:
         yield f"    {_quoted(character)}: {{{place}, glyph: {_quoted(drawn.glyphs[character])}}}"
 
 
-def _landmarks(document: documents.Arena) -> Iterator[str]:
+def _landmarks(document: arena_documents.Arena) -> Iterator[str]:
     landmarks = document.landmarks
     if not landmarks:
         return
@@ -57,7 +57,7 @@ def _landmarks(document: documents.Arena) -> Iterator[str]:
         yield from (f"    - {_landmark(landmark)}" for landmark in landmarks)
 
 
-def _landmark(landmark: str | documents.PlacedLandmark) -> str:
+def _landmark(landmark: str | arena_documents.PlacedLandmark) -> str:
     if isinstance(landmark, str):
         return _quoted(landmark)
     column, row = landmark.at

@@ -11,38 +11,15 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import add, mul, sub, truediv
-from typing import Literal
 
-#: Functions of one argument (language page, section 1).
-FUNCTIONS = ("where", "size", "time", "entries", "distance", "bearing_error", "departure_error", "column", "row")
-#: Functions that read where the subject has been in this trial, and those that read where it stands.
-OF_TRACE, OF_POSE = ("time", "entries", "departure_error"), ("distance", "bearing_error")
+from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, Reads
+
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
 #: Longest expression, in characters and in parts, and deepest nesting: far below what recursion can take.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
-
-Kind = Literal["number", "truth", "name", "set"]
-#: What a name can be the name of. ``any`` belongs to ``none``.
-Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
-
-
-@dataclass(frozen=True, slots=True)
-class Type:
-    """Type of an expression; for names and sets also what they may name."""
-
-    kind: Kind
-    domains: frozenset[Domain] = frozenset()
-
-    def overlaps(self, other: Type) -> bool:
-        """Whether names of both types can be equal."""
-        return bool(self.domains & other.domains) or "any" in self.domains | other.domains
-
-
-NUMBER = Type("number")
-TRUTH = Type("truth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,20 +309,26 @@ def constant(tree: Expression) -> float | None:
 
 def reads_trace(tree: Expression | None) -> bool:
     """Return whether an expression reads where the subject has been in this trial: ``time()`` and the like."""
-    return any((isinstance(n, Call) and n.function in OF_TRACE) or n == BuiltIn("moves") for n in walk(tree))
+    return any(_reads(node) == "trace" for node in walk(tree))
 
 
 def reads_place(tree: Expression | None) -> bool:
     """Return whether an expression reads where the subject is, or has been, in relation to a place."""
-    return any(isinstance(node, Call) and node.function in (*OF_TRACE, *OF_POSE) for node in walk(tree))
+    return any(isinstance(node, Call) and _reads(node) != "" for node in walk(tree))
 
 
 def reads_clock(tree: Expression | None) -> bool:
     """Return whether the value of an expression can change though no rule fires: by steps, path or pose."""
-    clocks = [BuiltIn(name) for name in ("steps", "x", "y", "heading")]
-    return reads_trace(tree) or any(
-        (isinstance(node, Call) and node.function in OF_POSE) or node in clocks for node in walk(tree)
-    )
+    return any(_reads(node) != "" for node in walk(tree))
+
+
+def _reads(node: Expression) -> Reads:
+    match node:
+        case Call(function, _):
+            return FUNCTIONS[function].reads
+        case BuiltIn(name):
+            return BUILT_INS[name].reads
+    return ""
 
 
 def is_condition(tree: Expression) -> bool:

@@ -52,6 +52,7 @@ _ERRORS = {
     145: "A name is both floor (a zone or door) and a solid.",
     146: "A group is empty, or has the name of a zone.",
     147: "A landmark stands on the floor, too far away, in no compass direction, or where another one stands.",
+    148: "The picture is rotated by what is no quarter turn, or is not square.",
     150: "`extends` names no protocol that is known, or leads in a circle.",
     199: "There are very many errors; the rest is not listed.",
     201: "A name is not known: of a zone, state, variable, group, condition, scene, ...",
@@ -75,6 +76,10 @@ _ERRORS = {
     219: "An end is called `timeout`, which is the name of trials that the limit cuts off.",
     220: "The reference is about `success`, which is not declared.",
     221: "A class of a measure comes after one that always holds.",
+    222: "There is no such lesion, or nothing that it could take away.",
+    223: "A lesion stands twice in a construct.",
+    225: "A file of animals cannot be read, is not in the protocol's folder, or has a row that makes no sense.",
+    226: "A reference contradicts itself, or gives no number.",
     229: "A dialogue is asked for what only an arena has: a picture, a walk.",
     230: "The graph has no such node.",
     231: "A node has no name in a vocabulary.",
@@ -109,10 +114,13 @@ _WARNINGS = {
     316: "`null` has nothing to delete.",
     317: "`estimand: {last: K}` asks for more trials than a life has.",
     318: "The id is that of a protocol that comes with CheeseBench or a plugin.",
+    325: "The animals' value is over other trials than the pass rate that is compared with it.",
+    326: "The animals' curve has other sessions than the schedule.",
 }
 _NOTES = {
     401: "Two triggers can fall on the same step; which one wins.",
     402: "The animals' numbers are not on `success`: there will be no verdict.",
+    405: "A row follows from the subject's number, which is no secret: `by_subject` where `balanced` would do.",
 }
 
 #: Code -> its severity and what it means, one sentence, in the order of the codes.

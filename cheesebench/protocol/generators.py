@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from cheesebench.protocol.documents import Boxes, Pool, Radial, Ring
+from cheesebench.protocol.arena_documents import Boxes, Pool, Radial, Ring
 
 _Square = tuple[int, int]
 #: The eight compass directions clockwise from north, as (column, row) steps; row grows to the south.
@@ -112,11 +112,21 @@ def pool(options: Pool) -> Drawn:
     for name, (c, r) in zip("nesw", COMPASS[::2], strict=True):
         _mark(water, f"edge_{name}", [(radius + c * (radius - 1), radius + r * (radius - 1))])
     _mark(water, "centre", [(radius, radius)])
+    sites: list[str] = []
+    if options.sites is not None:
+        across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
+        for c, r in COMPASS[:: 8 // options.sites]:
+            reach = aslant if c and r else across
+            sites.append(f"site{len(sites) + 1}")
+            _mark(water, sites[-1], [(radius + c * reach, radius + r * reach)])
+        _mark(water, "inner", [square for square in water if math.dist(square, (radius, radius)) < radius / 4])
     groups = {
         "quadrant": ["nw", "ne", "sw", "se"],
         "spot": ["spot_nw", "spot_ne", "spot_sw", "spot_se"],
         "edge": ["edge_n", "edge_e", "edge_s", "edge_w"],
     }
+    if sites:
+        groups["site"] = sites
     return _draw(water, groups, floor="~")
 
 
@@ -146,8 +156,8 @@ def radial(options: Radial) -> Drawn:
     """Draw a hub with arms at equal angles from north, clockwise, each snapped to the nearest compass direction.
 
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A diagonal arm of width 1 is
-    a staircase, because nothing squeezes through a corner. The last cell of an arm is its cup, drawn ``o``; its
-    first cells are a door.
+    a staircase, because nothing squeezes through a corner; a quarter turn leads from one to the next. The last cell of
+    an arm is its cup, drawn ``o``; its first cells are a door.
     """
     half = (options.width - 1) // 2
     directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
@@ -185,7 +195,8 @@ def radial(options: Radial) -> Drawn:
 def _across(column: int, row: int, c: int, r: int, half: int) -> list[_Square]:
     """Return the squares of an arm's cross-section at one of its steps."""
     if c and r:
-        beside = [(column - c, row)] if half == 0 else [(column - c, row), (column, row - r)]
+        counterclockwise = (column - c, row) if c != r else (column, row - r)
+        beside = [counterclockwise] if half == 0 else [(column - c, row), (column, row - r)]
         return [(column, row), *beside]
     return [(column + offset * abs(r), row + offset * abs(c)) for offset in range(-half, half + 1)]
 

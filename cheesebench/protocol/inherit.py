@@ -8,14 +8,12 @@ from pathlib import Path
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.source import Node, read_file
-from cheesebench.protocol.values import is_protocol_name
+from cheesebench.protocol.values import DEFAULT_EDITION, is_protocol_name
 
 #: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
 FindParent = Callable[[str, Path], Path | None]
 #: What the name of a protocol file ends with.
 SUFFIX = ".protocol.yaml"
-#: The edition that is meant when none is named.
-DEFAULT_EDITION = "paper"
 #: Most generations of protocols.
 MAX_GENERATIONS = 10
 

@@ -9,7 +9,8 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import all_effects
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.expressions import Expression, Type
+from cheesebench.protocol.expressions import Expression
+from cheesebench.protocol.features import Type
 from cheesebench.protocol.names import RESERVED, Names
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import Scalar, is_name
@@ -88,6 +89,8 @@ class Lookup:
         found: list[Scalar | list[Scalar]] = []
         for draw in self.document.draw.values():
             found += draw.of.get(variable, [])
+            if variable in draw.into and draw.sample is not None:
+                found += self.names.arena.groups.get(draw.sample) or self.values(draw.sample)
         if variable in self.document.vars:
             found.append(self.document.vars[variable].init)
             found += [block.set[variable] for block in self.document.schedule.values() if variable in block.set]

@@ -9,25 +9,13 @@ from cheesebench.errors import did_you_mean
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.diagnostics import Diagnostics, listed
-from cheesebench.protocol.expressions import NUMBER, TRUTH, Domain, ExpressionError, Type
+from cheesebench.protocol.expressions import ExpressionError
+from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, NUMBER, TRUTH, Domain, Type
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
-#: The built-in names and their types (language page, section 1).
-BUILT_INS: Mapping[str, Type] = {
-    "it": Type("name", _PLACE),
-    "last": Type("name", frozenset({"outcome"})),
-    "block": Type("name", frozenset({"block"})),
-    "session": NUMBER,
-    "trial": NUMBER,
-    "subject": NUMBER,
-    "steps": NUMBER,
-    "state": Type("name", frozenset({"state"})),
-}
-#: Built-in names that came later: whatever an author calls so goes first, and older files stay as they are.
-LATER_BUILT_INS: Mapping[str, Type] = dict.fromkeys(("x", "y", "heading", "moves"), NUMBER)
 #: Functions are told by their parentheses; only the first three are words that nothing else may be called.
-RESERVED = (*BUILT_INS, "where", "size", "time", *ex.KEYWORDS)
+RESERVED = (*(name for name, known in BUILT_INS.items() if not known.later), "where", "size", "time", *ex.KEYWORDS)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",
     "symbol": "a symbol of a draw or variable",
@@ -54,11 +42,6 @@ class Names:
     asked: set[str] = field(default_factory=set)
 
     @property
-    def floor_places(self) -> list[str]:
-        """Names of zones and doors."""
-        return list(self.arena.zones)
-
-    @property
     def places(self) -> list[str]:
         """Names of zones, doors, solids and groups."""
         return [*self.arena.zones, *self.arena.solids, *self.arena.groups]
@@ -77,7 +60,7 @@ class Names:
     def everything(self) -> list[str]:
         """Return all names that an expression may contain."""
         return [
-            *self.variables, *BUILT_INS, *LATER_BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
+            *self.variables, *BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
             *self.blocks,
         ]  # fmt: skip
 
@@ -183,17 +166,17 @@ class _Typer:
             if not (wanted & constant) or kind.overlaps(Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
-        elif name in BUILT_INS:
+        elif name in BUILT_INS and not BUILT_INS[name].later:
             if name == "it" and not self.it:
                 raise ExpressionError(
                     offset, "'it' has no meaning here.", "Use it in a rule with 'enter' or 'press'.", 132
                 )
-            return ex.BuiltIn(name), BUILT_INS[name]
+            return ex.BuiltIn(name), BUILT_INS[name].type
         if constant:
             self.names.used.add(name)
             return ex.Constant(name), Type("name", constant)
-        if name in LATER_BUILT_INS:
-            return ex.BuiltIn(name), LATER_BUILT_INS[name]
+        if name in BUILT_INS:
+            return ex.BuiltIn(name), BUILT_INS[name].type
         raise ExpressionError(offset, f"The name '{name}' is not known.", self._closest(name, wanted), 131)
 
     def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
@@ -209,24 +192,25 @@ class _Typer:
 
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
-        if function not in ex.FUNCTIONS:
-            hint = did_you_mean(function, ex.FUNCTIONS).strip() or f"There are {', '.join(ex.FUNCTIONS)}."
+        if function not in FUNCTIONS:
+            hint = did_you_mean(function, FUNCTIONS).strip() or f"There are {', '.join(FUNCTIONS)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
-        if function == "where":
+        takes = FUNCTIONS[function].takes
+        if takes == "group":
             if name not in names.arena.groups:
                 hint = did_you_mean(name, names.arena.groups).strip() or "Declare it under 'arena: groups'."
                 raise ExpressionError(argument.offset, f"where() takes a group; '{name}' is none.", hint, 134)
             names.used.add(name)
             return ex.Call(function, ex.Constant(name)), Type("name", _PLACE)
         resolved, kind = self.word(name, argument.offset)
-        if function == "size":
+        if takes == "set":
             if name in names.arena.groups:
                 return ex.Number(len(names.arena.groups[name])), NUMBER
             if kind.kind != "set":
                 raise ExpressionError(
                     argument.offset, f"size() takes a set; '{name}' is {describe(kind)}.", "Name a set.", 134
                 )
-        elif function in ("column", "row"):
+        elif takes == "place":
             if not kind.domains & {"place", "any"} or not (isinstance(resolved, ex.Variable | ex.Constant)):
                 sentence = f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
                 raise ExpressionError(argument.offset, sentence, "Name a zone or a solid.", 134)
@@ -276,8 +260,8 @@ class _Typer:
 
     def _meaning(self, tree: ex.Expression) -> Type | None:
         if isinstance(tree, ex.Word):
-            if tree.name in BUILT_INS:
-                return BUILT_INS[tree.name]
+            if tree.name in BUILT_INS and not BUILT_INS[tree.name].later:
+                return BUILT_INS[tree.name].type
             if tree.name in self.names.variables and not self.names.domains(tree.name):
                 return self.names.variables[tree.name]
         if isinstance(tree, ex.Call) and tree.function == "where":

@@ -19,8 +19,8 @@ M = TypeVar("M", bound=BaseModel)
 def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     """Return the content of a YAML file as ``model``, a pydantic model that forbids unknown keys.
 
-    ``noun`` is what errors call the file, ``begins`` what its first line may be. Raises FileError with one
-    ``file:line:col: error E...`` line for each mistake.
+    ``noun`` is what errors call the file, ``begins`` what its first line may be. Raises FileError with a
+    finding for each mistake.
     """
     diagnostics = Diagnostics()
     document = None
@@ -29,5 +29,5 @@ def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
         with contextlib.suppress(EnoughFindingsError):
             document = read_shape(root, root.plain(), diagnostics, model)
     if document is None or diagnostics.errors:
-        raise FileError("\n".join(map(str, in_file_order(diagnostics.errors))))
+        raise FileError(findings=in_file_order(diagnostics.errors))
     return document

@@ -16,6 +16,7 @@ def check_promises(spec: Specification, root: Node, say: Diagnostics) -> None:
     _frozen_traps(spec, say)
     _estimand(spec, root, say)
     _reference(spec, root, say)
+    _readable_rows(spec, root, say)
 
 
 def _late_clocks(spec: Specification, say: Diagnostics) -> None:
@@ -101,3 +102,12 @@ def _reference(spec: Specification, root: Node, say: Diagnostics) -> None:
     names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
     sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
     say.info(402, root.key_position("reference"), sentence, "Add one with 'measure: success'.")
+
+
+def _readable_rows(spec: Specification, root: Node, say: Diagnostics) -> None:
+    """405: a row that follows from the subject's number."""
+    for draw in spec.draws:
+        if draw.order == "by_subject" and len(set(draw.rows)) > 1:
+            place = root.find(("draw", draw.name)).key_position("order")
+            sentence = f"The subject's number tells the row of '{draw.name}': subject 0 always has the first one."
+            say.info(405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import itertools
 import json
 import math
 from collections import Counter
@@ -15,21 +17,23 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
+from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
 from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.evidence import EvidenceBuilder
-from cheesebench.protocol.expressions import NUMBER, TRUTH
+from cheesebench.protocol.features import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
+from cheesebench.protocol.references import resolve_references
 from cheesebench.protocol.resolve_trial import TrialBuilder
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.structure import without_nulls
-from cheesebench.protocol.values import VERSION, Scalar
+from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
 
 #: Most subsets that an ordered ``pick`` may go through.
 MAX_SUBSETS = 10_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
-DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance", "split")
+DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance", "split", "construct")
 
 
 def resolve(
@@ -74,10 +78,32 @@ def resolve(
             if (tree := evidence.measure(text, ("measures", name))) is not None
         },
         outcomes=tuple(outcomes(document)),
+        construct=evidence.construct(),
+        rotate=builder.rotate(),
         test_positions=tuple(root.find(("tests", number)).position for number in range(len(document.tests))),
     )
     evidence.check()
+    specification = dataclasses.replace(specification, references=resolve_references(specification, root, diagnostics))
     return None if diagnostics.errors else (specification, names)
+
+
+def identity(family: str, document: Model, root: Node, path: Path, ancestors: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of ``BaseSpecification`` for a document with ``paradigm`` and ``edition``, read from ``root``.
+
+    The hash is over everything in the file but descriptions (DESCRIPTIVE); a family that says something of its own to
+    a subject adds that.
+    """
+    plain = without_nulls(root.plain())
+    return {
+        "paradigm": plain["paradigm"],
+        "edition": plain.get("edition", DEFAULT_EDITION),
+        "family": family,
+        "path": str(path),
+        "text": canonical(plain),
+        "sha256": protocol_hash(plain),
+        "ancestors": tuple(ancestors),
+        "document": document,
+    }
 
 
 def canonical(plain: Mapping[str, Any]) -> str:
@@ -109,16 +135,18 @@ class _Builder(Lookup):
     def draws(self) -> tuple[spec.DrawSpec, ...]:
         found = []
         for name, draw in self.document.draw.items():
-            columns = tuple(draw.of)
+            columns = tuple(draw.columns)
             rows = tuple(zip(*([runtime_value(cell) for cell in cells] for cells in draw.of.values()), strict=False))
             place = self.root.find(("draw", name))
-            if draw.pick is not None and draw.pick > len(rows):
+            if draw.sample is not None:
+                self._check_sample(name, draw)
+            elif draw.pick is not None and draw.pick > len(rows):
                 position = self.root.find(("draw", name, "pick")).position
                 self.diagnostics.error(206, position, f"'{name}' picks {draw.pick} of {len(rows)} rows.", "Pick fewer.")
             if draw.copies > 1 and draw.order != "shuffle":
                 position = place.key_position("copies")
                 self.diagnostics.error(206, position, "'copies' belongs to 'order: shuffle'.", "Remove it, or shuffle.")
-            if draw.max_run is not None and (draw.order in ("cycle", "by_subject") or draw.pick):
+            if draw.max_run is not None and (draw.order in ("cycle", "balanced", "by_subject") or draw.pick):
                 position = place.key_position("max_run")
                 self.diagnostics.error(206, position, "'max_run' belongs to shuffled or random rows.", "Remove it.")
             if draw.max_run is not None and rows:
@@ -137,9 +165,60 @@ class _Builder(Lookup):
                 self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
             keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
             found.append(
-                spec.DrawSpec(name, draw.per, draw.order, columns, rows, draw.pick, draw.copies, draw.max_run, keep_if)
+                spec.DrawSpec(
+                    name,
+                    draw.per,
+                    draw.order,
+                    columns,
+                    rows,
+                    draw.pick,
+                    draw.copies,
+                    draw.max_run,
+                    keep_if,
+                    draw.sample,
+                )
             )
         return tuple(found)
+
+    def _check_sample(self, name: str, draw: doc.Draw) -> None:
+        """Report a draw that deals out what is neither a group nor a set drawn before, or more than there is."""
+        sample, path = draw.sample or "", ("draw", name)
+        self.names.used.add(sample)
+        sizes = {group: len(members) for group, members in self.names.arena.groups.items()}
+        for before in itertools.takewhile(lambda other: other != name, self.document.draw):
+            other = self.document.draw[before]
+            sizes |= {column: other.pick for column in other.of if other.pick}
+        if sample not in sizes:
+            self.unknown("group, or set of a draw above,", sample, sizes, (*path, "sample"))
+        elif len(draw.into) > sizes[sample]:
+            position = self.root.find((*path, "into")).position
+            sentence = f"'{sample}' has {sizes[sample]} members, and 'into' asks for {len(draw.into)}."
+            self.diagnostics.error(206, position, sentence, "Ask for fewer.")
+        if draw.order != "random" or draw.pick or draw.max_run:
+            position = self.root.find(path).position
+            sentence = "'sample' deals out in random order: 'order', 'pick' and 'max_run' do not go with it."
+            self.diagnostics.error(206, position, sentence, "Remove them.")
+
+    def rotate(self) -> str | None:
+        """Return the column by which the picture is turned; it must hold quarter turns, and the picture be square."""
+        name, path = self.document.arena.rotate, ("arena", "rotate")
+        if name is None:
+            return None
+        drawn = [column for draw in self.document.draw.values() for column in draw.of]
+        if name not in drawn:
+            self.unknown("column of a draw", name, drawn, path)
+            return None
+        self.names.used.add(name)
+        position = self.root.find(path).position
+        for value in self.values(name):
+            if value not in (0, 90, 180, 270):
+                sentence = f"'{name}' can be {value}, by which no picture is turned."
+                self.diagnostics.error(148, position, sentence, "Draw 0, 90, 180 or 270 degrees.")
+        _, _, width, height = self.names.arena.extent
+        if width != height:
+            sentence = f"Only a square picture can be turned; this one (landmarks included) is {width} by {height}."
+            self.diagnostics.error(148, position, sentence, "Add rows or columns of blanks.")
+        return name
 
     def start(self) -> spec.StartSpec:
         start = self.document.start

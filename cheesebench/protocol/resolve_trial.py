@@ -11,7 +11,8 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.declare import TIMEOUT, counters
 from cheesebench.protocol.diagnostics import listed
-from cheesebench.protocol.expressions import NUMBER, TRUTH, Expression, Number, Type, Unary, Variable, constant, walk
+from cheesebench.protocol.expressions import Expression, Number, Unary, Variable, constant, walk
+from cheesebench.protocol.features import NUMBER, TRIGGERS, TRUTH, Type
 from cheesebench.protocol.lookup import Lookup
 
 
@@ -193,9 +194,9 @@ class TrialBuilder(Lookup):
 
     def _rule(self, rule: doc.Rule, path: Sequence[str | int], watch: bool) -> spec.RuleSpec | None:
         position = self.root.find(path).position
-        given = [key for key in ("enter", "press", "after", "act") if getattr(rule, key) is not None]
+        given = [key for key in TRIGGERS if getattr(rule, key) is not None]
         if len(given) != 1:
-            sentence = f"A rule has exactly one trigger (enter, press, after, act); this one has {len(given)}."
+            sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
             self.diagnostics.error(213, position, sentence, "Split it." if given else "Add one.")
             return None
         trigger = given[0]

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from cheesebench.protocol.dialogue.documents import DialogueDocument
-from cheesebench.protocol.documents import Model, ProtocolDocument
+from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.values import VERSION
+
+if TYPE_CHECKING:
+    from cheesebench.family import Family
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: File name of the schema beside the shipped protocols.
 FILE_NAME = "protocol.schema.json"
 
-_ROOT, _DIALOGUE = "ProtocolDocument", "DialogueDocument"
 _DEFS = "#/$defs/"
 #: Ending of the definitions that a file with ``extends`` is held against: they require nothing.
 _PATCH = "Patch"
@@ -27,28 +29,33 @@ _NULL = {"type": "null"}
 _Schema = dict[str, Any]
 
 
-def protocol_schema() -> _Schema:
+def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _Schema:
     """Return the schema: one for whole protocols, and one without required keys for those that extend another.
 
-    A file whose arena is a graph, or that has a key that only dialogues have, is held against their models.
+    A file is held against the model of the first family (of those that are installed, unless given) that recognises
+    it; see ``Family``.
     """
-    models = {**_models(ProtocolDocument), **_models(DialogueDocument)}
+    if families is None:
+        from cheesebench.plugin_manager import installed_plugins
+
+        families = installed_plugins().families
+    (last, *others) = families.values()
+    models: dict[str, _Schema] = {}
+    choice = _whole_or_patch(last.document.__name__)
+    for family in (last, *others):
+        models |= _models(family.document)
+    for family in others:
+        whole = _whole_or_patch(family.document.__name__)
+        choice = {"if": dict(family.recognised_by), "then": whole, "else": choice}
     definitions = dict(models)
-    for name in _mergeable(models):
+    for name in _mergeable(models, [family.document.__name__ for family in families.values()]):
         definitions[name + _PATCH] = _patch_of(models[name])
     return {
         "$schema": DIALECT,
         "title": "CheeseBench protocol",
         "description": f"One rodent paradigm in one edition; version {VERSION} of the protocol language.",
         "type": "object",
-        "if": {
-            "anyOf": [
-                {"properties": {"arena": {"required": ["graph"]}}, "required": ["arena"]},
-                *({"required": [key]} for key in ("conditions", "scenes", "answer")),
-            ]
-        },
-        "then": _whole_or_patch(_DIALOGUE),
-        "else": _whole_or_patch(_ROOT),
+        **choice,
         "$defs": dict(sorted(definitions.items())),
     }
 
@@ -109,9 +116,9 @@ def _nullable(schema: _Schema) -> _Schema:
     return {"anyOf": [*choices, _NULL], **outside}
 
 
-def _mergeable(models: dict[str, _Schema]) -> list[str]:
-    """Return the models that are reached from the root through mappings alone: lists are replaced whole."""
-    found = [_ROOT, _DIALOGUE]
+def _mergeable(models: dict[str, _Schema], roots: Iterable[str]) -> list[str]:
+    """Return the models that are reached from the roots through mappings alone: lists are replaced whole."""
+    found = list(roots)
     for name in found:
         found += [ref for ref in _mapped(models[name]) if ref not in found]
     return found

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
+from cheesebench.errors import ProtocolError
+from cheesebench.lesions import Lesion
 from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.diagnostics import Diagnostic, Position
+from cheesebench.protocol.arena_documents import Model
+from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, Position
 from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.expressions import Expression, Type
-from cheesebench.protocol.values import Scope
+from cheesebench.protocol.expressions import Expression
+from cheesebench.protocol.features import Type
+from cheesebench.protocol.values import DEFAULT_EDITION, Scope
 
 #: A value at run time: numbers, names, sets of them; None is ``none``.
 RuntimeValue = float | int | str | None | frozenset[str | float | int]
@@ -103,6 +108,8 @@ class DrawSpec:
     copies: int
     max_run: int | None
     keep_if: Expression | None
+    sample: str | None = None
+    """Group or set whose members ``columns`` take, in random order (then there are no ``rows``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +152,44 @@ class StartSpec:
     carry: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ConstructSpec:
+    """What a paradigm claims to measure: ``abolished_by`` pairs a lesion with the pass rate that may be left."""
+
+    name: str
+    abolished_by: tuple[tuple[Lesion, float], ...]
+    spared_by: tuple[Lesion, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceSpec:
+    """A number measured on animals. ``over`` are the sessions that ``value`` is over; empty where nothing tells.
+
+    ``sd`` is the standard deviation between animals of each animal's own rate, ``curve`` the mean by session (from 1)
+    and ``curve_sd`` the standard deviation between animals in each.
+    """
+
+    measure: str
+    value: float
+    interval: tuple[float, float] | None
+    n_animals: int | None
+    sd: float | None
+    kind: Literal["measured", "declared", "analogy"]
+    curve: tuple[float, ...]
+    curve_sd: tuple[float, ...]
+    over: tuple[int, ...]
+    at: str | None
+    where: str | None
+    species: str
+    source: str
+    status: str
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether it says how animals differ, so that they can be compared as a group."""
+        return self.sd is not None and self.n_animals is not None and self.n_animals > 1
+
+
 @dataclass(frozen=True)
 class BaseSpecification:
     """What protocols of every family have: one paradigm in one edition.
@@ -160,11 +205,32 @@ class BaseSpecification:
     text: str
     sha256: str
     ancestors: tuple[str, ...]
+    document: Model
+    has_place: ClassVar[bool] = False
+    """Whether it can be drawn and walked through; see ``walkable``."""
+
+    @property
+    def title(self) -> str:
+        """Title for people."""
+        title: str | None = getattr(self.document, "title", None)
+        return title or self.paradigm.replace("_", " ").capitalize()
+
+    @property
+    def most_calls(self) -> int:
+        """Calls to a model that a trial takes, about: whoever has most of them before it is served first."""
+        return 1
+
+    def walkable(self) -> Specification:
+        """Return it as a protocol with a place that can be drawn and walked through; ProtocolError for all others."""
+        diagnostics, start = Diagnostics(), Position(self.path, 1, 1)
+        sentence = f"'{self.name}' is a {self.family}: it has no place that could be drawn or walked through."
+        diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {self.path}.")
+        raise ProtocolError(findings=diagnostics.found)
 
     @property
     def name(self) -> str:
         """``paradigm``, or ``paradigm@edition`` for every edition but the default one."""
-        return self.paradigm if self.edition == "paper" else f"{self.paradigm}@{self.edition}"
+        return self.paradigm if self.edition == DEFAULT_EDITION else f"{self.paradigm}@{self.edition}"
 
 
 @dataclass(frozen=True)
@@ -172,6 +238,7 @@ class Specification(BaseSpecification):
     """One paradigm of the arena family, resolved and checked."""
 
     document: ProtocolDocument
+    has_place: ClassVar[bool] = True
     arena: Arena
     variables: Mapping[str, VariableSpec]
     draws: tuple[DrawSpec, ...]
@@ -189,14 +256,22 @@ class Specification(BaseSpecification):
     where: Expression | None
     measures: Mapping[str, Expression]
     outcomes: tuple[str, ...]
+    references: tuple[ReferenceSpec, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
     """Where each of ``document.tests`` stands."""
+    rotate: str | None = None
+    """The column of a draw that holds by how many degrees the picture is turned clockwise."""
 
     @property
-    def title(self) -> str:
-        """Title for people."""
-        return self.document.title or self.paradigm.replace("_", " ").capitalize()
+    def most_calls(self) -> int:
+        """The limit of steps; 1 where it is a variable."""
+        return self.limit if isinstance(self.limit, int) else 1
+
+    def walkable(self) -> Specification:
+        """Return it as it is."""
+        return self
 
     def drawn(self, variable: str) -> list[str]:
         """Return the names that a draw can give to a column; none for any other variable."""
@@ -205,6 +280,9 @@ class Specification(BaseSpecification):
             if variable in draw.columns:
                 column = draw.columns.index(variable)
                 found.update((str(row[column]), None) for row in draw.rows if row[column] is not None)
+                if draw.sample is not None:
+                    dealt = self.arena.groups.get(draw.sample) or self.drawn(draw.sample)
+                    found.update(dict.fromkeys(dealt))
         return list(found)
 
     @property
@@ -228,6 +306,41 @@ class Specification(BaseSpecification):
         estimand = self.document.estimand
         chosen = None if isinstance(estimand, str) else estimand.block
         return tuple(block.name for block in self.schedule if chosen is None or block.name in chosen)
+
+    @property
+    def sessions(self) -> tuple[tuple[str, int], ...]:
+        """Block and trials of every session of a life, in order; an upper bound where a block has ``until``."""
+        return tuple(
+            (block.name, block.trials)
+            for block in self.schedule
+            for _ in range(block.repeat)
+            for _ in range(block.sessions)
+        )
+
+    @property
+    def sessions_of_blocks(self) -> dict[int, int]:
+        """Number (from 1) and trials of the sessions in ``judged_blocks``."""
+        blocks = self.judged_blocks
+        return {n: trials for n, (block, trials) in enumerate(self.sessions, 1) if block in blocks}
+
+    @property
+    def judged_sessions(self) -> dict[int, int]:
+        """Number (from 1) of the sessions that the pass rate is taken over, and how many trials of each."""
+        estimand, sessions = self.document.estimand, self.sessions_of_blocks
+        left = None if isinstance(estimand, str) else estimand.last
+        if left is None:
+            return sessions
+        found: dict[int, int] = {}
+        for session, trials in reversed(sessions.items()):
+            if left > 0:
+                found[session] = min(trials, left)
+                left -= trials
+        return dict(reversed(found.items()))
+
+    @property
+    def reference(self) -> ReferenceSpec | None:
+        """The reference that the verdict is about: the first on ``success``."""
+        return next((one for one in self.references if one.measure == "success"), None)
 
     @property
     def goal_visible(self) -> bool:

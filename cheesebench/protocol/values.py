@@ -12,6 +12,8 @@ from pydantic_core import PydanticCustomError
 
 #: Version of the language that this loader reads.
 VERSION = 1
+#: The edition that is meant when none is named.
+DEFAULT_EDITION = "default"
 #: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
 MAX_COUNT = 100_000
 #: Largest number of squares of an arena.
@@ -61,6 +63,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
+#: Sessions in words: all, the last, the last K.
+Sessions = Annotated[
+    str,
+    StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
+    checked(lambda v: isinstance(v, str) and bool(_SESSIONS.fullmatch(v)), "all, last or last:K"),
+]
+Number = Annotated[float, checked(is_number, "a number")]
 Name = Annotated[
     str,
     StringConstraints(pattern=f"^{_NAME.pattern}$"),

@@ -15,7 +15,7 @@ from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.running import Running
 from cheesebench.redaction import redact
-from cheesebench.terminal import spared
+from cheesebench.terminal import unprintable_replaced
 
 
 class _Adopter:
@@ -45,7 +45,7 @@ def start(config: pytest.Config) -> None:
     except CheeseBenchError as error:
         raise pytest.UsageError(redact(str(error))) from error
     glyphs = contextlib.ExitStack()
-    glyphs.enter_context(spared(sys.stdout))
+    glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)
     config.addinivalue_line("markers", "cheesebench: a model on a protocol, judged against the rodent.")
     config.pluginmanager.register(collection, "cheesebench-collection")

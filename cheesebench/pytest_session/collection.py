@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from cheesebench.experiment.records import CellKey
+from cheesebench.experiment.selection import Broken, Selected, default_protocols, named_protocols
+from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
-from cheesebench.pytest_session.selection import Broken, Selected, default_protocols, named_protocols
 
 
 class Collection:
@@ -23,7 +24,7 @@ class Collection:
         self._has_paths = config.args_source is pytest.Config.ArgsSource.ARGS
         self._selected: list[Selected] = []
         if settings.protocols:
-            edition = config.getoption("cheesebench_edition")
+            edition = config.getoption(BY_KEY["edition"].destination)
             directory = config.invocation_params.dir
             self._selected = named_protocols(run.catalogue, directory, settings.protocols, edition)
         elif not self._has_paths:
@@ -76,7 +77,7 @@ class Collection:
             if isinstance(selected, Broken):
                 name = selected.path.name.removesuffix(SUFFIX)
                 yield BrokenProtocol.from_parent(
-                    session, name=name, nodeid=name, path=selected.path, text=selected.text
+                    session, name=name, nodeid=name, path=selected.path, text=str(selected.error)
                 )
             else:
                 yield from cell_items(session, self._run, selected)

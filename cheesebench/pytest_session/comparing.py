@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,29 +11,41 @@ import pytest
 
 from cheesebench.baselines import DIRECTORY, count_run, find_counted
 from cheesebench.errors import OptionError
+from cheesebench.options import BY_KEY
+from cheesebench.pytest_session.settings import read_options
 from cheesebench.statistics.counts import CountedRun, count_cell
+from cheesebench.statistics.course import Baseline, CellCourse
 from cheesebench.statistics.runs import ComparisonReporter, RunComparison, compare_runs, match_runs
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan
+    from cheesebench.experiment.records import CellKey, CellPlan
     from cheesebench.plugin_manager import PluginManager
-
-#: Options of pytest that the baseline comes from.
-_BASELINE, _FAIL = "cheesebench_compare", "cheesebench_compare_fail"
 
 
 class Comparing:
     """What this session's run is compared with, if it is. Raises CheeseBenchErrors for what cannot be compared."""
 
-    def __init__(self, config: pytest.Config, baseline: CountedRun) -> None:
+    def __init__(self, baseline: CountedRun, *, fails_if_worse: bool, only: bool) -> None:
         self._baseline = baseline
-        self.fails_if_worse = config.getoption(_FAIL) == "worse"
+        self.fails_if_worse = fails_if_worse
+        #: Whether nothing but the comparison decides of the exit status.
+        self._only = only
+        self._cells: dict[CellKey, Baseline] = {}
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Refuse, before anything is run, what could not be compared afterwards."""
         cells = tuple(count_cell(plan, ()) for plan in plans)
-        match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
+        pairs, _ = match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
+        together = Counter((one.model, other.model, one.view, one.variant) for one, other in pairs)
+        for one, other in pairs if self.fails_if_worse else ():
+            tests = together[one.model, other.model, one.view, one.variant]
+            key = (one.model, one.protocol, one.view, one.variant)
+            self._cells[key] = Baseline(subjects=other.subjects, tests=tests, only=self._only)
+
+    def course_of(self, plan: CellPlan) -> CellCourse:
+        """Return the course of a sequential cell: it goes on until it is decided against the baseline, too."""
+        return CellCourse(plan, self._cells.get(plan.key))
 
     def compare(self, log: RunLog) -> RunComparison:
         """Return the finished run against the baseline."""
@@ -41,12 +54,15 @@ class Comparing:
 
 def read_comparing(config: pytest.Config, results: Path) -> Comparing | None:
     """Return what the command line wants to be compared with; None for nothing."""
-    name = config.getoption(_BASELINE)
+    options = read_options(config)
+    name, fail = options.value("compare"), options.given["compare_fail"]
     if name is None:
-        if config.getoption(_FAIL) is not None:
-            raise OptionError("--compare-fail has nothing to compare with: add --cheese-compare BASELINE.")
+        if fail is not None:
+            spelling = options.spelling("compare_fail")
+            raise OptionError(f"{spelling} has nothing to compare with: add {BY_KEY['compare'].long} BASELINE.")
         return None
-    return Comparing(config, find_counted(results, name, config.rootpath / DIRECTORY))
+    baseline = find_counted(results, name, config.rootpath / DIRECTORY)
+    return Comparing(baseline, fails_if_worse=fail == "worse", only=bool(options.value("exit_zero")))
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:

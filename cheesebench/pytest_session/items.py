@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-from cheesebench.dialogue import NO_VIEW
-from cheesebench.errors import CheeseBenchError
+from cheesebench.errors import CheeseBenchError, UnsuitableError
 from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.selection import load_shortly_named
 from cheesebench.film import printable
 from cheesebench.junit import case_properties
-from cheesebench.protocol import AnySpecification, DialogueSpecification
-from cheesebench.protocol.dialogue.published import published_beside
+from cheesebench.protocol import BaseSpecification
 from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
-from cheesebench.pytest_session.selection import load_shortly_named
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 
 
@@ -35,7 +33,7 @@ class VerdictError(CheeseBenchError):
 class CellItem(pytest.Item):
     """One cell: its trials are waited for in ``setup``, where failing is an error, and judged in the call."""
 
-    def __init__(self, *, run: Run, specification: AnySpecification, plan: CellPlan, **keywords: Any) -> None:
+    def __init__(self, *, run: Run, specification: BaseSpecification, plan: CellPlan, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.run = run
         self.specification = specification
@@ -53,7 +51,7 @@ class CellItem(pytest.Item):
         with progress_line(self.config, self.nodeid) as line:
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
-        result = judge_sample(plan, draw_sample(plan, self.run.lives(plan)))
+        result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
         self.result = dataclasses.replace(result, calls=self.run.calls(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
@@ -111,64 +109,26 @@ class ProtocolFile(pytest.File):
 
 
 def cell_items(
-    parent: pytest.Collector, run: Run, specification: AnySpecification, prefix: str = ""
+    parent: pytest.Collector, run: Run, specification: BaseSpecification, prefix: str = ""
 ) -> Iterator[pytest.Item]:
     """Yield a protocol's items, named ``protocol[view]``, or ``protocol[view-model]`` with several models.
 
-    Those of a dialogue are named ``protocol[domain-condition]``.
+    Those of a protocol that is told apart by conditions are named ``protocol[condition]``.
     """
     settings = run.settings
     for model in settings.models:
-        if obstacle := _obstacle(run, specification, model):
+        try:
+            plans = list(run.plans(specification, model))
+        except UnsuitableError as obstacle:
             name = f"{specification.name}[{model}]"
             path = Path(specification.path)
-            yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=obstacle)
+            yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle))
             continue
-        for plan in _plans(run, specification, model):
-            seen = "" if plan.view == NO_VIEW else plan.view
-            within = [seen, plan.variant, model if len(settings.models) > 1 else ""]
+        for plan in plans:
+            seen = "" if plan.variant.condition else plan.view
+            within = [seen, str(plan.variant), model if len(settings.models) > 1 else ""]
             name = f"{specification.name}[{'-'.join(filter(None, within))}]"
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
             yield CellItem.from_parent(
                 parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan
             )
-
-
-def _plans(run: Run, specification: AnySpecification, model: str) -> Iterator[CellPlan]:
-    if isinstance(specification, DialogueSpecification):
-        yield from run.plan_dialogues(specification, model)
-        return
-    for view in run.settings.views:
-        yield from run.plans(specification, model, view)
-
-
-def _obstacle(run: Run, specification: AnySpecification, model: str) -> str:
-    """Return why this model cannot be run on this protocol at all, if so."""
-    settings, plugins = run.settings, run.plugins
-    dialogue = isinstance(specification, DialogueSpecification)
-    if dialogue and model in plugins.agents:
-        known = ", ".join(sorted(plugins.respondents))
-        return (
-            f"The agent '{model}' walks; '{specification.name}' is a dialogue. "
-            f"Ask a language model, or one of the baselines {known}."
-        )
-    if dialogue and settings.study is not None:
-        return (
-            f"'{specification.name}' is a dialogue, and studies are about what is walked through. Run it without one."
-        )
-    if isinstance(specification, DialogueSpecification) and settings.against is not None:
-        try:
-            published_beside(specification).model(settings.against)
-        except CheeseBenchError as error:
-            return str(error)
-    if dialogue and settings.controls:
-        return f"'{specification.name}' is a dialogue, which has no controls. Leave --control out."
-    if not dialogue and model in plugins.respondents:
-        known = ", ".join(sorted(plugins.agents))
-        return (
-            f"The baseline '{model}' answers questions; '{specification.name}' is walked through. "
-            f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
-        )
-    if not dialogue and len(settings.temperatures) > 1:
-        return f"Several temperatures are for dialogues; '{specification.name}' is walked through. Give one."
-    return ""

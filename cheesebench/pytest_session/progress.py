@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from cheesebench.experiment.session import Progress
+from cheesebench.experiment.scheduling import Progress
 
 # Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
@@ -50,7 +50,8 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
 
     def draw(progress: Progress) -> None:
         seconds = time.monotonic() - begun
-        text = f" {progress.done}/{progress.planned} trials, {seconds:.0f} s"
+        where = f" look at {progress.look} of at most {progress.most} subjects:" if progress.look else ""
+        text = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
         left = seconds / progress.done * (progress.planned - progress.done) if progress.done else 0
         parts = [
             text,

@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.looks import is_finished
 from cheesebench.film import printable
 from cheesebench.junit import suite_properties
+from cheesebench.options import OPTIONS
+from cheesebench.pytest_plugin import SPELLINGS
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
-from cheesebench.statistics import RunSummary, Verdict, summarise_lives
+from cheesebench.statistics import RunSummary, Verdict, summarise_subjects
 from cheesebench.statistics.wording import plural
 
 #: How a verdict at the beginning of a line is written.
@@ -30,8 +33,6 @@ _COLOURS = {
 }
 #: Category in pytest's counts, letter, and word with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
-#: Options with a value that a command to resume must not repeat.
-_NOT_REPEATED = ("--resume", "--cheesebench-resume", "--cheese-run-id")
 
 
 class Reporting:
@@ -50,7 +51,7 @@ class Reporting:
         settings = self._run.settings
         lines = [
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
-            f"design {settings.design.name}; seed {settings.seed}"
+            f"design {settings.design}; seed {settings.seed}"
         ]
         failures = self._run.plugins.failures.items()
         lines += [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
@@ -141,13 +142,13 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_lives(log.manifest, plans, log.lives_and_gaps, log.calls.by_cell())
+        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell())
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)
-        unfinished = sum(len(log.lives(plan)) < plan.subjects for plan in plans)
+        unfinished = sum(not is_finished(log, plan, run.course_of) for plan in plans)
         if unfinished:
-            spent = any(cell.outcomes.get("budget") for cell in summary.cells)
+            spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
             larger = ", with a larger budget" if spent else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
@@ -231,14 +232,16 @@ def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:
 
 def _resume_command(config: pytest.Config, run_id: str) -> str:
     """Return the command of this session, continuing the run."""
+    spellings = config.stash[SPELLINGS]
+    left_out = {name for option in OPTIONS if option.names_run for name in spellings[option.key]}
     kept: list[str] = []
     arguments = iter(config.invocation_params.args)
     for argument in map(os.fspath, arguments):
-        if argument in _NOT_REPEATED:
+        if argument in left_out:
             next(arguments, None)
-        elif argument.split("=")[0] not in _NOT_REPEATED:
+        elif argument.partition("=")[0] not in left_out:
             kept.append(argument)
-    return shlex.join(["pytest", *kept, "--resume", run_id])
+    return shlex.join(["pytest", *kept, spellings["resume"][0], run_id])
 
 
 def _short(path: Path, config: pytest.Config) -> Path:

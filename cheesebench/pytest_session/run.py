@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,31 +14,39 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import Server
-from cheesebench.errors import CheeseBenchError, OptionError
-from cheesebench.experiment.contestants import replayed_models, varied
-from cheesebench.experiment.controls import control_cell
-from cheesebench.experiment.designs import plan_cell
-from cheesebench.experiment.dialogues import plan_dialogue
-from cheesebench.experiment.language_models import LanguageModels, connected, probe, start_servers, stop_servers
+from cheesebench.errors import CheeseBenchError, ComparisonError, OptionError
+from cheesebench.experiment.contestants import replayed_models
+from cheesebench.experiment.language_models import (
+    LanguageModels,
+    connected,
+    probe,
+    start_servers,
+    stop_after_failure,
+    stop_servers,
+)
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
+from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.manifest import new_run_id
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
-from cheesebench.experiment.session import Progress, RunSession
-from cheesebench.experiment.studies import variant_name
+from cheesebench.experiment.scheduling import Progress
+from cheesebench.experiment.session import RunSession
+from cheesebench.family import CellRequest
+from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import AnySpecification, Catalogue, DialogueSpecification, Specification
+from cheesebench.protocol import BaseSpecification, Catalogue
 from cheesebench.pytest_session.comparing import read_comparing
 from cheesebench.pytest_session.progress import teller
 from cheesebench.pytest_session.settings import read_settings, results_directory
+from cheesebench.statistics.course import CellCourse
 
 #: Seconds between two looks at the keyboard (and two redraws) while a cell is waited for.
 SLICE = 0.2
 #: Key of what the controller of pytest-xdist hands to its workers.
 WORKER_INPUT = "cheesebench"
 
-Cell = tuple[CellPlan, AnySpecification]
+Cell = tuple[CellPlan, BaseSpecification]
 
 
 class Run:
@@ -51,7 +60,7 @@ class Run:
         self._handed = handed or {}
         self._existing: Path | None = None
         recorded, replayed = None, None
-        resume, results = config.getoption("cheesebench_resume"), results_directory(config)
+        resume, results = config.getoption(BY_KEY["resume"].destination), results_directory(config)
         if resume is not None:
             self._existing = locate(results, resume)
             with RunLog.open_read_only(self._existing) as log:
@@ -64,9 +73,10 @@ class Run:
             recorded = self.source.manifest["options"]
             replayed = replayed_models(plugins, self.source.plans())
         self.settings = read_settings(config, plugins, recorded, replayed)
-        self.catalogue = Catalogue(plugins.protocol_directories)
+        self.catalogue = Catalogue(plugins.protocol_directories, plugins.families)
         #: What this run is to be compared with; a worker leaves that to its controller.
-        self.comparing = None if self.is_worker else read_comparing(config, self.settings.results)
+        self._stopped_by = read_comparing(config, self.settings.results)
+        self.comparing = None if self.is_worker else self._stopped_by
         self.log: RunLog | None = None
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
@@ -80,8 +90,20 @@ class Run:
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
-        if self.comparing is not None and cells:
-            self.comparing.check([plan for plan, _ in cells], self.settings.seed)
+        if self._stopped_by is not None and cells:
+            # Of a worker's cells the controller says at the end that they cannot be compared.
+            try:
+                self._stopped_by.check([plan for plan, _ in cells], self.settings.seed)
+            except ComparisonError:
+                if not self.is_worker:
+                    raise
+        plans = [plan for plan, _ in cells if not plan.in_words]
+        for control in self.settings.controls if plans else ():
+            if all(plan.control != control for plan in plans):
+                raise OptionError(
+                    f"--control {control}: there is nothing in these protocols that it could take away. "
+                    "Name a state, zone or landmarks that one of them has."
+                )
         if self.is_worker:
             self.log = RunLog.open(Path(self._handed["log"]))
         elif self._existing is not None:
@@ -110,7 +132,7 @@ class Run:
         models = {} if self.source is not None else dict(self.settings.language)
         if cells and self._existing is not None:
             # What is complete needs no server to be looked at once more.
-            open_models = {plan.model for plan, _ in cells if len(self.log.lives(plan)) < plan.subjects}
+            open_models = {plan.model for plan, _ in cells if not is_finished(self.log, plan, self.course_of)}
             models = {name: model for name, model in models.items() if name in open_models}
         if not models:
             return
@@ -120,6 +142,8 @@ class Run:
             probe(connected(models, self._base_urls), self.log.directory)
         except BaseException:
             directory = self.log.directory
+            servers, self._servers = self._servers, {}
+            stop_after_failure(servers, teller(self.config))
             self.close()
             if self._existing is None and not any(directory.glob("*.log")):
                 shutil.rmtree(directory, ignore_errors=True)  # nothing was run, and there is nothing to read
@@ -139,7 +163,15 @@ class Run:
             models = connected(settings.language, self._base_urls)
             language = LanguageModels(self.log, models, options, self.source)
         self._runner = RunSession(
-            self.log, self.plugins, cells, seed=settings.seed, processes=self._processes(), language=language
+            self.log,
+            self.plugins,
+            cells,
+            seed=settings.seed,
+            processes=self._processes(),
+            executor=settings.executor,
+            language=language,
+            course_of=self.course_of,
+            ahead=settings.ahead,
         )
         self._runner.connect()
         if not self.is_worker:
@@ -160,47 +192,31 @@ class Run:
             "began": self.settings.calls.began,
         }
 
-    def plans(self, specification: Specification, model: str, view: str) -> Iterator[CellPlan]:
-        """Yield the plans of a model's cells on a protocol: the plain one or a study's, each with its controls."""
+    def plans(self, specification: BaseSpecification, model: str) -> Iterable[CellPlan]:
+        """Return the plans of all cells of a model on a protocol; UnsuitableError where it cannot be run on it."""
         settings = self.settings
-        language = settings.language.get(model)
-        memory = language.agent.memory if language else self.plugins.agent(model).memory
-        for changes in settings.study.variants() if settings.study else ({},):
-            plain = plan_cell(
-                specification,
-                model,
-                view,
-                settings.design,
-                memory,
-                agent=language.agent.name if language else "",
-                settings=varied(language, changes) if language else None,
-                variant=variant_name(changes),
-            )
-            yield plain
-            for control in settings.controls:
-                yield control_cell(plain, control)
+        request = CellRequest(
+            model=model,
+            plugins=self.plugins,
+            design=settings.designs[model],
+            language=settings.language.get(model),
+            views=settings.views,
+            controls=settings.controls,
+            study=settings.study,
+            temperatures=settings.temperatures,
+            generations=settings.generations,
+            against=settings.against,
+        )
+        return self.plugins.family(specification).cells(specification, request)
 
-    def plan_dialogues(self, specification: DialogueSpecification, model: str) -> Iterator[CellPlan]:
-        """Yield the plans of all cells of a dialogue: every condition in every domain (at every temperature)."""
-        settings = self.settings
-        language = settings.language.get(model)
-        several = len(settings.temperatures) > 1
-        own: Mapping[str, Any] = language.settings if language else {}
-        temperatures = settings.temperatures if language and several else (own.get("temperature"),)
-        for temperature in temperatures:
-            for domain, condition in specification.variants:
-                yield plan_dialogue(
-                    specification,
-                    model,
-                    domain,
-                    condition,
-                    settings.design,
-                    generations=settings.generations,
-                    agent=language.agent.name if language else "",
-                    settings={**own, "temperature": temperature} if language else None,
-                    in_variant=bool(language) and several,
-                    against=settings.against,
-                )
+    def course_of(self, plan: CellPlan) -> CellCourse:
+        """Return how far a sequential cell goes, given what it is to be compared with."""
+        if self._stopped_by is None:
+            return CellCourse(plan)
+        if self.is_controller and self.log is not None:  # it hears of the cells from the log only
+            with contextlib.suppress(ComparisonError):
+                self._stopped_by.check(self.log.plans(), self.settings.seed)
+        return self._stopped_by.course_of(plan)
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
         """Return the plan of a cell as the run has it: a resumed run is judged by what it was started with."""
@@ -213,10 +229,10 @@ class Run:
         while not self._runner.wait(plan, SLICE):
             waiting(self._runner.progress(plan))
 
-    def lives(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
+    def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a finished cell, one subject after the other."""
         assert self.log is not None
-        return self.log.lives_and_gaps(plan)
+        return self.log.trials_by_subject(plan)
 
     def calls(self, plan: CellPlan) -> CellCalls | None:
         """Return what a cell's calls to its model came to; None where there were none."""
@@ -247,7 +263,7 @@ class Run:
 def _replayed(config: pytest.Config) -> str | None:
     """Return the run that ``--model replay:RUN`` names, None without it."""
     given: list[str] = [
-        name.strip() for part in config.getoption("cheesebench_model") or () for name in part.split(",")
+        name.strip() for part in config.getoption(BY_KEY["model"].destination) or () for name in part.split(",")
     ]
     runs = [name.partition(":")[2] for name in given if name.startswith("replay:")]
     if not runs:

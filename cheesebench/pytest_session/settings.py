@@ -14,28 +14,16 @@ from cheesebench.chat import ModelEntry
 from cheesebench.errors import OptionError
 from cheesebench.experiment.contestants import LanguageModel, check_views
 from cheesebench.experiment.controls import check_control
-from cheesebench.experiment.designs import Design, find_design
-from cheesebench.experiment.dialogues import check_generations
+from cheesebench.experiment.designs import Design, check_generations, find_design, usual_design
 from cheesebench.experiment.language_models import CallOptions
-from cheesebench.experiment.manifest import check_run_id
+from cheesebench.experiment.manifest import check_run_id, recorded_options
+from cheesebench.experiment.model_options import call_options, check_prices, language_models
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR
+from cheesebench.experiment.run_options import RunOptions, as_list
 from cheesebench.experiment.studies import Study, find_study
+from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import DEFAULT_EDITION
-from cheesebench.pytest_plugin import PREFIX
-from cheesebench.pytest_session.model_options import RECORDED, call_options, check_prices, language_models
-
-#: What a new run is where the command line says nothing; a resumed run takes these from its manifest instead.
-DEFAULTS: Mapping[str, Any] = {
-    "view": None,
-    "edition": DEFAULT_EDITION,
-    "design": "cohort",
-    "subjects": None,
-    "generations": None,
-    "against": None,
-    "seed": 0,
-    "agent": "llm",
-    "control": [],
-}
+from cheesebench.pytest_plugin import SPELLINGS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +35,8 @@ class Settings:
     protocols: tuple[str, ...]
     """Names, files or directories, as given; empty for the default selection."""
     edition: str
-    design: Design
+    designs: Mapping[str, Design]
+    """By model: one that is asked over a line has another usual design than an agent that acts by itself."""
     generations: int | None
     """Generations of a dialogue's cell, instead of the design's."""
     temperatures: tuple[float, ...]
@@ -61,6 +50,7 @@ class Settings:
     run_id: str | None
     results: Path
     processes: int | None
+    executor: str
     markdown: Path | None
     html: Path | None
     inconclusive_fails: bool
@@ -68,31 +58,44 @@ class Settings:
     language: Mapping[str, LanguageModel]
     """Those of ``models`` that are language models."""
     calls: CallOptions
-    interface: Mapping[str, Any]
-    """The options of the command line that say how language models are asked, as given."""
+    ahead: bool
+    """Whether subjects of next looks may live ahead, where that costs nothing."""
+    values: Mapping[str, Any]
+    """The value of every option by key (``cheesebench.options``)."""
+
+    @property
+    def design(self) -> str:
+        """Name of the design, or of the several designs."""
+        return ", ".join(dict.fromkeys(design.name for design in self.designs.values()))
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """The options that matter for the result, as the manifest keeps them (names as in DEFAULTS)."""
-        return {
-            "model": list(self.models),
-            "view": list(self.views),
-            "edition": self.edition,
-            "design": self.design.name,
-            "subjects": self.design.subjects,
-            "generations": self.generations,
-            "against": self.against,
-            "seed": self.seed,
-            **self.interface,
-            "control": list(self.controls),
-            "study": self.study.name if self.study else None,
-        }
+        """The options that matter for the result, as the manifest keeps them."""
+        return recorded_options(self.values)
+
+
+def read_options(
+    config: pytest.Config,
+    recorded: Mapping[str, Any] | None = None,
+    replayed: Mapping[str, LanguageModel] | None = None,
+) -> RunOptions:
+    """Return the options of a session. ``recorded`` and ``replayed`` are those of ``read_settings``."""
+    given = {option.key: config.getoption(option.destination) for option in OPTIONS}
+    origin = f"--model {given['model'][0]}" if replayed is not None else f"--resume {given['resume']}"
+    if replayed is not None:
+        given["model"] = None
+    typed = {os.fspath(argument).partition("=")[0] for argument in config.invocation_params.args}
+    spellings = {
+        key: next(filter(typed.__contains__, names), names[0]) for key, names in config.stash[SPELLINGS].items()
+    }
+    return RunOptions(given, spellings, recorded, origin)
 
 
 def results_directory(config: pytest.Config) -> Path:
     """Return the directory that holds the runs."""
-    given = config.getoption(PREFIX + "results")
-    return config.invocation_params.dir / given if given else config.rootpath / "results"
+    option = BY_KEY["results"]
+    given: str | None = config.getoption(option.destination)
+    return config.invocation_params.dir / given if given else config.rootpath / str(option.default)
 
 
 def read_settings(
@@ -106,102 +109,98 @@ def read_settings(
     ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
     given, and must not be contradicted. ``replayed`` are the language models of a run that is replayed.
     """
-
-    def option(name: str) -> Any:
-        return config.getoption(PREFIX + name)
-
-    def of_the_run(name: str, given: Any) -> Any:
-        if recorded is None or name not in recorded:
-            return DEFAULTS.get(name) if given is None else given
-        if isinstance(given, list) and set(given) <= set(_as_list(recorded[name])):
-            return given
-        if given is not None and given != recorded[name]:
-            how = f"--resume {option('resume')}" if replayed is None else f"--model {option('model')[0]}"
-            raise OptionError(
-                f"{how}: that run was made {_with_option(name, recorded[name])}, "
-                f"not {_shown(given)}. Leave --{name} out, or start a new run."
-            )
-        return recorded[name]
-
-    given = of_the_run("study", option("study"))
-    study = find_study(given, config.invocation_params.dir) if given else None
-    models = of_the_run("model", None if replayed is not None else _names(option("model")))
-    models = models or (list(study.models) if study else None)
-    if study and not models:
-        raise OptionError(f"--study {given} names no models of its own: add --model NAME.")
-    subjects = of_the_run("subjects", option("subjects"))
-    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
-    own = study.design if study and subjects is None else None
-    design = find_design(of_the_run("design", option("design") or own), subjects)
-    views = of_the_run("view", _names(option("view")) or (list(study.views) if study else None) or None)
-    views = views or list(design.views)
+    options = read_options(config, recorded, replayed)
+    options.check()
+    named = options.value("study")
+    study = find_study(named, config.invocation_params.dir) if named else None
+    models = options.value("model") or (list(study.models) if study else None)
+    if study:
+        if not models:
+            raise OptionError(f"{options.spelling('study')} {named} names no models of its own: add --model NAME.")
+        options = _with_study(options, study)
     if not models:
         raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
-    interface = {name: of_the_run(name, option(name)) for name in RECORDED}
-    interface["base_url"] = option("base_url") or (recorded or {}).get("base_url")
+    values = {key: options.value(key) for key in BY_KEY}
     language = replayed
     if language is None:
-        language = language_models(plugins, models, interface, _user_models(config))
-    calls = call_options(option)
+        language = language_models(plugins, models, options, _user_models(config, values["models"]))
+    designs = {
+        model: find_design(values["design"] or usual_design(model in language), values["subjects"]) for model in models
+    }
+    views = values["view"] or list(dict.fromkeys(view for design in designs.values() for view in design.views))
+    calls = call_options(options)
     if replayed is None:  # a replay costs nothing
         check_prices(calls.limits, language.values())
     if study:
         study.check(language, tuple(models))
     for model in models:
         check_views(model, language.get(model), map(plugins.view, views))
-    controls = of_the_run("control", _names(option("control")))
-    for control in controls:
+    for control in values["control"]:
         check_control(control, results_directory(config))
-    _at_least("seed", option("seed"), 0)
-    _at_least("cheese-processes", option("processes"), 1)
-    if option("resume") is not None and option("run_id") is not None:
+    resume, run_id = values["resume"], values["run_id"]
+    if resume is not None and run_id is not None:
         raise OptionError(
-            "--resume and --cheese-run-id contradict each other: a resumed run keeps its name. Leave one out."
+            f"{options.spelling('resume')} and {options.spelling('run_id')} contradict each other: a resumed run "
+            "keeps its name. Leave one out."
         )
-    for run_id in (option("run_id"), option("resume")):
-        if run_id is not None:
-            check_run_id(run_id)
+    for name in (run_id, resume):
+        if name is not None:
+            check_run_id(name)
+    generations = check_generations(values["generations"])
     return Settings(
         models=tuple(models),
         views=tuple(views),
-        protocols=tuple(option("protocols") or _usual_protocols(config)),
-        edition=of_the_run("edition", option("edition")),
-        design=design,
-        generations=check_generations(of_the_run("generations", option("generations"))),
-        against=of_the_run("against", option("against")),
-        temperatures=tuple(dict.fromkeys(_as_list(interface["temperature"]))),
-        seed=of_the_run("seed", option("seed")),
-        controls=tuple(controls),
+        protocols=tuple(values["protocols"] or _usual_protocols(config)),
+        edition=values["edition"],
+        designs=designs,
+        generations=generations,
+        against=values["against"],
+        temperatures=tuple(dict.fromkeys(as_list(values["temperature"]))),
+        seed=values["seed"],
+        controls=tuple(values["control"]),
         study=study,
-        resume=option("resume"),
-        run_id=option("run_id"),
+        resume=resume,
+        run_id=run_id,
         results=results_directory(config),
-        processes=option("processes"),
-        markdown=_report_file(config, "markdown"),
-        html=_report_file(config, "html"),
-        inconclusive_fails=option("inconclusive") == "fail",
-        exit_zero=option("exit_zero"),
+        processes=values["processes"],
+        executor=plugins.executor(values["executor"] or DEFAULT_EXECUTOR).name,
+        markdown=_report_file(config, options, "markdown"),
+        html=_report_file(config, options, "html"),
+        inconclusive_fails=values["inconclusive"] == "fail",
+        exit_zero=values["exit_zero"],
         language=language,
         calls=calls,
-        interface=interface,
+        ahead=values["ahead"] == "auto",
+        values={
+            **values,
+            "model": list(models),
+            "view": list(views),
+            # With models of both kinds each has its own.
+            "design": _only({design.name for design in designs.values()}) or values["design"],
+            "subjects": _only({design.subjects for design in designs.values()}) or values["subjects"],
+            "generations": generations,
+            "study": study.name if study else None,
+        },
     )
 
 
-def _as_list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list) else [value]
+def _only(values: set[Any]) -> Any:
+    return next(iter(values)) if len(values) == 1 else None
 
 
-def _names(given: list[str] | None) -> list[str] | None:
-    """Split at commas and drop repetitions, in the order given."""
-    if given is None:
-        return None
-    return list(dict.fromkeys(name.strip() for part in given for name in part.split(",") if name.strip()))
+def _with_study(options: RunOptions, study: Study) -> RunOptions:
+    """Return the options with what a study sets, where they are not given."""
+    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
+    own = study.design if options.given["subjects"] is None else "cohort"
+    if options.recorded and options.recorded.get("design"):
+        own = options.recorded["design"]  # whatever it followed from
+    return options.with_given(
+        design=options.given["design"] or own,
+        view=options.given["view"] or list(study.views) or None,
+    )
 
 
-def _user_models(config: pytest.Config) -> list[ModelEntry]:
-    given: str | None = config.getoption(PREFIX + "models")
+def _user_models(config: pytest.Config, given: str | None) -> list[ModelEntry]:
     from cheesebench.models import user_models
 
     return list(user_models(config.invocation_params.dir / given if given else None))
@@ -219,25 +218,11 @@ def _usual_protocols(config: pytest.Config) -> list[str]:
     return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
 
 
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise OptionError(f"--{name} {value}: the smallest number that makes sense is {least}.")
-
-
-def _report_file(config: pytest.Config, name: str) -> Path | None:
-    given: str | None = config.getoption(PREFIX + name)
+def _report_file(config: pytest.Config, options: RunOptions, key: str) -> Path | None:
+    given: str | None = options.value(key)
     if given is None:
         return None
     path = config.invocation_params.dir / given
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(f"--cheese-{name} {given} cannot be written. Name a file in a directory that exists.")
+        raise OptionError(f"{options.spelling(key)} {given} cannot be written. Name a file in a directory that exists.")
     return path
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _with_option(name: str, value: Any) -> str:
-    """Say how an option was given; one that was left out has no value that a person could write."""
-    return f"without --{name}" if value is None else f"with --{name} {_shown(value)}"

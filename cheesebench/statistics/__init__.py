@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cheesebench.statistics.judgement import judge, judge_sample
 from cheesebench.statistics.paired import compare_paired
-from cheesebench.statistics.run import summarise_lives, summarise_run
+from cheesebench.statistics.run import summarise_run, summarise_subjects
 from cheesebench.statistics.sample import draw_sample
 from cheesebench.statistics.summary import (
     TAXONOMY,
@@ -53,7 +53,7 @@ __all__ = [
     "draw_sample",
     "judge",
     "judge_sample",
-    "summarise_lives",
     "summarise_run",
+    "summarise_subjects",
     "to_plain",
 ]

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench.experiment.records import ReferenceValue
-from cheesebench.statistics.intervals import (
-    ICC_FLOOR,
-    degrees_of_freedom,
-    newcombe,
-    quantile,
-    rate_limits,
-    shrinkage,
-    wilson,
-)
-from cheesebench.statistics.summary import Unit
+from cheesebench.statistics.bounds import mean_limits, p_value, resized
+from cheesebench.statistics.intervals import ICC_FLOOR, newcombe, quantile, rate_limits
+from cheesebench.statistics.reference_limits import has_interval, reference_limits
+from cheesebench.statistics.spending import ALPHA
+from cheesebench.statistics.summary import Verdict
 
 if TYPE_CHECKING:
-    from cheesebench.statistics.intervals import Floats
+    from numpy.typing import ArrayLike
 
-#: One-sided error probability of PASS and of FAIL.
-ALPHA = 0.05
+    from cheesebench.statistics.bounds import Floats
+
 #: Each tail of the two-sided 95 % interval.
 TAIL = 0.025
 #: No design with more subjects than this is proposed.
-MOST_SUBJECTS = 10_000
+MOST_SUBJECTS = 1000
+#: A number of subjects that "would settle it" does so with this probability, if rate and spread stay what they are.
+POWER = 0.8
 
 
-@dataclass(frozen=True, slots=True)
+class SubjectTrials(NamedTuple):
+    """One subject in the trials that a verdict is about."""
+
+    passed: int
+    scored: int
+    open: int = 0
+    """Trials without a result: missing, settled or still to be run."""
+    distinct: bool = True
+    """Whether it is no exact copy of another subject."""
+
+    def rate(self, passing: bool) -> float:
+        """Return the pass rate if all open trials were run, and passed or failed."""
+        return (self.passed + passing * self.open) / (self.scored + self.open)
+
+
+@dataclass(frozen=True)
 class Counts:
     """Passed trials and trials of each subject that has any; ``distinct`` is False for copies of another one."""
 
@@ -38,22 +51,34 @@ class Counts:
     distinct: tuple[bool, ...]
 
     @property
-    def evidence(self) -> tuple[int, ...]:
-        """Trials of the distinct subjects."""
-        return tuple(trials for trials, own in zip(self.trials, self.distinct, strict=True) if own)
+    def subjects(self) -> int:
+        """Subjects that are evidence: the distinct ones."""
+        return sum(self.distinct)
 
     @property
     def rate(self) -> float:
-        """Pooled over trials."""
-        return sum(self.passed) / sum(self.trials)
+        """Mean of the subjects' own rates."""
+        return sum(self.own) / len(self.own)
+
+    @cached_property
+    def own(self) -> tuple[float, ...]:
+        """The rate of each subject, copies included."""
+        return tuple(passed / trials for passed, trials in zip(self.passed, self.trials, strict=True))
+
+    @cached_property
+    def rates(self) -> tuple[float, ...]:
+        """The rates of as many subjects as are evidence, spread as all are."""
+        return self.own if all(self.distinct) else tuple(resized(self.own, self.subjects).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Scenarios:
-    """The valid trials, and where some are missing, what all of those failed and all passed would give."""
+    """The valid trials, and where some are missing, what all of those failed and all passed would give.
+
+    A bound rises with every pass, so that whatever the missing trials would have been lies between these two.
+    """
 
     possible: tuple[Counts, ...]
-    unit: Unit
 
     @property
     def valid(self) -> Counts:
@@ -62,94 +87,132 @@ class Scenarios:
 
     def limits(self, tail: float) -> tuple[float, float]:
         """Return the limits of the rate that hold in every scenario."""
-        return _envelope([self._limits(counts, tail) for counts in self.possible])
-
-    def _limits(self, counts: Counts, tail: float) -> tuple[Floats, Floats]:
-        return rate_limits(counts.passed, counts.trials, tail, self.unit, counts.distinct)
+        found = [rate_limits(c.passed, c.trials, tail, c.distinct) for c in self.possible]
+        return min(low for low, _ in found), max(high for _, high in found)
 
     def difference_limits(self, reference: ReferenceValue, tail: float) -> tuple[float, float]:
         """Return the limits of model - reference that hold in every scenario."""
         animals = reference_limits(reference, tail)
-        return _envelope([newcombe(c.rate, self._limits(c, tail), reference.value, animals) for c in self.possible])
+        found = [newcombe(c.rate, mean_limits(c.rates, tail), reference.value, animals) for c in self.possible]
+        return min(float(low) for low, _ in found), max(float(high) for _, high in found)
 
 
-def _envelope(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float]:
-    return min(float(low) for low, _ in pairs), max(float(high) for _, high in pairs)
+def scenarios(subjects: Iterable[SubjectTrials]) -> Scenarios | None:
+    """Return the scenarios of subjects; None where none of them has a result."""
+    rows = list(subjects)
+    valid = [row for row in rows if row.scored]
+    if not valid:
+        return None
+    possible = [_counts([(row.passed, row.scored, row.distinct) for row in valid])]
+    if any(row.open for row in rows):
+        run = [row for row in rows if row.scored + row.open]
+        for passing in (0, 1):
+            filled = [(row.passed + passing * row.open, row.scored + row.open, row.distinct) for row in run]
+            possible.append(_counts(filled))
+    return Scenarios(tuple(possible))
 
 
-def has_interval(reference: ReferenceValue) -> bool:
-    """Tell whether the reference has an uncertainty of its own, rather than being *declared* as a point."""
-    return reference.interval is not None or bool(reference.n_animals)
+def _counts(rows: Sequence[tuple[int, int, bool]]) -> Counts:
+    passed, trials, distinct = zip(*rows, strict=True)
+    # Where every distinct subject fell out (all of its trials are missing), one of its copies stands in for it.
+    return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
 
 
-def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
-    """Return the limits of the reference that each leave ``tail`` outside.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a verdict is about: PASS if model - reference is certainly above one number, FAIL if it is below another."""
 
-    Its 95 % interval is rescaled from the normal quantile of 2.5 % to that of ``tail``; without one, Wilson
-    over the animals; without those, the point itself.
+    reference: ReferenceValue
+    passes: float
+    fails: float
+
+    def verdict(self, difference: tuple[float, float]) -> Verdict:
+        """Return what the limits of model - reference say."""
+        low, high = difference
+        return Verdict.PASS if low > self.passes else Verdict.FAIL if high < self.fails else Verdict.INCONCLUSIVE
+
+    def verdict_of(self, rates: Sequence[float], tail: float) -> Verdict:
+        """Return what the rates of subjects say; one subject says nothing of others."""
+        if len(rates) < 2:
+            return Verdict.INCONCLUSIVE
+        above, below = self.bars(sum(rates) / len(rates), tail)
+        if p_value(rates, float(above)) < tail:
+            return Verdict.PASS
+        return Verdict.FAIL if p_value([1 - rate for rate in rates], 1 - float(below)) < tail else Verdict.INCONCLUSIVE
+
+    def bars(self, rate: ArrayLike, tail: float) -> tuple[Floats, Floats]:
+        """Return what the lower limit of a rate must be above for a PASS, and the upper one below for a FAIL.
+
+        It is Newcombe's interval solved for the limit; a p value at the bar is had much sooner than the limit.
+        """
+        import numpy as np
+
+        animals, value = reference_limits(self.reference, tail), self.reference.value
+        difference = np.asarray(rate, dtype=float) - value
+        up, down = difference - self.passes, self.fails - difference
+        above = np.sqrt(np.maximum(0, up**2 - max(0.0, animals[1] - value) ** 2))
+        below = np.sqrt(np.maximum(0, down**2 - max(0.0, value - animals[0]) ** 2))
+        return difference + value - above * (up > 0), difference + value + below * (down > 0)
+
+
+def p_inferior(found: Scenarios, question: Question) -> float:
+    """Return the one-sided p value of FAIL: the smallest tail with which it would be one, in every scenario.
+
+    Above one half it is given as 1: nothing depends on it there.
     """
-    if reference.interval is not None:
-        scale = quantile(tail, None) / quantile(TAIL, None)
-        low, high = reference.interval
-        return reference.value - scale * (reference.value - low), reference.value + scale * (high - reference.value)
-    if reference.n_animals:
-        lower, upper = wilson(reference.value, reference.n_animals, quantile(tail, None))
-        return float(lower), float(upper)
-    return reference.value, reference.value
+
+    def failing(counts: Counts, tail: float) -> float:
+        _, below = question.bars(counts.rate, tail)
+        return p_value([1 - rate for rate in counts.rates], 1 - float(below))
+
+    def of(counts: Counts) -> float:
+        if not has_interval(question.reference):
+            return failing(counts, ALPHA)  # the bar is the same for every tail
+        low, high = 1e-12, 0.5
+        if failing(counts, high) >= high:
+            return 1.0
+        # Bisection on a logarithmic scale: 40 halvings of 12 decades are far below any printed digit.
+        for _ in range(40):
+            middle = (low * high) ** 0.5
+            low, high = (low, middle) if failing(counts, middle) < middle else (middle, high)
+        return high
+
+    found_p = max(map(of, found.possible))
+    return found_p if found_p < 0.5 else 1.0
 
 
-def p_inferior(upper: Callable[[float], float], margin: float) -> float:
-    """Return the one-sided p value of "worse than reference - margin", by inverting the bound.
+def subjects_to_settle(counts: Counts, question: Question) -> int | None:
+    """Return with how many subjects of as many trials PASS or FAIL would come with probability ``POWER``.
 
-    ``upper`` maps a tail probability to the upper bound of the difference. The p value is the smallest
-    tail at which that bound is below -margin; above one half it is given as 1: nothing depends on it there.
+    They are imagined to be spread as those that were observed, with as many copies among them; a single subject to be
+    one of many with an ICC of ``ICC_FLOOR``. None: not even ``MOST_SUBJECTS`` would.
     """
-    low, high = 1e-12, 0.5
-    if upper(high) >= -margin:
-        return 1.0
-    if upper(low) < -margin:
-        return low
-    # Bisection on a logarithmic scale: 50 halvings of 12 decades are far below any printed digit.
-    for _ in range(50):
-        middle = (low * high) ** 0.5
-        if upper(middle) < -margin:
-            high = middle
-        else:
-            low = middle
-    return high
+    share = counts.subjects / len(counts.distinct)
+    rates = counts.rates
+    mean, count = sum(rates) / len(rates), len(rates)
+    if count > 1:
+        spread = (sum((rate - mean) ** 2 for rate in rates) / (count - 1)) ** 0.5
+    else:
+        trials = sum(counts.trials) / len(counts.trials)
+        spread = (mean * (1 - mean) * (ICC_FLOOR + (1 - ICC_FLOOR) / trials)) ** 0.5
 
-
-def subjects_to_settle(
-    counts: Counts,
-    icc: float | None,
-    unit: Unit,
-    reference: ReferenceValue,
-    margin: float,
-    bounds: tuple[float, float] | None = None,
-) -> int | None:
-    """Return how many subjects of as many trials would give PASS or FAIL at the observed rate, ICC and share of copies.
-
-    ``bounds``: PASS is above the first, FAIL below the second (by default both are -margin).
-    Where one subject shows no ICC, ``ICC_FLOOR`` is assumed. None: not even ``MOST_SUBJECTS`` would.
-    """
-    share = len(counts.evidence) / len(counts.trials)
-    per_subject = share * sum(counts.evidence) / len(counts.evidence)
-    effect, _ = shrinkage(counts.rate, ICC_FLOOR if icc is None else icc, counts.evidence)
-    effective = per_subject if unit == "trial" else per_subject / float(effect)
-    animals = reference_limits(reference, ALPHA)
-
-    passes, fails = bounds or (-margin, -margin)
+    pool = rates if count > 1 else (max(0.0, mean - spread), min(1.0, mean + spread))
 
     def settled(subjects: int) -> bool:
-        z = quantile(ALPHA, degrees_of_freedom(max(1, round(share * subjects)), unit))
-        limits = wilson(counts.rate, effective * subjects, z)
-        low, high = newcombe(counts.rate, limits, reference.value, animals)
-        return bool(low > passes or high < fails)
+        evidence = max(1, round(share * subjects))
+        # By so much the mean of so many subjects is further from the truth, to either side, in one run of five.
+        shift = quantile(1 - POWER, None) * spread / evidence**0.5
+        imagined = resized(pool, evidence).tolist()
+        return any(
+            question.verdict_of([min(1.0, max(0.0, rate + sign * shift)) for rate in imagined], ALPHA) is verdict
+            for sign, verdict in ((-1, Verdict.PASS), (1, Verdict.FAIL))
+        )
 
-    # Bisection: the bounds only narrow as subjects are added.
-    few, many = 1, MOST_SUBJECTS
-    if not settled(many):
-        return None
+    few, many = 1, 2
+    while not settled(many):
+        if many >= MOST_SUBJECTS:
+            return None
+        few, many = many, min(2 * many, MOST_SUBJECTS)
     while many - few > 1:
         middle = (few + many) // 2
         few, many = (few, middle) if settled(middle) else (middle, many)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cheesebench.statistics.counts import count_subjects
 from cheesebench.statistics.curve import Numbered, points_of
+from cheesebench.statistics.lesions import lesion_sentence
 from cheesebench.statistics.paired import compare_differences, paired_differences, t_interval
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ControlResult, Gain, PairedComparison, PairedPoint
@@ -22,8 +23,8 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
 
     Subjects that are missing (or have no scored trial) on either side are left out.
     """
-    first = {life.subject: life for life in plain_sample.lives}
-    second = {life.subject: life for life in sample.lives}
+    first = {life.subject: life for life in plain_sample.per_subject}
+    second = {life.subject: life for life in sample.per_subject}
     subjects = sorted(first.keys() & second.keys())
     unit, numbered = points_of([*(first[s] for s in subjects), *(second[s] for s in subjects)])
     curves = [*map(_curve, numbered[: len(subjects)])], [*map(_curve, numbered[len(subjects) :])]
@@ -31,6 +32,7 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
     ends = (found[0].session, found[-1].session) if len(found) > 1 else None
     gains = [_gains(curve, ends) for curve in curves]
     differences = [a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None]
+    comparison = _compare(plain_sample, sample)
     return ControlResult(
         control=control,
         plain=plain,
@@ -39,7 +41,8 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
         gain_plain=_gain([gain for gain in gains[0] if gain is not None]),
         gain_control=_gain([gain for gain in gains[1] if gain is not None]),
         gain_difference=_gain(differences),
-        comparison=_compare(plain_sample, sample),
+        comparison=comparison,
+        lesion=lesion_sentence(control, comparison),
     )
 
 
@@ -84,7 +87,7 @@ def _gain(gains: Sequence[float]) -> Gain | None:
 def _compare(plain: Sample, control: Sample) -> PairedComparison:
     """Return what any two runs of the same seeds are compared by, in the words of a control."""
     compared = compare_differences(
-        paired_differences(count_subjects(plain.lives), count_subjects(control.lives)), seed=SEED
+        paired_differences(count_subjects(plain.per_subject), count_subjects(control.per_subject)), seed=SEED
     )
     if compared.difference is None or compared.p_value is None:
         return replace(compared, reason="No subject was measured with and without the control.")

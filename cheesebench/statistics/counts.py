@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cheesebench.experiment.records import CellPlan
-from cheesebench.statistics.sample import Life, LifeCount, draw_sample
+from cheesebench.statistics.sample import SubjectCount, SubjectRecords, draw_sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,11 @@ class SubjectCounts:
     passed: int
     scored: int
     missing: int
+    """Trials without a result: missing, or settled."""
     mark: str
     """The same for lives that are exact copies of each other; empty for a subject that never acted."""
+    settled: int = 0
+    """Those of ``missing`` that were not run because they could not have changed the verdict."""
 
     def rate(self, fill: bool | None) -> float:
         """Return the pass rate with missing trials left out (None), passed or failed; there must be a trial then."""
@@ -57,13 +60,13 @@ class CountedRun:
     """What tells where it comes from: ``run_id``, ``created``, ``versions``, ``git``, ``options``."""
 
 
-def count_cell(plan: CellPlan, trials: Iterable[Life]) -> CellCounts:
+def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
     """Return the counts of a cell; ``trials`` are its lives by rising subject, and none is kept."""
     return CellCounts(
         model=plan.model,
         protocol=plan.protocol,
         view=plan.view,
-        variant=plan.variant,
+        variant=str(plan.variant),
         title=plan.title,
         sha256=plan.sha256,
         design=plan.design,
@@ -71,12 +74,15 @@ def count_cell(plan: CellPlan, trials: Iterable[Life]) -> CellCounts:
         estimand=plan.estimand,
         agent=plan.agent,
         settings=plan.settings,
-        subjects=count_subjects(draw_sample(plan, trials).lives),
+        subjects=count_subjects(draw_sample(plan, trials).per_subject),
     )
 
 
-def count_subjects(lives: Iterable[LifeCount]) -> dict[int, SubjectCounts]:
+def count_subjects(lives: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
     """Return the counts of every subject of a sample, by its number."""
     return {
-        life.subject: SubjectCounts(sum(life.results), len(life.results), life.missing, life.mark) for life in lives
+        life.subject: SubjectCounts(
+            sum(life.results), len(life.results), life.missing + life.settled, life.digest, life.settled
+        )
+        for life in lives
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from cheesebench.statistics.sample import LifeCount
-from cheesebench.statistics.summary import CurvePoint, Unit
+from cheesebench.statistics.sample import SubjectCount
+from cheesebench.statistics.summary import CurvePoint
 
 #: A life of one session is cut into this many runs of trials for the learning curve.
 CURVE_PARTS = 5
@@ -14,16 +14,16 @@ CURVE_PARTS = 5
 Numbered = tuple[Sequence[int], Sequence[int]]
 
 
-def learning_curve(lives: Iterable[LifeCount], unit: Unit) -> tuple[str, tuple[CurvePoint, ...]]:
+def learning_curve(lives: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
     """Return the unit of the curve and its points: by session, or by runs of trials in a life of one session.
 
     Every scored trial that the reference is about enters, whatever the estimand.
     """
     name, numbered = points_of(lives)
-    return name, _points(numbered, unit)
+    return name, _points(numbered)
 
 
-def points_of(lives: Iterable[LifeCount]) -> tuple[str, list[Numbered]]:
+def points_of(lives: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
     """Return the unit of the curve, and for each life the point that each of its scored trials belongs to."""
     scored: list[Numbered] = [(life.sessions, life.passes) for life in lives]
     longest = max((len(passes) for _, passes in scored), default=0)
@@ -35,7 +35,7 @@ def points_of(lives: Iterable[LifeCount]) -> tuple[str, list[Numbered]]:
     ]
 
 
-def _points(numbered: Sequence[Numbered], unit: Unit) -> tuple[CurvePoint, ...]:
+def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
     from cheesebench.statistics.intervals import rate_limits
 
     # Number of the point -> passed trials and trials of each subject that has any there.
@@ -50,7 +50,7 @@ def _points(numbered: Sequence[Numbered], unit: Unit) -> tuple[CurvePoint, ...]:
     points = []
     for number in sorted(counts):
         passes, sizes = zip(*counts[number], strict=True)
-        low, high = rate_limits(passes, sizes, 0.025, unit)
-        total = sum(sizes)
-        points.append(CurvePoint(number, sum(passes) / total, float(low), float(high), total))
+        low, high = rate_limits(passes, sizes, 0.025)
+        rate = sum(own / size for own, size in zip(passes, sizes, strict=True)) / len(sizes)
+        points.append(CurvePoint(number, rate, low, high, sum(sizes)))
     return tuple(points)

@@ -1,7 +1,6 @@
-"""The interval of a pass rate when trials are clustered in subjects; vectorised over many data sets.
+"""Intervals of a pass rate and of a difference of rates, and how alike the trials of one subject are.
 
-``passed`` and ``trials`` are arrays of shape ``[..., subjects]``; leading axes are independent data sets, so
-the simulations that validate the rule run the code that judges. numpy and scipy.special load on the first call.
+numpy and scipy.special load on the first call.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cheesebench.statistics.summary import Unit
+from cheesebench.statistics.bounds import mean_limits, resized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Rates outside these hide the variation between subjects: the ICC found there cannot be trusted to be small.
-EXTREME_RATES = (0.15, 0.85)
-#: Lowest ICC used at extreme rates, and the one assumed where a single subject shows none.
+#: ICC that is assumed where a single subject shows none.
 ICC_FLOOR = 0.3
 #: An observed ICC of at least this, with a p value below the next, contradicts an agent without memory.
 CONTRADICTING_ICC = 0.1
@@ -35,9 +32,9 @@ class Clustering(NamedTuple):
     rate: Floats
     """Pooled over trials."""
     icc: Floats
-    """Intraclass correlation, clipped to 0-1; 0 where it cannot be told."""
+    """Intraclass correlation, clipped to 0-1; 0 where it cannot be estimated."""
     p_value: Floats
-    """Of the F test that subjects differ; 1 where it cannot be told."""
+    """Of the F test that subjects differ; 1 where it cannot be estimated."""
 
 
 class Shrinkage(NamedTuple):
@@ -66,26 +63,24 @@ def clustering(passed: ArrayLike, trials: ArrayLike) -> Clustering:
     within = (m * own * (1 - own)).sum(axis=-1) / np.maximum(within_df, 1)
     typical = (total - (m**2).sum(axis=-1) / total) / between_df
     spread = between + (typical - 1) * within
-    told = (within_df > 0) & (spread > 1e-12)
-    icc = np.where(told, np.clip((between - within) / np.where(told, spread, 1), 0, 1), 0.0)
+    estimable = (within_df > 0) & (spread > 1e-12)
+    icc = np.where(estimable, np.clip((between - within) / np.where(estimable, spread, 1), 0, 1), 0.0)
     # Without any variation within subjects F is infinite and p is 0.
     ratio = np.where(within > 1e-12, between / np.where(within > 1e-12, within, 1), np.inf)
-    p_value = np.where(told, fdtrc(between_df, np.maximum(within_df, 1), ratio), 1.0)
+    p_value = np.where(estimable, fdtrc(between_df, np.maximum(within_df, 1), ratio), 1.0)
     return Clustering(rate, icc, p_value)
 
 
-def shrinkage(rate: ArrayLike, icc: ArrayLike, trials: ArrayLike) -> Shrinkage:
-    """Return design effect and effective n; ``trials`` has shape ``[..., subjects]``, the others ``[...]``.
+def shrinkage(icc: ArrayLike, trials: ArrayLike) -> Shrinkage:
+    """Return design effect and effective n; ``trials`` has shape ``[..., subjects]``, ``icc`` ``[...]``.
 
     The design effect is 1 + (m - 1) ICC with m the mean trials per subject weighted by trials (Kish).
     """
     import numpy as np
 
-    p, m = np.asarray(rate, dtype=float), np.asarray(trials, dtype=float)
-    low, high = EXTREME_RATES
-    used = np.where((p < low) | (p > high), np.maximum(icc, ICC_FLOOR), icc)
+    m = np.asarray(trials, dtype=float)
     total = m.sum(axis=-1)
-    effect = 1 + ((m**2).sum(axis=-1) / total - 1) * used
+    effect = 1 + ((m**2).sum(axis=-1) / total - 1) * np.asarray(icc, dtype=float)
     return Shrinkage(effect, total / effect)
 
 
@@ -115,31 +110,24 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 
 def rate_limits(
-    passed: ArrayLike, trials: ArrayLike, tail: float, unit: Unit, distinct: Sequence[bool] | None = None
-) -> tuple[Floats, Floats]:
-    """Return the limits that each leave ``tail`` outside, for counts of shape ``[..., subjects]``.
+    passed: Sequence[int], trials: Sequence[int], tail: float, distinct: Sequence[bool] | None = None
+) -> tuple[float, float]:
+    """Return the limits of a pass rate that each leave ``tail`` outside; one number per subject.
 
-    The whole rule. Unit ``"subject"``: pooled rate, ANOVA ICC with its floor, design effect, Wilson on the
-    effective n with the quantile of t with subjects - 1 degrees of freedom. Unit ``"trial"``, and one subject
-    (for which the limits then hold alone): plain Wilson over the trials.
+    Of several subjects: Gaffke's limits for the mean of their rates (``bounds``), whatever their numbers of trials. Of
+    one: Wilson's over its trials, which hold for that subject alone.
 
     ``distinct`` (one flag per subject) is False for exact copies of another subject. They belong to the rate:
     whether a life is repeated depends on how it went, so leaving them out would bend it. But they are no further
-    evidence: n and the degrees of freedom are those of the distinct subjects.
+    evidence: the limits are those of as many subjects as are distinct, spread as all are.
     """
-    import numpy as np
-
-    m = np.broadcast_to(np.asarray(trials, dtype=float), np.shape(passed))
-    rate, icc, _ = clustering(passed, m)
-    evidence = m if distinct is None else m[..., np.asarray(distinct, dtype=bool)]
-    degrees = degrees_of_freedom(evidence.shape[-1], unit)
-    n = evidence.sum(axis=-1) if degrees is None else shrinkage(rate, icc, evidence).effective_n
-    return wilson(rate, n, quantile(tail, degrees))
-
-
-def degrees_of_freedom(subjects: int, unit: Unit) -> int | None:
-    """Return the degrees of freedom of t, or None where the quantile is the normal one."""
-    return subjects - 1 if unit == "subject" and subjects > 1 else None
+    rates = [own / number for own, number in zip(passed, trials, strict=True)]
+    evidence = len(rates) if distinct is None else sum(distinct)
+    if evidence > 1:
+        return mean_limits(rates if evidence == len(rates) else resized(rates, evidence).tolist(), tail)
+    number = sum(trials) / len(rates)
+    low, high = wilson(sum(rates) / len(rates), number, quantile(tail, None))
+    return float(low), float(high)
 
 
 def newcombe(

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
 from cheesebench.statistics import wording
 from cheesebench.statistics.comparison import (
-    ALPHA,
     TAIL,
-    Counts,
+    Question,
     Scenarios,
-    has_interval,
     p_inferior,
+    scenarios,
     subjects_to_settle,
 )
 from cheesebench.statistics.curve import learning_curve
-from cheesebench.statistics.intervals import (
-    CONTRADICTING_ICC,
-    CONTRADICTING_P,
-    clustering,
-    degrees_of_freedom,
-    quantile,
-    shrinkage,
-)
-from cheesebench.statistics.sample import Sample, draw_sample, lives
-from cheesebench.statistics.summary import CellResult, Flags, Unit, Verdict
+from cheesebench.statistics.intervals import CONTRADICTING_ICC, CONTRADICTING_P, clustering, quantile, shrinkage
+from cheesebench.statistics.lesions import contradiction, lesion_sentence
+from cheesebench.statistics.reference_limits import has_interval
+from cheesebench.statistics.sample import Sample, draw_sample, trials_by_subject
+from cheesebench.statistics.sequential import Decision, Standing, decide, next_look, what_it_still_needs
+from cheesebench.statistics.spending import ALPHA, most_wrong, tails
+from cheesebench.statistics.summary import CellResult, Flags, Look, Verdict
 
 #: .8 - .1 is a little more than .7 in binary.
 ROUNDING = 1e-9
@@ -38,29 +34,79 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     Raises:
         ValueError: If the plan's estimand is malformed.
     """
-    return judge_sample(plan, draw_sample(plan, lives(r for r in trials if r.key == plan.key).values()))
+    return judge_sample(plan, draw_sample(plan, trials_by_subject(r for r in trials if r.key == plan.key).values()))
 
 
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
-    """Judge one cell from its sample (``draw_sample`` takes it life by life, in memory for one of them)."""
-    described = _describe(plan, sample)
-    counts = _scenarios(sample)
-    if counts is None:
-        return _without_rate(described)
-    estimated = _estimate(described, sample, counts)
-    if not (plan.comparable and plan.claims):
-        text = wording.no_claim(estimated)
-        judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text)
-    elif plan.against == "chance":
-        judged = _compare_with_chance(estimated, Scenarios(counts, estimated.unit))
+    """Judge one cell from its sample (``draw_sample`` takes it life by life, in memory for one of them).
+
+    A cell with ``looks`` is judged at the first of them that decides; later subjects do not count.
+    """
+    question = question_of(plan)
+    if plan.looks:
+        sample, look = _stop(plan, sample, question)
     else:
-        assert plan.reference is not None
-        judged = _compare(estimated, plan.reference, Scenarios(counts, estimated.unit))
+        look = None
+    described = replace(_describe(plan, sample), look=look)
+    found = scenarios(sample.subjects())
+    if found is None:
+        return _without_rate(described)
+    estimated = _estimate(described, sample, found)
+    if question is None:
+        text = " ".join(filter(None, (lesion_sentence(estimated), wording.no_claim(estimated))))
+        contradicted = tuple(filter(None, [contradiction(estimated)]))
+        judged = replace(estimated, verdict=Verdict.INCONCLUSIVE, reason=text, contradicted=contradicted)
+    else:
+        judged = _compare(estimated, question, found)
     broken = judged.outcomes["infrastructure"]
     if broken:
         # A breakdown is never green, and never a failure of the model, whatever the other trials say.
-        return replace(judged, verdict=Verdict.ERROR, reason=wording.breakdown(judged, broken), subjects_needed=None)
+        reason = wording.breakdown(judged, broken)
+        return replace(judged, verdict=Verdict.ERROR, reason=reason, subjects_needed=None, p_inferior=None)
     return judged
+
+
+def question_of(plan: CellPlan) -> Question | None:
+    """Return what a verdict on this cell is about; None where no claim is made."""
+    if not (plan.comparable and plan.claims):
+        return None
+    if plan.against == "chance":
+        assert plan.chance is not None
+        return Question(ReferenceValue(value=plan.chance), 0.0, plan.margin)
+    assert plan.reference is not None
+    return Question(plan.reference, -plan.margin, -plan.margin)
+
+
+def _stop(plan: CellPlan, sample: Sample, question: Question | None) -> tuple[Sample, Look]:
+    """Return the subjects of the look that decides, or else of the last one that is complete, and what it says."""
+    reached, looks = plan.looks[0], plan.looks
+    decision: Decision | None = None
+    spent = False
+    for look in looks:
+        seen = sample.up_to(look)
+        if len(seen.per_subject) < look:
+            break
+        found = None if question is None else decide(question, seen.subjects(), look, looks)
+        outcomes = seen.tally.taxonomy(0)
+        if seen.missing and not (found and found.final) and not outcomes["infrastructure"] and look > looks[0]:
+            spent = outcomes["budget"] > 0
+            break  # a look that is not complete says nothing: the one before holds
+        reached, decision = look, found
+        if decision is not None and decision.final:
+            break
+    seen = sample.up_to(reached)
+    waiting = question is not None and (decision is None or not decision.final)
+    complete = len(seen.per_subject) == reached and not seen.missing
+    return seen, Look(
+        subjects=reached,
+        most=looks[-1],
+        tail=tails(looks)[looks.index(reached)],
+        standing=Standing.GO_ON if decision is None else decision.standing,
+        following=(next_look(looks, reached) if complete else reached) if waiting else None,
+        beyond=sample.seen - len(seen.per_subject),
+        spent=spent,
+        needed=what_it_still_needs(question, seen.subjects(), reached, looks) if question and waiting else None,
+    )
 
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
@@ -74,9 +120,14 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         n_text=wording.sample_size(sample),
         subjects=sample.seen,
         planned=sample.entered + not_run,
-        valid=sample.entered - sample.missing,
+        valid=sample.entered - sample.missing - sample.settled,
         missing=sample.missing + not_run,
-        flags=Flags(goal_visible=plan.goal_visible, duplicate_subjects=sample.copies),
+        settled=sample.settled,
+        flags=Flags(
+            goal_visible=plan.goal_visible,
+            duplicate_subjects=sample.copies,
+            truncated=sample.settled > 0,
+        ),
         outcomes=tally.taxonomy(not_run),
         agent_counts=tally.agent_counts(),
         raw_outcomes=tally.raw_outcomes(),
@@ -85,28 +136,6 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         splits=tally.split_rates(),
         strategy=tally.strategy_measures(),
     )
-
-
-def _scenarios(sample: Sample) -> tuple[Counts, ...] | None:
-    """Return counts of the valid trials, then with missing ones failed, and passed; None without any."""
-    rows = [(sum(life.results), len(life.results), life.missing, life.distinct) for life in sample.lives]
-    rows.extend((0, 0, sample.absent_trials, True) for _ in range(sample.absent))
-    valid = [row for row in rows if row[1]]
-    if not valid:
-        return None
-    counts = [_counts(valid, 0, 0)]
-    if any(missing for _, _, missing, _ in rows):
-        rows = [row for row in rows if row[1] + row[2]]
-        counts += [_counts(rows, 0, 1), _counts(rows, 1, 1)]
-    return tuple(counts)
-
-
-def _counts(rows: Iterable[tuple[int, int, int, bool]], passing: int, run: int) -> Counts:
-    """Return counts of rows (passed, scored, missing, distinct); 1 lets the missing trials be ``run``, and pass."""
-    counted = [(passed + passing * missing, scored + run * missing, own) for passed, scored, missing, own in rows]
-    passed, trials, distinct = zip(*counted, strict=True)
-    # Where every distinct subject fell out (all of its trials are missing), one of its copies stands in for it.
-    return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
 
 
 def _without_rate(described: CellResult) -> CellResult:
@@ -120,20 +149,17 @@ def _without_rate(described: CellResult) -> CellResult:
     return replace(described, verdict=verdict, reason=wording.nothing_measured(described))
 
 
-def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -> CellResult:
+def _estimate(described: CellResult, sample: Sample, found: Scenarios) -> CellResult:
     """Add rate, interval and curve."""
-    valid, memory = counts[0], described.plan.memory
-    subjects = len(valid.evidence)
+    valid, plan = found.valid, described.plan
     _, icc, p_value = clustering(valid.passed, valid.trials)
-    contradicted = memory == "none" and float(icc) >= CONTRADICTING_ICC and float(p_value) < CONTRADICTING_P
-    unit: Unit = "trial" if memory == "none" and not contradicted else "subject"
-    degrees = degrees_of_freedom(subjects, unit)
-    effect, n = 1.0, float(sum(valid.evidence))
-    if degrees is not None:
-        effect, n = map(float, shrinkage(valid.rate, icc, valid.evidence))
-    low, high = Scenarios(tuple(counts), unit).limits(TAIL)
-    curve_unit, curve = learning_curve(sample.lives, unit)
-    if described.plan.in_words:
+    contradicted = plan.memory == "none" and float(icc) >= CONTRADICTING_ICC and float(p_value) < CONTRADICTING_P
+    evidence = [trials for trials, own in zip(valid.trials, valid.distinct, strict=True) if own]
+    effect, n = map(float, shrinkage(icc, evidence))
+    tail = TAIL if described.look is None else min(TAIL, described.look.tail)
+    low, high = found.limits(tail)
+    curve_unit, curve = learning_curve(sample.per_subject)
+    if plan.in_words:
         curve = ()  # the items of a dialogue are no sequence of learning: nothing is kept from one to the next
     return replace(
         described,
@@ -141,82 +167,62 @@ def _estimate(described: CellResult, sample: Sample, counts: Sequence[Counts]) -
         passed=sum(valid.passed),
         rate=valid.rate,
         interval=(low, high),
-        interval_method=wording.interval_method(unit, degrees),
-        standard_error=(high - low) / 2 / quantile(TAIL, degrees),
-        unit=unit,
-        icc=float(icc) if subjects > 1 else None,
+        interval_method=wording.interval_method(valid.subjects),
+        standard_error=(high - low) / 2 / quantile(tail, None),
+        icc=float(icc) if len(valid.passed) > 1 else None,
         design_effect=effect,
         effective_n=n,
         curve=curve,
         curve_unit=curve_unit,
         flags=replace(
             described.flags,
-            this_subject_only=unit == "subject" and subjects == 1,
+            this_subject_only=valid.subjects == 1,
             memory_contradicted=contradicted,
         ),
     )
 
 
-def _compare(estimated: CellResult, reference: ReferenceValue, scenarios: Scenarios) -> CellResult:
-    """Add the comparison with the reference and the verdict."""
-    plan, valid = estimated.plan, scenarios.valid
-    low, high = scenarios.difference_limits(reference, ALPHA)
-    verdict = Verdict.INCONCLUSIVE
-    if low > -plan.margin:
-        verdict = Verdict.PASS
-    elif high < -plan.margin:
-        verdict = Verdict.FAIL
+def _compare(estimated: CellResult, question: Question, found: Scenarios) -> CellResult:
+    """Add the comparison with the reference (or with chance) and the verdict."""
+    plan, valid, reference, look = estimated.plan, found.valid, question.reference, estimated.look
+    tail = ALPHA if look is None else look.tail
+    low, high = found.difference_limits(reference, tail)
+    alone, rodent = valid.subjects == 1, plan.against == "reference"
+    # One subject says nothing of others, whatever it does.
+    verdict = Verdict.INCONCLUSIVE if alone else question.verdict((low, high))
     needed = None
     # More subjects are no use where all of them do exactly the same.
-    only_copies = estimated.flags.duplicate_subjects > 0 and len(valid.evidence) == 1
-    if verdict is Verdict.INCONCLUSIVE and not only_copies:
-        needed = subjects_to_settle(valid, estimated.icc, scenarios.unit, reference, plan.margin)
+    only_copies = estimated.flags.duplicate_subjects > 0 and alone
+    if verdict is Verdict.INCONCLUSIVE and look is None and not only_copies:
+        needed = subjects_to_settle(valid, question)
     judged = replace(
         estimated,
         verdict=verdict,
         difference=valid.rate - reference.value,
         difference_low=low,
         difference_high=high,
-        p_inferior=p_inferior(lambda tail: scenarios.difference_limits(reference, tail)[1], plan.margin),
-        superior=low > 0,
+        p_inferior=1.0 if alone else _p_value(plan, found, question, look),
+        superior=rodent and low > 0 and not alone and has_interval(reference),
         subjects_needed=needed,
         flags=replace(
             estimated.flags,
-            not_diagnostic=plan.chance is not None and plan.chance >= reference.value - plan.margin - ROUNDING,
-            reference_declared=not has_interval(reference),
+            not_diagnostic=rodent
+            and plan.chance is not None
+            and plan.chance >= reference.value - plan.margin - ROUNDING,
+            reference_declared=rodent and not has_interval(reference),
+            analogy=rodent and reference.kind == "analogy",
         ),
     )
-    settled = _settled_without_missing(scenarios, reference, plan.margin)
-    return replace(judged, reason=wording.verdict(judged, settled))
+    if not rodent:
+        return replace(judged, reason=wording.verdict_against_chance(judged))
+    by_itself = question.verdict(Scenarios((valid,)).difference_limits(reference, tail))
+    return replace(judged, reason=wording.verdict(judged, by_itself is not Verdict.INCONCLUSIVE and not alone))
 
 
-def _compare_with_chance(estimated: CellResult, scenarios: Scenarios) -> CellResult:
-    """Add the comparison with chance: PASS is above it, FAIL is not above it by as much as the margin."""
-    plan, valid = estimated.plan, scenarios.valid
-    assert plan.chance is not None
-    chance = ReferenceValue(value=plan.chance)
-    low, high = scenarios.difference_limits(chance, ALPHA)
-    verdict, needed = Verdict.INCONCLUSIVE, None
-    if low > 0:
-        verdict = Verdict.PASS
-    elif high < plan.margin:
-        verdict = Verdict.FAIL
-    else:
-        bounds = (0.0, plan.margin)
-        needed = subjects_to_settle(valid, estimated.icc, scenarios.unit, chance, plan.margin, bounds)
-    judged = replace(
-        estimated,
-        verdict=verdict,
-        difference=valid.rate - chance.value,
-        difference_low=low,
-        difference_high=high,
-        p_inferior=p_inferior(lambda tail: scenarios.difference_limits(chance, tail)[1], -plan.margin),
-        subjects_needed=needed,
-    )
-    return replace(judged, reason=wording.verdict_against_chance(judged))
-
-
-def _settled_without_missing(scenarios: Scenarios, reference: ReferenceValue, margin: float) -> bool:
-    """Tell whether the valid trials by themselves would have given PASS or FAIL."""
-    low, high = Scenarios((scenarios.valid,), scenarios.unit).difference_limits(reference, ALPHA)
-    return low > -margin or high < -margin
+def _p_value(plan: CellPlan, found: Scenarios, question: Question, look: Look | None) -> float:
+    p_value = p_inferior(found, question)
+    if look is None or p_value >= look.tail * 10:
+        return p_value
+    # The error of the whole rule, if its tails were so large (or small) that this look just fails.
+    own = tails(plan.looks)
+    return min(1.0, most_wrong(plan.looks, [min(0.5, p_value / look.tail * tail) for tail in own]))

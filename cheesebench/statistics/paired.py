@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.statistics.counts import SubjectCounts, count_subjects
 from cheesebench.statistics.intervals import quantile
-from cheesebench.statistics.sample import draw_sample, lives
+from cheesebench.statistics.sample import draw_sample, trials_by_subject
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import plural, points
 
@@ -44,7 +44,9 @@ def compare_paired(
     of the first and then of the second; the answer must not depend on it. Exact repeats of a pair are left
     out.
     """
-    counted = [count_subjects(draw_sample(plan, lives(side).values()).lives) for side in (first, second)]
+    counted = [
+        count_subjects(draw_sample(plan, trials_by_subject(side).values()).per_subject) for side in (first, second)
+    ]
     return compare_differences(paired_differences(*counted), seed=seed, method=method)
 
 

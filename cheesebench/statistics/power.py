@@ -1,20 +1,32 @@
 """What a design can be expected to say: probabilities of the verdicts at a true rate, by simulation of the rule itself.
 
-The runs are drawn, the verdicts are not approximated: they come from the code that judges (``intervals``).
+The runs are drawn, the verdicts are not approximated: they come from the code that judges (``bounds``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cheesebench.experiment.records import ReferenceValue
-from cheesebench.statistics.comparison import ALPHA, reference_limits
-from cheesebench.statistics.intervals import ICC_FLOOR, newcombe, rate_limits
-from cheesebench.statistics.summary import Unit, Verdict
+from cheesebench.statistics.bounds import p_values
+from cheesebench.statistics.comparison import Question
+from cheesebench.statistics.intervals import ICC_FLOOR
+from cheesebench.statistics.sequential import futile
+from cheesebench.statistics.spending import ALPHA, tails
+from cheesebench.statistics.summary import Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 #: Simulated runs for each probability: a standard error of 1.1 points at most.
 RUNS = 2000
+#: Simulated runs where a number of subjects is sought.
+SEARCH_RUNS = 800
 #: The power that designs are usually asked for.
 WANTED = 0.8
 #: No design with more subjects than this is proposed.
@@ -30,7 +42,6 @@ class Cohort:
     subjects: int
     trials: int
     icc: float = ICC_FLOOR
-    unit: Unit = "subject"
 
 
 def verdict_chances(
@@ -38,22 +49,72 @@ def verdict_chances(
 ) -> Chances:
     """Return the probability of each verdict when the model's true rate is ``rate``.
 
-    Subjects differ by a beta distribution with the cohort's ICC; where the trial is the unit they do not differ.
+    Subjects differ by a beta distribution with the cohort's ICC.
     """
+    found = _observed(rate, cohort, runs, seed)
+    passes, fails = (float(decided.mean()) for decided in fixed_verdicts(found, reference, margin))
+    return {Verdict.PASS: passes, Verdict.FAIL: fails, Verdict.INCONCLUSIVE: max(0.0, 1 - passes - fails)}
+
+
+def sequential_chances(
+    rate: float,
+    cohort: Cohort,
+    looks: tuple[int, ...],
+    reference: ReferenceValue,
+    margin: float,
+    *,
+    seed: int,
+    runs: int = SEARCH_RUNS,
+) -> tuple[Chances, float]:
+    """Return the probability of each verdict of the sequential rule, and the mean number of subjects that it takes.
+
+    ``cohort.subjects`` are those of the last of the ``looks``.
+    """
+    import numpy as np
+
+    found = _observed(rate, cohort, runs, seed)
+    question = Question(reference, -margin, -margin)
+    open_ones = np.arange(runs)
+    passed, failed, stopped = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool), np.full(runs, looks[-1])
+    for look, tail in zip(looks, tails(looks), strict=True):
+        seen = found[open_ones, :look]
+        passes, fails = fixed_verdicts(seen, reference, margin, tail)
+        passed[open_ones[passes]] = failed[open_ones[fails]] = True
+        over = passes | fails
+        if look < looks[-1]:
+            over |= futile(question, seen, look, looks)
+        stopped[open_ones[over]] = look
+        open_ones = open_ones[~over]
+        if not len(open_ones):
+            break
+    chances = {Verdict.PASS: float(passed.mean()), Verdict.FAIL: float(failed.mean())}
+    return {**chances, Verdict.INCONCLUSIVE: max(0.0, 1 - sum(chances.values()))}, float(stopped.mean())
+
+
+def fixed_verdicts(
+    rates: Floats, reference: ReferenceValue, margin: float, tail: float = ALPHA
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return whether subjects with these rates (of shape ``[..., subjects]``) PASS, and whether they FAIL."""
+    import numpy as np
+
+    if rates.shape[-1] < 2:
+        never = np.zeros(rates.shape[:-1], dtype=bool)
+        return never, never
+    above, below = Question(reference, -margin, -margin).bars(rates.mean(axis=-1), tail)
+    return p_values(rates, above) < tail, p_values(1 - rates, 1 - below) < tail
+
+
+def _observed(rate: float, cohort: Cohort, runs: int, seed: int) -> Floats:
+    """Return the rates of the subjects of simulated runs, of shape ``[runs, subjects]``."""
     import numpy as np
 
     random = np.random.default_rng(seed)
     shape = (runs, cohort.subjects)
     own = np.full(shape, min(max(rate, 0.0), 1.0))
-    if cohort.unit == "subject" and 0 < rate < 1 and 0 < cohort.icc < 1:
+    if 0 < rate < 1 and 0 < cohort.icc < 1:
         spread = (1 - cohort.icc) / cohort.icc
         own = random.beta(rate * spread, (1 - rate) * spread, shape)
-    passed = random.binomial(cohort.trials, own)
-    limits = rate_limits(passed, np.full(shape, cohort.trials), ALPHA, cohort.unit)
-    found = passed.sum(axis=-1) / (cohort.subjects * cohort.trials)
-    low, high = newcombe(found, limits, reference.value, reference_limits(reference, ALPHA))
-    passes, fails = float((low > -margin).mean()), float((high < -margin).mean())
-    return {Verdict.PASS: passes, Verdict.FAIL: fails, Verdict.INCONCLUSIVE: max(0.0, 1 - passes - fails)}
+    return np.asarray(random.binomial(cohort.trials, own) / cohort.trials)
 
 
 def disagreement(chances: Chances) -> float:
@@ -70,9 +131,10 @@ def subjects_for_power(
     """
 
     def enough(subjects: int) -> bool:
-        more = Cohort(subjects=subjects, trials=cohort.trials, icc=cohort.icc, unit=cohort.unit)
+        more = Cohort(subjects=subjects, trials=cohort.trials, icc=cohort.icc)
         # The same seed for all: what is compared differs by the number of subjects alone.
-        return verdict_chances(reference.value, more, reference, margin, seed=seed)[Verdict.PASS] >= power
+        chances = verdict_chances(reference.value, more, reference, margin, seed=seed, runs=SEARCH_RUNS)
+        return chances[Verdict.PASS] >= power
 
     few, many = 1, 2
     while not enough(many):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
-from cheesebench.statistics.comparison import ALPHA
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.holm import holm
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.published import published_rows
-from cheesebench.statistics.sample import Life, Sample, draw_sample, lives
+from cheesebench.statistics.sample import Sample, SubjectRecords, draw_sample, trials_by_subject
+from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Average, CellResult, ControlResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.views import Halves, best_of_views, halve
 from cheesebench.statistics.wording import plural
@@ -24,13 +24,13 @@ def summarise_run(
     by_cell: dict[CellKey, list[TrialRecord]] = {plan.key: [] for plan in plans}
     for record in trials:
         by_cell.get(record.key, []).append(record)
-    return summarise_lives(manifest, plans, lambda plan: lives(by_cell[plan.key]).values())
+    return summarise_subjects(manifest, plans, lambda plan: trials_by_subject(by_cell[plan.key]).values())
 
 
-def summarise_lives(
+def summarise_subjects(
     manifest: Mapping[str, object],
     plans: Sequence[CellPlan],
-    lives_of: Callable[[CellPlan], Iterable[Life]],
+    lives_of: Callable[[CellPlan], Iterable[SubjectRecords]],
     calls: Mapping[CellKey, CellCalls] | None = None,
 ) -> RunSummary:
     """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept.
@@ -47,6 +47,7 @@ def summarise_lives(
         halves[plan.key] = halve(sample)
         if plan.key in paired:
             samples[plan.key] = sample
+    cells = [_with_contradictions(cell, cells) for cell in cells]
     plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
         manifest=manifest,
@@ -56,6 +57,14 @@ def summarise_lives(
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
     )
+
+
+def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:
+    """Return a plain cell with what its lesions say against the construct."""
+    if cell.plan.control or cell.plan.construct is None:
+        return cell
+    own = [one for one in cells if one.plan.control and one.plan.plain_key == cell.plan.key]
+    return replace(cell, contradicted=tuple(sentence for one in own for sentence in one.contradicted))
 
 
 def _controls(cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]) -> Iterator[ControlResult]:
@@ -69,7 +78,7 @@ def _controls(cells: Sequence[CellResult], samples: Mapping[CellKey, Sample]) ->
 def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellResult]]:
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
-        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.line), []).append(cell)
+        groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.series), []).append(cell)
     return list(groups.values())
 
 
@@ -83,7 +92,7 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
     return ModelSummary(
         model=cells[0].plan.model,
         view=cells[0].plan.view,
-        variant=cells[0].plan.line,
+        variant=cells[0].plan.series,
         overall=average(cells),
         profile={name: mean for name, mean in profile.items() if mean is not None},
         gate=gate,
@@ -110,27 +119,28 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
-    """Return cell (by protocol) -> Holm-adjusted p value of being inferior, over all cells that were compared."""
+    """Return cell (by protocol) -> Holm-adjusted p value of being inferior, over all cells that were compared.
+
+    A cell that broke down (ERROR) has none and is no test.
+    """
     compared = {c.plan.label: c.p_inferior for c in cells if c.p_inferior is not None}
     return dict(zip(compared, holm(list(compared.values())), strict=True))
 
 
-def _gate(cells: Sequence[CellResult], failed: Sequence[str]) -> tuple[Verdict, str]:
+def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdict, str]:
+    """Return what the tests of these cells come to together, and why: red where one of them is red."""
     count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
     total = plural(len(cells), "protocol")
     if count[Verdict.PASS] == len(cells):
         return Verdict.PASS, f"All of {total} passed, and that needs no correction."
     tally = f"{count[Verdict.PASS]} of {total} passed"
-    if failed:
-        return (
-            Verdict.FAIL,
-            f"{tally}; {', '.join(failed)} failed, also after Holm's correction for testing them together.",
-        )
-    if count[Verdict.ERROR]:
-        return Verdict.ERROR, f"{tally}; {count[Verdict.ERROR]} could not be measured."
+    broken = f"{count[Verdict.ERROR]} could not be measured" if count[Verdict.ERROR] else ""
     if count[Verdict.FAIL]:
-        return (
-            Verdict.INCONCLUSIVE,
-            f"{tally}; {count[Verdict.FAIL]} failed, but no longer once corrected for testing them together.",
-        )
+        failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
+        survived = [name for name in failed if name in surviving]
+        corrected = "also" if survived == failed else f"{', '.join(survived)} also" if survived else "none"
+        text = f"{', '.join(failed)} failed, {corrected} after Holm's correction for testing them together"
+        return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
+    if broken:
+        return Verdict.ERROR, f"{tally}; {broken}."
     return Verdict.INCONCLUSIVE, f"{tally}, none failed: the others need more data, or make no claim."

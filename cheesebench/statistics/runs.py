@@ -18,8 +18,9 @@ from cheesebench.statistics.paired import (
     distinct_pairs,
     paired_differences,
 )
+from cheesebench.statistics.regression import Change, RegressionLook, between
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import plural
+from cheesebench.statistics.wording import plural, points
 
 #: Protocol, view and variant: where two models can meet.
 Place = tuple[str, str, str]
@@ -32,7 +33,7 @@ class CellComparison:
     protocol: str
     title: str
     answer: Answer
-    """After Holm's correction over the protocols beside it."""
+    """``worse`` by the sequential rule, ``better`` after Holm's correction: both over the protocols beside it."""
     reason: str
     first_rate: float | None
     second_rate: float | None
@@ -45,6 +46,8 @@ class CellComparison:
     """Missing trials of the paired subjects."""
     identical: bool
     """Every paired subject did and met exactly the same in both runs."""
+    change: RegressionLook | None = None
+    """What the sequential rule says of the first run, the second being its baseline; None without a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,16 +224,24 @@ def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -
         view=first.view,
         variant=first.variant,
         overall=_overall(possible, seed),
-        cells=tuple(_cell(a, b, one, p) for (a, b), one, p in zip(group, found, adjusted, strict=True)),
+        cells=tuple(_cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, found, adjusted, strict=True)),
     )
 
 
-def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: float | None) -> CellComparison:
+def _cell(
+    a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: float | None, protocols: int
+) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
     measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
+    change = _change(pairs, len(b.subjects), protocols)
     answer, reason = paired.answer, paired.reason
-    if answer != "indistinguishable" and (adjusted is None or adjusted >= ALPHA):
-        reason = f"By itself it would be {answer}, but not after Holm's correction for looking at several protocols."
+    if change is not None and change.change is Change.WORSE:
+        size = f"{points(change.difference)} points over {plural(change.pairs, 'paired subject')}"
+        answer, reason = "worse", f"The first run is worse: {size}, more than chance explains."
+    elif answer == "worse" or (answer == "better" and (adjusted is None or adjusted >= ALPHA)):
+        reason = f"By itself it would be {answer}, but not after the correction for looking at several protocols."
+        if answer == "worse" and protocols == 1:
+            reason = f"{paired.reason.partition(',')[0]}, which is not enough at the looks at {_looks(change)}."
         answer = "indistinguishable"
     return CellComparison(
         protocol=a.protocol,
@@ -244,7 +255,21 @@ def _cell(a: CellCounts, b: CellCounts, paired: PairedComparison, adjusted: floa
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
         identical=bool(pairs) and all(x.mark and x == y for x, y in pairs),
+        change=change,
     )
+
+
+def _change(pairs: Sequence[Pair], most: int, protocols: int) -> RegressionLook | None:
+    """Return what the pairs say at their looks; missing trials are in favour of neither run."""
+    possible = [(x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing]
+    if not any(x.scored and y.scored for x, y in possible):
+        return None
+    lowest, highest = ([x.rate(mine) - y.rate(not mine) for x, y in possible] for mine in (False, True))
+    return between(lowest, highest, max(most, len(possible)), tests=protocols)
+
+
+def _looks(change: RegressionLook | None) -> str:
+    return "so few pairs" if change is None else f"up to {plural(change.most, 'pair')}"
 
 
 def _mean_rate(pairs: Sequence[Pair], side: int) -> float | None:

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
+from cheesebench.statistics.comparison import SubjectTrials
 from cheesebench.statistics.measures import Tally
 
 #: The trials of one subject in the order of life.
-Life = Sequence[TrialRecord]
+SubjectRecords = Sequence[TrialRecord]
+
+
+class _Entering(Protocol):
+    """What the estimand asks of a trial."""
+
+    @property
+    def compared(self) -> bool: ...
+
+    @property
+    def block(self) -> str: ...
+
+    @property
+    def missing(self) -> str: ...
+
+
+Entering = TypeVar("Entering", bound=_Entering)
 
 
 @dataclass(frozen=True, slots=True)
-class LifeCount:
+class SubjectCount:
     """One subject's life, condensed: all that a verdict needs of it.
 
     ``results``, ``sessions`` and ``passes`` have one number for every trial they are about, in the order of life.
@@ -23,11 +42,13 @@ class LifeCount:
     subject: int
     distinct: bool
     """Whether it is no exact copy of an earlier subject's."""
-    mark: str
+    digest: str
     """``signature`` of the life."""
     entered: int
-    """Trials that enter the estimand, missing ones included."""
+    """Trials that enter the estimand, missing and settled ones included."""
     missing: int
+    settled: int
+    """Trials that were stopped because they could not change the verdict."""
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
@@ -40,7 +61,7 @@ class LifeCount:
 class Sample:
     """The trials of one cell, condensed: subjects in the order of their numbers."""
 
-    lives: tuple[LifeCount, ...]
+    per_subject: tuple[SubjectCount, ...]
     """Every subject with a record, copies included."""
     tally: Tally
     """Of all trials that enter the estimand."""
@@ -48,63 +69,86 @@ class Sample:
     """Subjects of the plan without any record."""
     absent_trials: int
     """Trials that each absent subject would have put into the estimand (an upper bound)."""
+    tallies: Mapping[int, Tally] = field(default_factory=dict)
+    """For the looks of a sequential cell: the tally of the subjects below that number."""
 
     @property
     def seen(self) -> int:
         """Subjects with a record, copies included."""
-        return len(self.lives)
+        return len(self.per_subject)
 
     @property
     def copies(self) -> int:
         """Subjects that are exact copies of another: they count in the rate, but are no further evidence."""
-        return sum(not life.distinct for life in self.lives)
+        return sum(not life.distinct for life in self.per_subject)
 
     @property
     def entered(self) -> int:
-        """Trials that enter the estimand, missing ones included."""
-        return sum(life.entered for life in self.lives)
+        """Trials that enter the estimand, missing and settled ones included."""
+        return sum(life.entered for life in self.per_subject)
 
     @property
     def missing(self) -> int:
         """Missing trials among those (absent subjects left no trial)."""
-        return sum(life.missing for life in self.lives)
+        return sum(life.missing for life in self.per_subject)
+
+    @property
+    def settled(self) -> int:
+        """Settled trials among those."""
+        return sum(life.settled for life in self.per_subject)
+
+    def subjects(self) -> tuple[SubjectTrials, ...]:
+        """Return what a verdict needs of every subject; an absent one is open throughout."""
+        found = [
+            SubjectTrials(sum(life.results), len(life.results), life.missing + life.settled, life.distinct)
+            for life in self.per_subject
+        ]
+        return (*found, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+
+    def up_to(self, look: int) -> Sample:
+        """Return the sample of the subjects below a number, which is one of the plan's looks."""
+        lives = tuple(life for life in self.per_subject if life.subject < look)
+        return replace(self, per_subject=lives, tally=self.tallies.get(look, self.tally), absent=look - len(lives))
 
 
-def draw_sample(plan: CellPlan, trials: Iterable[Life]) -> Sample:
+def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     """Return the sample of a cell; ``trials`` are its lives by rising subject, and none is kept.
 
     Trials that were never reached are not missing, because ``until`` may shorten a life; but a planned
     subject without a single record is missing whole.
     """
     known: set[str] = set()
-    found: list[LifeCount] = []
-    tally = Tally(split=plan.split)
+    found: list[SubjectCount] = []
+    tally, tallies = Tally(split=plan.split), dict[int, Tally]()
     for life in trials:
+        # What a sequential cell is described by are the subjects that it was judged by.
+        tallies |= {look: deepcopy(tally) for look in plan.looks if look <= life[0].subject and look not in tallies}
         entering = enter_estimand(plan.estimand, life)
         for record in entering:
             tally.add(record)
-        mark = signature(life)
-        found.append(_count(life, entering, mark, mark not in known))
-        known |= {mark} if mark else set()
+        digest = signature(life)
+        found.append(_count(life, entering, digest, digest not in known))
+        known |= {digest} if digest else set()
     typical = max((life.entered for life in found), default=0) or _planned_trials(plan)
-    return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical)
+    return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical, tallies)
 
 
-def _count(life: Life, entering: Life, mark: str, distinct: bool) -> LifeCount:
+def _count(life: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool) -> SubjectCount:
     scored = [r for r in life if r.compared and not r.missing and r.success is not None]
-    return LifeCount(
+    return SubjectCount(
         subject=life[0].subject,
         distinct=distinct,
-        mark=mark,
+        digest=digest,
         entered=len(entering),
-        missing=sum(bool(r.missing) for r in entering),
+        missing=sum(r.missing not in ("", SETTLED) for r in entering),
+        settled=sum(r.missing == SETTLED for r in entering),
         results=bytes(r.success for r in entering if not r.missing and r.success is not None),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
     )
 
 
-def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
+def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
     """Group trials by subject, both in rising order."""
     grouped: dict[int, list[TrialRecord]] = {}
     for record in sorted(trials, key=lambda record: (record.subject, record.trial)):
@@ -112,21 +156,27 @@ def lives(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
     return {subject: tuple(life) for subject, life in grouped.items()}
 
 
-def signature(life: Life) -> str:
-    """Return what exact copies share, a digest of actions and ends of all trials; "" if the subject never acted.
+def signature(life: SubjectRecords) -> str:
+    """Return what exact copies share, a digest of draws, actions and ends of all trials; "" if the subject never acted.
 
-    The ends belong to it: the same moves with other results have met other draws, and are data of their own.
-    Deterministic agents live such copies.
+    Draws and ends belong to it: the same moves in another world, or with other results, are data of their own.
+    Deterministic agents live such copies where nothing is drawn.
     """
     if not any(record.actions for record in life):
         return ""
     digest = hashlib.blake2b(digest_size=10)
-    for r in life:
-        digest.update(repr((r.trial, r.actions, r.outcome, r.success, r.missing)).encode())
+    for record in life:
+        digest.update(trial_mark(record))
     return digest.hexdigest()
 
 
-def enter_estimand(estimand: str, life: Life) -> tuple[TrialRecord, ...]:
+def trial_mark(r: TrialRecord) -> bytes:
+    """Return what a trial adds to the signature of its life."""
+    drawn = sorted(r.variables.items())
+    return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
+
+
+def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, ...]:
     """Return the trials of one life that the pass rate is taken over.
 
     Only trials that the reference is about (``compared``) enter; ``last:K`` takes the last K of *those*. A

@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Literal
 
-from cheesebench.experiment.records import CellCalls, CellPlan
+from cheesebench.experiment.records import CellCalls, CellPlan, Variant
 from cheesebench.interfaces import Value
-
-#: What is independent of one another: subjects, or trials where the agent keeps nothing from one to the next.
-Unit = Literal["subject", "trial"]
 
 #: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
 #: ``unparsed``, ``truncated reply``: failed without one reply that could be read, or that was not cut off; ``not run``:
-#: subjects of the plan that left no record at all.
+#: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change the verdict.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -31,6 +28,7 @@ TAXONOMY = (
     "infrastructure",
     "budget",
     "not run",
+    "settled",
 )
 
 
@@ -100,11 +98,36 @@ class Flags:
     duplicate_subjects: int = 0
     """Subjects that are exact copies of another one: in the rate, but no further evidence."""
     memory_contradicted: bool = False
-    """The agent declares no memory, but its subjects differ by more than chance: the subject is the unit."""
+    """The agent declares no memory, but its subjects differ by more than chance."""
+    truncated: bool = False
+    """Trials were settled: the verdict holds whatever they would have been, but rate and curve lack them."""
     goal_visible: bool = False
     """The goal can be seen in the observation (from the plan)."""
     reference_declared: bool = False
-    """The reference has no interval and is used as a point."""
+    """The reference has neither an interval nor a spread between animals, and is used as a point."""
+    analogy: bool = False
+    """The source of the reference measured another event than success."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Where a sequential cell stands: the look that it stopped at, or the last one that it has reached."""
+
+    subjects: int
+    most: int
+    """Subjects of the last look."""
+    tail: float
+    """What each bound of the difference leaves outside at this look."""
+    standing: str
+    """``PASS``, ``FAIL``, ``go on``, ``futile`` or ``exhausted``."""
+    following: int | None = None
+    """Subjects of the next look, where it goes on."""
+    needed: int | None = None
+    """The look that would decide if more subjects were spread as these are."""
+    beyond: int = 0
+    """Subjects that have begun to live beyond this look: recorded, but in none of the numbers."""
+    spent: bool = False
+    """Whether the next look is not complete because a budget was spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,19 +146,20 @@ class CellResult:
     subjects: int = 0
     """Subjects seen, copies included."""
     planned: int = 0
-    """Trials that were to enter the estimand: valid + missing."""
+    """Trials that were to enter the estimand: valid + missing + settled."""
     valid: int = 0
     passed: int = 0
     missing: int = 0
+    settled: int = 0
+    """Trials that were stopped because no outcome could change the verdict: neither missing nor failed."""
     rate: float | None = None
-    """passed / valid; None without a valid trial."""
+    """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
-    """Two-sided 95 %; with missing trials it holds whether they would have failed or passed."""
+    """Two-sided 95 % at least; with missing trials it holds whether they would have failed or passed."""
     interval_method: str = ""
-    """How the interval was made, with its degrees of freedom."""
+    """How the interval was made."""
     standard_error: float | None = None
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
-    unit: Unit = "subject"
     icc: float | None = None
     """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
     design_effect: float = 1.0
@@ -143,15 +167,17 @@ class CellResult:
     difference: float | None = None
     """Model - reference."""
     difference_low: float | None = None
-    """One-sided 5 % lower bound of the difference."""
+    """One-sided 5 % lower bound of the difference (over all looks together, where there are several)."""
     difference_high: float | None = None
     """One-sided 5 % upper bound of the difference."""
     p_inferior: float | None = None
-    """One-sided p value of "worse than reference - margin": FAIL is p < .05."""
+    """One-sided p value of "worse than reference - margin": FAIL is p < .05. None for an ERROR."""
     superior: bool = False
-    """PASS, and even the lower bound is above the reference."""
+    """PASS, and even the lower bound is above a reference that has an interval of its own."""
     subjects_needed: int | None = None
-    """Subjects (of as many trials) that would settle an INCONCLUSIVE at the observed rate and ICC, if any."""
+    """Subjects that would settle an INCONCLUSIVE in four of five runs at the observed rate and spread, if any."""
+    look: Look | None = None
+    """None where all subjects are judged at once."""
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
@@ -172,6 +198,9 @@ class CellResult:
     """Pass rate by the variables that the protocol names in ``split``; values in rising order."""
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
+    contradicted: tuple[str, ...] = ()
+    """How lesions contradict what the protocol claims to measure, one sentence each: of a control cell its own, of a
+    plain cell those of its controls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +224,7 @@ class ModelSummary:
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict
-    """Do *all* cells pass? An intersection-union test, uncorrected; FAIL needs a FAIL that survives Holm."""
+    """PASS if all cells pass (an intersection-union test, uncorrected), FAIL if one fails, as its test does."""
     gate_reason: str
     failed: tuple[str, ...]
     """Protocols whose FAIL survives Holm's correction over all cells with a verdict (family-wise 5 %)."""
@@ -288,6 +317,8 @@ class ControlResult:
     gain_difference: Gain | None
     comparison: PairedComparison
     """Plain (first) against control (second), over the trials that enter the estimand."""
+    lesion: str = ""
+    """What the control says of the construct, where it is a lesion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +357,8 @@ class RunSummary:
 
 def to_plain(value: object) -> object:
     """Return a result as plain data: dataclasses and mappings become dictionaries, sequences lists."""
+    if isinstance(value, Variant):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: to_plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -24,7 +24,9 @@ def best_of_views(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves])
     groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
     for cell in cells:
         if cell.rate is not None:
-            groups.setdefault((cell.plan.model, cell.plan.variant), {}).setdefault(cell.plan.protocol, []).append(cell)
+            groups.setdefault((cell.plan.model, str(cell.plan.variant)), {}).setdefault(cell.plan.protocol, []).append(
+                cell
+            )
     found = []
     for (model, variant), protocols in groups.items():
         choices = [_choice(views, halves) for views in protocols.values() if len(views) > 1]
@@ -59,7 +61,7 @@ def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> Vi
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
     """Return the results of every other subject and of the rest; with one subject, of every other trial."""
-    lives = [life.results for life in sample.lives if life.results]
+    lives = [life.results for life in sample.per_subject if life.results]
     if len(lives) == 1:
         return lives[0][::2], lives[0][1::2]
     return b"".join(lives[::2]), b"".join(lives[1::2])

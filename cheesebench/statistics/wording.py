@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from cheesebench.interfaces import Value
 from cheesebench.statistics.sample import Sample
-from cheesebench.statistics.summary import CellResult, ClassShares, Unit, Verdict
+from cheesebench.statistics.summary import CellResult, ClassShares, Verdict
 
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
 
 
 def sample_size(sample: Sample) -> str:
     """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
-    lengths = sorted({life.entered for life in sample.lives}) or [sample.absent_trials]
+    lengths = sorted({life.entered for life in sample.per_subject}) or [sample.absent_trials]
     per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
     everybody = sample.seen + sample.absent
     who = plural(everybody, "subject")
     if sample.copies:
         who = f"{who} ({everybody - sample.copies} distinct)"
-    if sample.lives and not sample.entered and not sample.absent:
+    if sample.per_subject and not sample.entered and not sample.absent:
         return f"{who}, none of whose trials is judged"
-    valid = sample.entered - sample.missing
+    valid = sample.entered - sample.missing - sample.settled
     planned = sample.entered + sample.absent * sample.absent_trials
-    return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid)"
+    settled = f", {sample.settled} settled" if sample.settled else ""
+    return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid{settled})"
 
 
 def plural(count: int, noun: str) -> str:
@@ -39,11 +40,11 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}".replace("+0.0", "0.0").replace("-0.0", "0.0")
 
 
-def interval_method(unit: Unit, degrees: int | None) -> str:
-    """Return how the interval was made."""
-    if degrees is not None:
-        return f"Wilson on the effective n, t quantile with {degrees} df"
-    return "Wilson over trials, normal quantile" + ("" if unit == "trial" else " (this subject only)")
+def interval_method(subjects: int) -> str:
+    """Return how the interval was made, of so many distinct subjects."""
+    if subjects > 1:
+        return f"Gaffke's bounds for the mean of {plural(subjects, 'subject')}"
+    return "Wilson over trials, normal quantile (this subject only)"
 
 
 def nothing_measured(cell: CellResult) -> str:
@@ -122,7 +123,9 @@ def verdict_against_chance(cell: CellResult) -> str:
     elif cell.verdict is Verdict.FAIL:
         text = f"even the upper bound of the difference, {high} points, is below {margin}: no better than chance."
     else:
-        text = f"the difference lies between {low} and {high} points, so chance is not ruled out. {_remedy(cell)}"
+        text = (
+            f"the difference lies between {low} and {high} points, so chance is not ruled out. {_remedy(cell)}".rstrip()
+        )
     return " ".join([f"{rates}: {text}", *_caveats(cell)])
 
 
@@ -140,10 +143,12 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
         why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
         missing = plural(cell.missing, "missing trial")
         return f"{undecided} This depends on {missing}{why}: resume the run to complete them."
-    return f"{undecided} {_remedy(cell)}"
+    return f"{undecided} {_remedy(cell)}".rstrip()
 
 
 def _remedy(cell: CellResult) -> str:
+    if cell.look is not None:
+        return ""  # _stopped says more
     if cell.subjects_needed is not None:
         return f"About {plural(cell.subjects_needed, 'subject')} would settle it at this rate."
     if cell.flags.duplicate_subjects:
@@ -151,8 +156,37 @@ def _remedy(cell: CellResult) -> str:
     return "No number of subjects would settle it at this rate."
 
 
+def _stopped(cell: CellResult) -> str:
+    """Return where a sequential cell stands."""
+    look = cell.look
+    assert look is not None
+    where = f"{look.subjects} of at most {plural(look.most, 'subject')}"
+    if look.standing in ("PASS", "FAIL"):
+        return f"Stopped at {where}: {look.standing}."
+    if look.standing == "futile":
+        return f"Stopped at {where}: even the last look could not be expected to decide."
+    if look.standing == "exhausted":
+        return f"All {plural(look.most, 'subject')} have been run; no more are planned."
+    if look.following == look.subjects:
+        return f"The look at {where} is not complete: resume the run."
+    likely = "" if look.needed is None else f", and {look.needed} subjects would decide at this rate"
+    spent = " The budget was spent before it: resume the run with a larger one." if look.spent else ""
+    return f"Undecided at {where}: the next look is at {look.following}{likely}.{spent}"
+
+
 def _caveats(cell: CellResult) -> list[str]:
     flags, found = cell.flags, []
+    if cell.look is not None:
+        found.append(_stopped(cell))
+        if cell.look.beyond:
+            beyond = plural(cell.look.beyond, "subject")
+            found.append(
+                f"{beyond} beyond this look {'has' if cell.look.beyond == 1 else 'have'} begun, and not counted."
+            )
+    if flags.truncated:
+        found.append(
+            f"{plural(cell.settled, 'trial')} could not change the verdict and were not run: rate and curve lack them."
+        )
     if flags.this_subject_only:
         found.append("There is one subject: this is about that subject, not about the model.")
     if flags.duplicate_subjects:
@@ -160,8 +194,10 @@ def _caveats(cell: CellResult) -> list[str]:
             f"{plural(flags.duplicate_subjects, 'subject')} did exactly what another one did: "
             "in the rate, but no further evidence."
         )
+    if flags.analogy:
+        found.append("The animals' number is an analogy: its source measured another event than this success.")
     if flags.memory_contradicted:
-        found.append("The agent declares no memory, but its subjects differ, so subjects are the unit.")
+        found.append("The agent declares no memory, but its subjects differ.")
     if flags.not_diagnostic:
         assert cell.plan.chance is not None
         found.append(f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)}.")

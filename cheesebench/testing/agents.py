@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext, ModelAgentSpec
-from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Agent, AgentContext, AgentSpec, Life, Memory
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Agent, AgentContext, AgentSpec, Memory, SubjectEnvironment
 from cheesebench.redaction import quoted
 from cheesebench.testing import world
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
@@ -106,7 +106,7 @@ def _state_of_arrays() -> tuple[object, ...]:
 # -- agents that act by themselves
 
 
-def _live(lives: Sequence[tuple[Agent, Life]]) -> list[list[int]]:
+def _live(lives: Sequence[tuple[Agent, SubjectEnvironment]]) -> list[list[int]]:
     """Let agents live side by side, a step each in turn; return the actions that each has chosen."""
     chosen: list[list[int]] = [[] for _ in lives]
     running = [_steps(agent, life, actions) for (agent, life), actions in zip(lives, chosen, strict=True)]
@@ -115,7 +115,7 @@ def _live(lives: Sequence[tuple[Agent, Life]]) -> list[list[int]]:
     return chosen
 
 
-def _steps(agent: Agent, life: Life, chosen: list[int]) -> Iterator[int]:
+def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterator[int]:
     """Live a life as the runner does, and yield after every answer."""
     while (observation := life.begin_trial()) is not None:
         agent.begin_trial(observation)
@@ -280,6 +280,19 @@ def _settings(case: ModelAgentCase) -> None:
 @MODEL_RULES.rule("prompts are a function of the past")
 def _prompts(case: ModelAgentCase) -> None:
     need(_converse(case, 1, _sensible), "nothing was asked")
+
+
+@MODEL_RULES.rule("what stays")
+def _what_stays(case: ModelAgentCase) -> None:
+    """Marks in prompts are kept: what is cached for nothing is paid for."""
+    prompts = [one for one in _converse(case, 1, _sensible) if isinstance(one, tuple)]
+    for before, prompt, after in zip([(), *prompts], prompts, prompts[1:], strict=False):
+        for number, message in enumerate(prompt, 1):
+            kept = prompt[:number] in (before[:number], after[:number])
+            need(
+                kept or not message.stays,
+                f"message {number} of a prompt is said to stay, and neither the prompt before nor the next begins so",
+            )
 
 
 @MODEL_RULES.rule("same seed, same prompts")

@@ -22,8 +22,8 @@ from cheesebench.chat import (
     Message,
     ModelEntry,
 )
-from cheesebench.fake_server import Answer, FakeServer, Script
 from cheesebench.redaction import quoted
+from cheesebench.testing.fake_server import Answer, FakeServer, Script
 from cheesebench.testing.overhearing import overhearing
 from cheesebench.testing.rules import BreachError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from cheesebench.chat import ChatFaultError
-from cheesebench.fake_server import Answer
 from cheesebench.testing.backend_calls import HALF_KEY, KEY, SHORT, BackendCase, Outcome, ask
+from cheesebench.testing.fake_server import Answer
 from cheesebench.testing.faults import FAULTS, Mishap
 from cheesebench.testing.overhearing import told
 from cheesebench.testing.rules import BreachError, Rules, need

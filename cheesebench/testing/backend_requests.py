@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 
 from cheesebench.chat import ChatReply, Connection, Message, Sampling
-from cheesebench.fake_server import Answer, FakeServer
 from cheesebench.redaction import quoted
 from cheesebench.testing.backend_calls import BackendCase, Outcome, ask
+from cheesebench.testing.fake_server import Answer, FakeServer
 from cheesebench.testing.rules import BreachError, Rules, need
 
 #: A PNG of one pixel.

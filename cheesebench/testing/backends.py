@@ -18,11 +18,11 @@ from cheesebench.chat import (
     Usage,
 )
 from cheesebench.errors import UnknownNameError
-from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.redaction import quoted
 from cheesebench.testing.backend_calls import KEY, BackendCase, Outcome, ask, until
 from cheesebench.testing.backend_faults import NO_RETRIES, add_first, add_last
 from cheesebench.testing.backend_requests import add_requests
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from cheesebench.testing.heartbeat import standstill
 from cheesebench.testing.rules import DECLARATION, BreachError, Broken, Rules, assert_none, need
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cheesebench.chat import FaultKind
-from cheesebench.fake_server import Answer
+from cheesebench.testing.fake_server import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,28 +24,40 @@ QUICK = 200
 
 
 def audit_protocol(
-    path: str | Path, *, trials: int = QUICK, seed: int = 0, parts: Sequence[AuditPart] | None = None
+    path: str | Path,
+    *,
+    trials: int = QUICK,
+    seed: int = 0,
+    parts: Sequence[AuditPart] | None = None,
+    effort: float = 1.0,
 ) -> AuditReport:
     """Return the audit of a protocol file in all installed views.
 
-    ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all); equal seeds give equal findings.
+    ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all but ``lesions``, which takes minutes and
+    has to be asked for: ``parts=["lesions"]``), ``effort`` how long is planned; equal seeds give equal findings.
     Raises ProtocolError when the file has errors.
     """
     from cheesebench.audit import audit_specification
-    from cheesebench.interfaces import AuditSettings
+    from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
     from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol import Catalogue
 
-    specification = Catalogue(installed_plugins().protocol_directories).load(Path(path))
-    settings = AuditSettings(trials=trials, seed=seed, parts=tuple(parts) if parts is not None else None)
+    specification = Catalogue(installed_plugins().protocol_directories).load(Path(path)).walkable()
+    wanted = tuple(part for part in AUDIT_PARTS if (part in parts if parts is not None else part != "lesions"))
+    settings = AuditSettings(trials=trials, seed=seed, parts=wanted, effort=effort)
     return audit_specification(specification, settings)
 
 
 def assert_sound(
-    path: str | Path, *, trials: int = QUICK, seed: int = 0, parts: Sequence[AuditPart] | None = None
+    path: str | Path,
+    *,
+    trials: int = QUICK,
+    seed: int = 0,
+    parts: Sequence[AuditPart] | None = None,
+    effort: float = 1.0,
 ) -> AuditReport:
     """Audit a protocol file; raise AssertionError with the rules that fail, else return the report."""
-    report = audit_protocol(path, trials=trials, seed=seed, parts=parts)
+    report = audit_protocol(path, trials=trials, seed=seed, parts=parts, effort=effort)
     failures = "\n".join(f"{one.rule}: {one.text}" for one in report.failures)
     assert report.passed, f"{report.path}: {len(report.failures)} of the audit's rules fail\n{failures}"
     return report

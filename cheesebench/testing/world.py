@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cheesebench.errors import PluginError
-from cheesebench.interfaces import Life
+from cheesebench.interfaces import SubjectEnvironment
 from cheesebench.plugin_manager import installed_plugins
 
 #: Trials in a life there.
@@ -43,12 +43,12 @@ success: last == found
 """
 
 
-def life(view: str, seed: int) -> Life:
+def life(view: str, seed: int) -> SubjectEnvironment:
     """Return a new life in that world, in a view of text."""
     from cheesebench.protocol import Catalogue
 
     plugins = installed_plugins()
-    specification, found = Catalogue().examine_text(_PROTOCOL)
+    specification, found = Catalogue().inspect_text(_PROTOCOL)
     if specification is None:
         raise PluginError("\n".join(map(str, found)))
-    return plugins.compile(specification).life(plugins.view(view), seed, 0)
+    return plugins.compile(specification.walkable()).life(plugins.view(view), seed, 0)

@@ -1,4 +1,6 @@
-"""What the scripts here have learnt, as agents: ``pytest --model trained-q --protocols t_maze`` in this directory.
+"""What the scripts here have learnt, as agents, in this directory:
+
+    pytest --model trained-q --protocols ./easy_t_maze.protocol.yaml
 
 They read ``*.policy.json`` and ``*.ppo.zip`` from the working directory, or from where LEARNT_IN says, and learn
 nothing more: what is judged is the policy.
@@ -54,6 +56,7 @@ class TrainedPPO:
     """Asks the network of ppo.py."""
 
     def __init__(self, context: AgentContext) -> None:
+        import easy  # noqa: F401  # registers the environments
         import gymnasium
         import torch
         from stable_baselines3 import PPO
@@ -65,7 +68,7 @@ class TrainedPPO:
         path = learnt("*.ppo.zip")
         self._model: Any = PPO.load(path, device="cpu")
         # Encodes as in training; nothing else of it is used.
-        environment = gymnasium.make(f"cheesebench/{path.name.split('.')[0]}", view=context.view)
+        environment = gymnasium.make("/".join(path.name.split(".")[:2]), view=context.view)
         if not context.view.startswith("ascii"):
             raise OptionError(f"The network was trained on text, and the view is {context.view}.")
         self._encode = OneHotCharacters(environment).observation

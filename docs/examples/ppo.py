@@ -2,7 +2,7 @@
 
 python ppo.py                                   # the two environments below, some 40 seconds on one core
 python ppo.py --environment cheesebench/OperantChamber-v1 --steps 160000
-python ppo.py --save .                          # TMaze-v1.ppo.zip: see conftest.py
+python ppo.py --save .                          # easy.TMaze-v1.ppo.zip: see conftest.py
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import easy  # noqa: F401  # registers the environments, those of cheesebench included
 import gymnasium
 import numpy as np
 import torch
@@ -19,11 +20,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-import cheesebench  # noqa: F401  # registers the environments
 from cheesebench.wrappers import OneHotCharacters
 
 #: Environments, and steps that are enough.
-ENVIRONMENTS = {"cheesebench/TMaze-v1": 80_000, "cheesebench/ShuttleBox-v1": 200_000}
+ENVIRONMENTS = {"easy/TMaze-v1": 80_000, "easy/ShuttleBox-v1": 200_000}
 #: Subjects that live at once, each with a lever or platform of its own; who trains on one knows one.
 SUBJECTS = 16
 #: These learn small arenas quickly.
@@ -86,7 +86,7 @@ def main() -> None:
         at_random, learnt = (rate(name, one, subjects=10, trials=10, seed=options.seed) for one in (None, model))
         print(f"{name}: at random {at_random:.1%}; after {model.num_timesteps} steps {learnt:.1%}")
         if options.save:
-            path = options.save / f"{name.split('/')[-1]}.ppo.zip"
+            path = options.save / f"{name.replace('/', '.')}.ppo.zip"
             model.save(path)
             print(f"written: {path}")
 

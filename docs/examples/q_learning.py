@@ -1,8 +1,8 @@
 """Q-learning in plain numpy: one table, taught by many subjects at once, over the text of the observation.
 
     python q_learning.py                                           # the environments below, in seconds
-    python q_learning.py --environment cheesebench/BarnesMaze-v1 --trials 2000
-    python q_learning.py --save .                                  # TMaze-v1.policy.json: see conftest.py
+    python q_learning.py --environment cheesebench/TMaze-v1   # one that a table does not learn
+    python q_learning.py --save .                                  # easy.TMaze-v1.policy.json: see conftest.py
 
 The vector environment numbers the texts that it shows, so the number of a text is its row in the table.
 """
@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import easy  # noqa: F401  # registers the environments, those of cheesebench included
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-import cheesebench  # noqa: F401  # registers the environments
-
-ENVIRONMENTS = ("cheesebench/TMaze-v1", "cheesebench/ShuttleBox-v1", "cheesebench/MorrisWaterMaze-v1")
+ENVIRONMENTS = ("easy/TMaze-v1", "easy/ShuttleBox-v1")
 #: Subjects that live at once, and trials of which a point of the learning curve is the mean.
 SUBJECTS, POINT = 32, 100
 #: Learning rate, discount per step, and the share of random actions.
@@ -90,7 +89,7 @@ def main() -> None:
         curve = " ".join(f"{rate:.0%}" for rate in learnt.curve())
         print(f"{name}: at random {np.mean(chance.successes):.1%}; learning, by {POINT} trials: {curve}")
         if options.save:
-            path = options.save / f"{name.split('/')[-1]}.policy.json"
+            path = options.save / f"{name.replace('/', '.')}.policy.json"
             save(learnt, path)
             print(f"written: {path} ({len(learnt.texts)} texts)")
 

@@ -14,6 +14,8 @@ from typing import Literal
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
 
 Form = Literal["path", "first_step", "number"]
+#: Characters that are read of a reply, from its end, where the answer is: no reply of a model is as long.
+MAX_READ = 200_000
 
 #: A reply that goes on with what the user would say next: nothing after that is an answer to *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
@@ -70,7 +72,8 @@ class Answer:
 
 
 def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
-    """Return the answer that a whole reply comes to; any text whatever is allowed."""
+    """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters count."""
+    reply = reply[-MAX_READ:]
     if form == "number":
         statement, marked = final_statement(reply, lambda line: bool(_numbers(words_of(line))))
         return _count(statement, lexicon, marked)

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-# Letters and digits apart, so that "room7" reads as "room 7"; of signs, whatever can part or order names.
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]")
+# Letters and digits apart, so that "room7" reads as "room 7"; of signs, whatever can part or order names. An arrow is
+# looked for at the beginning of a run of dashes only: from each dash on, a long run without its head would take
+# quadratic time.
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]")
 _ARTICLES = frozenset({"the", "a", "an"})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cheesebench.protocol.dialogue.scenes import requests
-from cheesebench.protocol.dialogue.specification import ConditionSpec, DialogueSpecification, Domain, Item
+from cheesebench.paradigms.dialogue.language.scenes import requests
+from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, DialogueSpecification, Domain, Item
 
 
 def questions(specification: DialogueSpecification, domain: Domain, condition: ConditionSpec, item: Item) -> list[str]:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from cheesebench.interfaces import Value
 from cheesebench.paradigms.dialogue.answers import Answer
-from cheesebench.protocol.dialogue.specification import ConditionSpec, Item
-from cheesebench.protocol.dialogue.worlds import World
+from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, Item
+from cheesebench.paradigms.dialogue.language.worlds import World
 
 #: What an answer can come to, in the order in which it is said: the first that holds names the outcome.
 OUTCOMES = (

@@ -8,21 +8,42 @@ from cheesebench import AgentSpec, ModelAgentSpec, RespondentSpec, hookimpl
 from cheesebench.plugins.agents.bfs_oracle import BfsOracle
 from cheesebench.plugins.agents.hippocampal_ql import HippocampalQL
 from cheesebench.plugins.agents.llm import SPEC as LLM
+from cheesebench.plugins.agents.place_learner import PlaceLearner
 from cheesebench.plugins.agents.random_agent import RandomAgent
 from cheesebench.plugins.agents.respondents import RESPONDENTS
 from cheesebench.plugins.agents.tabular_ql import TabularQL
 
-__all__ = ["BfsOracle", "HippocampalQL", "RandomAgent", "TabularQL", "cheesebench_agents"]
+__all__ = [
+    "BfsOracle",
+    "HippocampalQL",
+    "PlaceLearner",
+    "RandomAgent",
+    "TabularQL",
+    "cheesebench_agents",
+    "cheesebench_model_agents",
+    "cheesebench_respondents",
+]
 
 
 @hookimpl
-def cheesebench_agents() -> Iterable[AgentSpec | ModelAgentSpec | RespondentSpec]:
-    """Return the baselines of arenas and of dialogues, and ``llm``."""
+def cheesebench_agents() -> Iterable[AgentSpec]:
+    """Return the baselines of arenas."""
     return (
         AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
         AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"),
         AgentSpec("hippocampal-ql", HippocampalQL, memory="life", summary="Q-learning, a map, replay, curiosity"),
+        AgentSpec("place-learner", PlaceLearner, memory="life", summary="remembers places by landmarks, walks there"),
         AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
-        *RESPONDENTS,
-        LLM,
     )
+
+
+@hookimpl
+def cheesebench_model_agents() -> Iterable[ModelAgentSpec]:
+    """Return ``llm``."""
+    return (LLM,)
+
+
+@hookimpl
+def cheesebench_respondents() -> Iterable[RespondentSpec]:
+    """Return the baselines of dialogues."""
+    return RESPONDENTS

@@ -102,7 +102,7 @@ class ChatCompletions:
             ) from None
         except (aiohttp.ClientError, OSError) as error:
             said = quoted(self._without_key(str(error)), 200) or type(error).__name__
-            raise self._fault("connection", f"cannot be talked to ({said})") from None
+            raise self._fault("connection", f"cannot be reached ({said})") from None
         except ChatFaultError as fault:
             raise ChatFaultError(fault.kind, self._without_key(str(fault)), fault.retry_after) from None
         return without_key(reply, self._key)
@@ -124,7 +124,9 @@ class ChatCompletions:
             body = self._without_key_in(await _read(response, MAX_ERROR_BODY))
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                raise self._fault("bad_request", f"redirects to {place}; give the final address with --base-url")
+                # A stray temporary redirect (a gateway that restarts) is retried; a permanent one is a wrong address.
+                kind: FaultKind = "bad_request" if response.status in (301, 308) else "server"
+                raise self._fault(kind, f"redirects to {place}; give the final address with --base-url")
             raise fault_of_answer(response.status, body, response.headers, self.where)
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
@@ -225,11 +227,22 @@ def _header_value(key: str) -> str:
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for this address."""
+    """Return the proxy that the environment names for this address; calls to this machine never go through one."""
     import urllib.request
 
+    if _is_loopback(url.host or ""):
+        return None
     proxies = urllib.request.getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if not proxy or urllib.request.proxy_bypass(url.host or ""):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -19,6 +19,7 @@ from cheesebench import (
     ChatRequest,
     Connection,
     FaultKind,
+    Message,
     OptionError,
     Sampling,
     quoted,
@@ -33,10 +34,15 @@ ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTI
 #: What litellm is told of everything that is the harness's own.
 OURS = {"num_retries": 0, "max_retries": 0, "drop_params": False, "stream": False, "caching": False}
 
+#: Models whose API caches only what it is asked to, wherever they are served. (Others cache by themselves, or would
+#: keep what they are asked to for money by the hour.)
+CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
+
 OPTIONS: Mapping[str, str] = {
     "base_url": "where the API is, if not at the provider's own address",
     "api_key_env": "name of the environment variable that holds the key (default: what litellm reads for the provider)",
     "api_version": "the version of the API, where the provider wants one (Azure)",
+    "cache_control": "true or false: whether the API is to be asked to cache what stays (default: true for Claude)",
 }
 
 #: litellm's classes of errors, where they say more than status and words. Its statuses are often its own guess.
@@ -68,6 +74,7 @@ class LiteLLM:
         self._key = key_from_environment(options, "", required=False) if "api_key_env" in options else None
         fixed = {"api_base": base_url, "api_key": self._key, "api_version": options.get("api_version")}
         self._fixed = OURS | {name: value for name, value in fixed.items() if value}
+        self._caches = _switch(options.get("cache_control"))
         self._library: Any = None
         self._checked: set[frozenset[str]] = set()
         LiteLLM._open += 1
@@ -81,7 +88,8 @@ class LiteLLM:
             self._library = await asyncio.to_thread(import_litellm)
         parameters = {**sampling_parameters(request.sampling), **request.extra}
         self._refuse_silent_drops(request.model, request.sampling)
-        messages = [body_message(message) for message in request.messages]
+        caches = CLAUDE.search(request.model) is not None if self._caches is None else self._caches
+        messages = [_with_breakpoint(message) if caches else body_message(message) for message in request.messages]
         try:
             # litellm's own time-out starts anew with every byte.
             async with asyncio.timeout(request.timeout):
@@ -129,6 +137,25 @@ class LiteLLM:
             headers = getattr(getattr(error, "response", None), "headers", None)
         wish = retry_after({str(name).lower(): str(value) for name, value in (headers or {}).items()})
         return ChatFaultError(kind, quoted(text), wish)
+
+
+def _switch(value: Any) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    try:
+        return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[str(value).lower()]
+    except KeyError:
+        raise OptionError(f"The option cache_control is to be true or false, not '{quoted(str(value), 60)}'.") from None
+
+
+def _with_breakpoint(message: Message) -> dict[str, Any]:
+    """Return a message; one up to which prompts stay says so, in the words of Anthropic's API."""
+    body = body_message(message)
+    if not message.stays:
+        return body
+    content = body["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {**body, "content": [*parts[:-1], {**parts[-1], "cache_control": {"type": "ephemeral"}}]}
 
 
 def import_litellm() -> Any:

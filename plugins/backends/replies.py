@@ -53,11 +53,17 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
         raise ChatFaultError("content_filter", "The server's content filter has cut the reply off.")
     if isinstance(finish, str) and finish.lower() in _BROKEN_OFF:
         raise ChatFaultError("server", f"The server has broken the reply off (finish_reason '{finish}').")
+    if not isinstance(message.get("content"), str | list | None):
+        raise ChatFaultError(
+            "malformed", f"The reply's content is neither text nor a list of parts: {_beginning(body)}"
+        )
     content, thoughts = _content(message.get("content"))
     # A refusal is what the model says; it is judged like any other reply.
     content = content or _words(message.get("refusal"))
     text, inline = split_thoughts(content)
     reasoning = _words(message.get("reasoning_content")) or _words(message.get("reasoning")) or thoughts
+    if not (content or reasoning):
+        _check_empty(message, answer.get("usage"), body)
     return ChatReply(
         text=mended(text),
         reasoning=mended(join_thoughts(reasoning, inline)),
@@ -65,6 +71,14 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
         usage=read_usage(answer.get("usage")),
         model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
     )
+
+
+def _check_empty(message: Mapping[str, Any], usage: Any, body: bytes | bytearray) -> None:
+    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call, or no token at all."""
+    if message.get("tool_calls") or message.get("function_call"):
+        raise ChatFaultError("malformed", f"The reply is a tool call and no text: {_beginning(body)}")
+    if isinstance(usage, Mapping) and usage.get("completion_tokens") == 0:
+        raise ChatFaultError("malformed", f"The reply is empty, of 0 tokens: {_beginning(body)}")
 
 
 @lru_cache(maxsize=64)
@@ -116,7 +130,23 @@ def read_usage(usage: Any) -> Usage:
     read, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
     cached = _tokens(read.get("cached_tokens") if isinstance(read, Mapping) else usage.get("prompt_cache_hit_tokens"))
     reasoning = _tokens(written.get("reasoning_tokens") if isinstance(written, Mapping) else None)
-    return Usage(prompt=prompt, completion=completion, cached=min(cached, prompt), reasoning=min(reasoning, completion))
+    cached = min(cached, prompt)
+    return Usage(
+        prompt=prompt,
+        completion=completion,
+        cached=cached,
+        reasoning=min(reasoning, completion),
+        written=min(_put_into_cache(usage), prompt - cached),
+    )
+
+
+def _put_into_cache(usage: Mapping[str, Any]) -> int:
+    """Return the tokens that were written into a cache: providers and gateways name them differently."""
+    details = usage.get("prompt_tokens_details")
+    places = [usage.get("cache_creation_input_tokens")]
+    if isinstance(details, Mapping):
+        places += [details.get("cache_creation_tokens"), details.get("cache_write_tokens")]
+    return max(map(_tokens, places))
 
 
 def mended(text: str) -> str:

@@ -33,11 +33,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 class Supervised:
     """A running program, its output in ``log``. One that cannot be started has ended with 127, and the log says why."""
 
-    def __init__(self, command: Sequence[str], log: Path, *, grace: float = 20.0) -> None:
-        """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL."""
+    def __init__(
+        self, command: Sequence[str], log: Path, *, grace: float = 20.0, variables: Iterable[str] | None = None
+    ) -> None:
+        """Start ``command``; when it is to stop it has ``grace`` seconds between SIGTERM and SIGKILL.
+
+        ``variables`` names those of the environment that it is given (None: all): ours may hold keys of other services.
+        """
         self.log = log
         self._grace = grace
-        self._process = _start(main, str(log), str(grace), *command)
+        self._process = _start(
+            main, str(log), str(grace), json.dumps(None if variables is None else sorted(variables)), *command
+        )
 
     @property
     def ended(self) -> int | None:
@@ -77,11 +84,11 @@ class Guard:
 
 def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
     """Run a function of this module in a process of its own; its first argument is our process id."""
-    # It finds this module where we found it, however we were installed.
+    # It finds this module where we found it, however we were installed; -P: never in the working directory.
     code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     code += f"import {__name__} as module; sys.exit(module.{function.__name__}())"
     return subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(sys.path), str(os.getpid()), *arguments],
+        [sys.executable, "-P", "-c", code, json.dumps(sys.path), str(os.getpid()), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -102,8 +109,9 @@ def guard() -> int:
 
 
 def main() -> int:
-    """Be the supervisor (arguments: parent's process id, log, grace, command); return its exit code."""
-    parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
+    """Be the supervisor (arguments: parent's process id, log, grace, variables, command); return its exit code."""
+    parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[5:]
+    names: list[str] | None = json.loads(sys.argv[4])
     told = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: told.set())
@@ -115,6 +123,7 @@ def main() -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                env=None if names is None else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
                 text=True,
                 errors="replace",

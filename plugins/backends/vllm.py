@@ -18,7 +18,7 @@ from cheesebench import BackendContext, BackendSpec, ChatRequest, Connection, Op
 from cheesebench.plugins.backends.chat_completions import ChatCompletions
 from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.plugins.backends.supervisor import Supervised
-from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank, typed, words
+from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags, typed, words
 
 #: Where the server's key is, if it wants one; vLLM reads the same variable.
 KEY = "VLLM_API_KEY"
@@ -35,6 +35,16 @@ _ALWAYS = (
     "--generation-config",
     "vllm",
     "--disable-uvicorn-access-log",
+)
+#: Environment variables that reach the server: of the system, of accelerators, and of the libraries under vLLM. Keys of
+#: other services do not.
+_NEEDED = re.compile(
+    r"(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|PYTHONHASHSEED|PYTHONPATH|VIRTUAL_ENV"
+    r"|LD_LIBRARY_PATH|LD_PRELOAD|CONDA_PREFIX|MAX_JOBS|CC|CXX|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE"
+    r"|(?i:https?_proxy|no_proxy|all_proxy))$"
+    r"|(?:LC|XDG|VLLM|HF|HUGGINGFACE|HUGGING_FACE|TRANSFORMERS|TOKENIZERS|SAFETENSORS|CUDA|NVIDIA|NCCL|GLOO|TORCH"
+    r"|PYTORCH|TORCHINDUCTOR|TRITON|FLASHINFER|RAY|OMP|MKL|KMP|OPENBLAS|NUMBA|ROCR|ROCM|HIP|HSA|TPU|XLA|PJRT|UCX|UV"
+    r"|SLURM|MODELSCOPE)_"
 )
 
 
@@ -61,18 +71,27 @@ def serve(context: BackendContext) -> VllmServer:
     Raises OptionError for options that make no sense, PluginError (with the end of the log) for a server that
     does not come up.
     """
+    check_model(context.entry.id)
     timeout = typed("startup_timeout", context.options.get("startup_timeout", STARTUP_TIMEOUT), float)
     port = _free_port()
     command = [*server_command(context.options, context.entry.id), "--host", "127.0.0.1", "--port", str(port)]
     command += [*_ALWAYS, *flags(context.options)]
     log = context.directory / f"vllm-{re.sub(r'[^A-Za-z0-9._-]+', '-', context.entry.id).strip('-.')[-100:]}.log"
-    process = Supervised(command, log)
+    process = Supervised(command, log, variables=filter(_NEEDED.match, os.environ))
     try:
         _wait_until_healthy(context, process, port, timeout)
     except BaseException:
         process.stop()
         raise
     return VllmServer(context, f"http://127.0.0.1:{port}/v1", process)
+
+
+def check_model(model: str) -> None:
+    """Raise OptionError for a model's id that the server would take for a flag of its own."""
+    if model.startswith("-"):
+        raise OptionError(
+            f"'{quoted(model, 60)}' is no model: it begins with '-'. Give extra_args as a backend option."
+        )
 
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
@@ -97,10 +116,10 @@ def connect(context: BackendContext) -> Connection:
     check_served(context.entry.served)
     if context.base_url is None:
         raise OptionError("No vLLM server was started or named. Give the address of one with --base-url.")
-    among = copies(context.options)
+    dealer = Dealer(copies(context.options))
 
     def headers(request: ChatRequest) -> Mapping[str, str]:
-        copy = rank(request.conversation, among)
+        copy = dealer.copy_for(request.conversation)
         return {} if copy is None else {"X-data-parallel-rank": str(copy)}
 
     return ChatCompletions(

@@ -31,7 +31,7 @@ from cheesebench import (
 from cheesebench.plugins.backends.openai import check_served
 from cheesebench.plugins.backends.replies import mended, split_thoughts
 from cheesebench.plugins.backends.supervisor import Guard
-from cheesebench.plugins.backends.vllm_options import MEANINGS, copies, flags, rank
+from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags
 
 #: What goes to the chat template, not to the sampler, if the registry's served settings name it.
 _TEMPLATE = "chat_template_kwargs"
@@ -51,7 +51,7 @@ class Engine:
         #: What vLLM raises for requests that it does not take: ValueError once, an error of its own today.
         self._refusals = (ValueError, getattr(vllm.exceptions, "VLLMClientError", ValueError))
         self._model = model
-        self._among = among
+        self._dealer = Dealer(among)
         self._numbers = itertools.count()
         parser = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser(prog="vllm", add_help=False))
         try:
@@ -94,7 +94,7 @@ class Engine:
         prompt = self._prompt(request)
         parameters = self._parameters(request, room=self._most - len(prompt))
         name = f"cheesebench-{next(self._numbers)}"
-        copy = rank(request.conversation, self._among)
+        copy = self._dealer.copy_for(request.conversation)
         output: Any = None
         try:
             tokens = {"type": "token", "prompt_token_ids": prompt}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,9 +78,20 @@ def copies(options: Mapping[str, Any]) -> int:
     return int(typed("data_parallel_size", options.get("data_parallel_size", 1), int))
 
 
-def rank(conversation: str, among: int) -> int | None:
-    """Return the copy that a conversation stays with: always the same one, in every process; None if all are one.
+class Dealer:
+    """Says which copy of the model a conversation stays with: copies are dealt out in turn, at the first call of each.
 
-    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be read anew at each call.
+    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be read anew at each call. Dealing
+    keeps copies even, whichever subjects a run (or what a resumed one has left to do) is made of; which copy answers
+    is no part of a record. Two sessions that share a server each deal for themselves.
     """
-    return zlib.crc32(conversation.encode()) % among if among > 1 and conversation else None
+
+    def __init__(self, copies: int) -> None:
+        self._copies = copies
+        self._dealt: dict[str, int] = {}
+
+    def copy_for(self, conversation: str) -> int | None:
+        """Return the copy, or None where there is one only, or no conversation that could stay."""
+        if self._copies < 2 or not conversation:
+            return None
+        return self._dealt.setdefault(conversation, len(self._dealt) % self._copies)

@@ -35,11 +35,15 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
 
 
 def curve(cell: CellResult) -> Chart | None:
-    """Return the learning curve with its interval, the animals' curve and the random floor; None for a single point."""
+    """Return the learning curve with its interval, the animals' curve with their spread, and the random floor.
+
+    None for a single point.
+    """
     if len(cell.curve) < 2:
         return None
     by_session = cell.curve_unit == "session"
-    animals = cell.plan.reference.curve if cell.plan.reference is not None and by_session else ()
+    reference = cell.plan.reference if by_session else None
+    animals, spread = ((), ()) if reference is None else (reference.curve, reference.curve_sd)
     last = max(max(point.session for point in cell.curve), len(animals))
     points = {point.session: point for point in cell.curve}
     sessions = range(1, last + 1)
@@ -51,9 +55,19 @@ def curve(cell: CellResult) -> Chart | None:
         "low": [_percent(points[n].low) if n in points else None for n in sessions],
         "high": [_percent(points[n].high) if n in points else None for n in sessions],
         "rodent": [_percent(animals[n - 1]) if n <= len(animals) else None for n in sessions] if animals else [],
+        "rodent_low": _edge(animals, spread, sessions, -1),
+        "rodent_high": _edge(animals, spread, sessions, 1),
         "reference": None if cell.plan.reference is None else _percent(cell.plan.reference.value),
         "chance": _percent(cell.plan.chance),
     }
+
+
+def _edge(animals: Sequence[float], spread: Sequence[float], sessions: Sequence[int], sign: int) -> list[float | None]:
+    """Return the animals' mean less or plus their standard deviation in each session; nothing where none is given."""
+    if not spread:
+        return []
+    edge = [min(1.0, max(0.0, mean + sign * sd)) for mean, sd in zip(animals, spread, strict=True)]
+    return [_percent(edge[n - 1]) if n <= len(edge) else None for n in sessions]
 
 
 def pair(result: ControlResult) -> Chart | None:

@@ -231,10 +231,17 @@ def _row(
         "difference": words.difference(cell),
         "margin": words.margin(cell),
         "remarks": words.remarks(cell),
+        "validity": words.validity_in_full(cell),
         "strip": strips.interval_strip(cell),
         "bar": strips.outcome_bar(cell),
         "raw": ", ".join(f"{name} {count}" for name, count in cell.raw_outcomes.items()),
-        "curve": chart and {**chart, "chart": draw(chart), "text": charts.curve_in_words(cell)},
+        "curve": chart
+        and {
+            **chart,
+            "chart": draw(chart),
+            "text": charts.curve_in_words(cell),
+            "animals": words.animals_by_point(cell),
+        },
         "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
         "classes": [(one.name, shares(one), sum(one.counts.values())) for one in cell.classes],
         "splits": [(f"{one.variable} {shown_value(one.value)}", one.passed, one.trials) for one in cell.splits],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
 from cheesebench.statistics import TAXONOMY
+from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.wording import percent
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class IntervalStrip:
     interval: tuple[float, float] | None
     reference: float | None
     rodents: tuple[float, float] | None
-    """The interval of the animals' own rate, where the protocol gives one."""
+    """The interval of the animals' own rate, where the protocol gives one or their spread."""
     margin: tuple[float, float] | None
     """From reference - margin to the reference: still as good."""
     chance: float | None
@@ -34,9 +35,12 @@ class IntervalStrip:
 
 def interval_strip(cell: CellResult) -> IntervalStrip:
     """Return the drawing of a row of the verdict table."""
-    animals, reference = cell.plan.reference, None
+    animals, reference, rodents = cell.plan.reference, None, None
     if animals is not None:
         reference = _x(animals.value)
+        if has_interval(animals):
+            low, high = reference_limits(animals, 0.025)
+            rodents = (_x(low), _x(high))
     spoken = [
         f"rate {words.rate(cell)}",
         f"95 % interval {words.interval(cell)}",
@@ -49,9 +53,7 @@ def interval_strip(cell: CellResult) -> IntervalStrip:
         rate=None if cell.rate is None else _x(cell.rate),
         interval=None if cell.interval is None else (_x(cell.interval[0]), _x(cell.interval[1])),
         reference=reference,
-        rodents=None
-        if animals is None or animals.interval is None
-        else (_x(animals.interval[0]), _x(animals.interval[1])),
+        rodents=rodents,
         margin=None if animals is None else (_x(animals.value - cell.plan.margin), _x(animals.value)),
         chance=None if cell.plan.chance is None else _x(cell.plan.chance),
     )

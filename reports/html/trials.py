@@ -14,23 +14,18 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
-from cheesebench.dialogue import NO_VIEW
-from cheesebench.errors import CheeseBenchError, RunLogError
-from cheesebench.experiment.replay import Frame, films, recorded_paradigm
-from cheesebench.experiment.retelling import ToldCall
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.replay import Frame, recorded_protocol
 from cheesebench.reports.escaping import clean, visible
-from cheesebench.reports.html.talk import Talk, call_of
+from cheesebench.reports.html.talk import call_of
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.call_log import CallRecord
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
 
 #: Steps that are lived again for one page, at most: some ten seconds.
 LIVED = 5_000_000
-#: Stands for an action where a question was answered.
-ANSWERED = "?"
 #: Characters of an observation that the page shows.
 LONGEST = 10_000
 
@@ -161,41 +156,12 @@ def _lived(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[S
         wanted.setdefault(sketch.subject, set()).add(sketch.trial)
     if not wanted:
         return
-    if plan.view == NO_VIEW:
-        yield from _conversations(log, plan, wanted)
-        return
-    paradigm = recorded_paradigm(log, plugins, plan)
-    view, seed = plugins.view(plan.view), log.manifest["options"]["seed"]
     known: dict[str, Any] = {}
-    for subject, trials in wanted.items():
-        life = _played(log, plan, subject)[: max(trials) + 1]
-        talk = Talk(log, plugins, plan, subject)
-        for record, frames in zip(life, films(paradigm.life(view, seed, subject), life), strict=True):
-            calls = talk.calls(record.trial, frames)
-            shelf.note = shelf.note or talk.problem
-            if record.trial in trials:
-                yield _trial(log, record, frames, known) | ({"calls": calls} if calls else {})
-
-
-def _conversations(log: RunLog, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterator[dict[str, Any]]:
-    """Yield the chosen trials of a dialogue: every question is an observation, every answer a step."""
-    if not plan.agent:
-        raise RunLogError("What baselines answer in dialogues is not kept, so there is nothing to watch.")
-    known: dict[str, Any] = {}
-    for subject, trials in wanted.items():
-        calls: dict[int, list[CallRecord]] = {}
-        for call in log.calls.of_life(plan, subject):
-            calls.setdefault(call.trial, []).append(call)
-        for record in _played(log, plan, subject):
-            if record.trial in trials:
-                told = [ToldCall(call, step, "") for step, call in enumerate(calls.get(record.trial, []))]
-                questions = [call.record.asked for call in told]
-                frames = [Frame("", question, 0.0) for question in questions[:1] + questions]
-                yield _trial(log, record, frames, known) | {
-                    "actions": ANSWERED * len(told),
-                    "rewards": {len(told): record.reward} if record.reward else {},
-                    "calls": [call_of(one) for one in told],
-                }
+    family = plugins.family(recorded_protocol(log, plan, plugins))
+    for trial in family.watch(log, plugins, plan, wanted):
+        shelf.note = shelf.note or trial.note
+        calls = [call_of(one) for one in trial.calls]
+        yield _trial(log, trial.record, trial.frames, known) | ({"calls": calls} if calls else {})
 
 
 def _trial(log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dict[str, Any]) -> dict[str, Any]:
@@ -207,7 +173,7 @@ def _trial(log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dic
         "outcome": clean(record.outcome),
         "success": record.success,
         "compared": record.compared,
-        "actions": record.actions,
+        "actions": "".join(frame.action for frame in frames),
         "observations": [_observation(frame.observation, known) for frame in frames],
         "rewards": {step: _value(frame.reward) for step, frame in enumerate(frames) if frame.reward},
         "events": [[event.step, clean(event.state), clean(event.event)] for event in log.events(record)],

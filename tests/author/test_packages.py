@@ -92,4 +92,4 @@ def test_it_uses_public_names_only(kind: Kind, tmp_path: Path) -> None:
     modules = {
         name for text in texts for name in re.findall(r"^(?:from|import) (cheesebench(?:\.[\w.]+)?)\b", text, re.M)
     }
-    assert modules <= {"cheesebench", "cheesebench.testing", "cheesebench.fake_server"}
+    assert modules <= {"cheesebench", "cheesebench.testing", "cheesebench.testing.fake_server"}

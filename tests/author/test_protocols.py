@@ -8,8 +8,8 @@ import pytest
 
 from cheesebench.author.protocols import TEMPLATES, edition_text, protocol_text
 from cheesebench.errors import OptionError
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.author_tests import run_tests
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.author_tests import run_tests
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.testing import assert_sound
@@ -47,7 +47,7 @@ def test_it_passes_the_audit(template: str, tmp_path: Path) -> None:
 
 
 def test_an_edition_inherits_what_it_does_not_say() -> None:
-    parent = CATALOGUE.find("t_maze")
+    parent = CATALOGUE.find("t_maze").walkable()
     edition = checked(edition_text("long", parent), "t_maze.long.protocol.yaml")
     assert edition is not None
     assert (edition.name, edition.limit) == ("t_maze@long", parent.limit)
@@ -58,11 +58,11 @@ def test_what_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(OptionError, match="cannot be the name of a paradigm"):
         protocol_text("maze", name)
     with pytest.raises(OptionError, match="cannot be the name of an edition"):
-        edition_text(name, CATALOGUE.find("t_maze"))
+        edition_text(name, CATALOGUE.find("t_maze").walkable())
 
 
 def test_an_edition_of_an_edition() -> None:
-    edition = checked(edition_text("long", CATALOGUE.find("t_maze", "rodent")), "t_maze.long.protocol.yaml")
+    edition = checked(edition_text("long", CATALOGUE.find("t_maze", "rodent").walkable()), "t_maze.long.protocol.yaml")
     assert edition is not None
     assert edition.name == "t_maze@long"
     assert edition.ancestors == ("t_maze@rodent", "t_maze")
@@ -71,7 +71,7 @@ def test_an_edition_of_an_edition() -> None:
 def test_what_cannot_be_extended_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a maze.protocol.yaml"
     path.write_text(protocol_text("maze", "a_maze"), encoding="utf-8")
-    with pytest.raises(OptionError, match=r"cannot be extended. Rename it: a_maze.paper.protocol.yaml"):
+    with pytest.raises(OptionError, match=r"cannot be extended. Rename it: a_maze.default.protocol.yaml"):
         edition_text("long", CATALOGUE.load(path))
     with pytest.raises(OptionError, match="parent's own edition"):
-        edition_text("paper", CATALOGUE.find("t_maze"))
+        edition_text("default", CATALOGUE.find("t_maze"))

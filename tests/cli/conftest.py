@@ -89,12 +89,11 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 def results(here: Path) -> Path:
     """The directory of a run of the random agent: two subjects through ``little``."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml")
+    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
     plan = plan_cell(specification, "random", "ascii_2d", find_design("cohort", 2), plugins.agent("random").memory)
     cells = [(plan, specification)]
     with RunLog.create(here / "results", RUN, cells, options={"seed": 0, "design": "cohort"}) as log:
         with RunSession(log, plugins, cells, seed=0, processes=0) as session:
-            while not session.wait(plan, 60):
-                pass
+            session.finish()
         assert len(log.trials()) == 8
     return here / "results"

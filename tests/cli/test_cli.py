@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import cheesebench
-from cheesebench.cli import BROKEN_PIPE, COMMANDS, INTERRUPTED, build_parser, main
+from cheesebench.cli import BROKEN_PIPE, INTERRUPTED, build_parser, main
+from cheesebench.commands import COMMANDS
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,16 @@ def test_mistakes(arguments: list[str], words: str, scores: Path, capsys: pytest
         arguments = [*arguments, "--scores", str(scores)]
     assert main(["cogeval-stats", *arguments]) == MISTAKE
     assert words in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_one_line_with_the_remedy(
+    scores: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "statsmodels.genmod.families", None)
+    assert main(["cogeval-stats", "--scores", str(scores)]) == MISTAKE
+    message = capsys.readouterr().err
+    assert "pip install 'pytest-cheesebench[cogeval]'" in message
+    assert message.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -90,9 +90,9 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
         baseline["cells"][0]["subjects"] = subjects
         (here / "baselines" / f"{name}.json").write_text(json.dumps(baseline))
     assert run("compare", "low", "high").code == 0
-    failed = run("compare", "low", "high", "--fail", "worse")
+    failed = run("compare", "low", "high", "--compare-fail", "worse")
     assert (failed.code, "worse than" in failed.out) == (1, True)
-    assert run("compare", "high", "low", "--fail", "worse").code == 0
+    assert run("compare", "high", "low", "--compare-fail", "worse").code == 0
 
 
 def test_a_run_with_gaps_is_blessed_only_on_demand(run: Run, results: Path, here: Path) -> None:

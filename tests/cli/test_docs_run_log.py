@@ -77,7 +77,7 @@ def test_the_first_recipe_goes_by_the_estimand(results: Path, estimand: str) -> 
     with RunLog.open_read_only(path.parent) as log:
         [plan] = log.plans()
         assert plan.estimand == estimand
-        judged = judge_sample(plan, draw_sample(plan, log.lives_and_gaps(plan)))
+        judged = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
     assert (rate, trials) == (judged.rate, judged.valid)
 
 

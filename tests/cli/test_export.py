@@ -21,9 +21,9 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.experiment.session import RunSession
 from cheesebench.exporting.tables import TABLES
-from cheesebench.fake_server import FakeServer
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
+from cheesebench.testing.fake_server import FakeServer
 
 Run = Callable[..., Any]
 RUN = "20250131-093000-ab12"
@@ -39,7 +39,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def asked(here: Path) -> Path:
     """The directory of a run in which a model was asked."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml")
+    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
     with FakeServer(REPLY) as server:
         entry = ModelEntry(name="a/model", backend="openai", id="m")
         model = language_model(plugins, entry, base_url=server.base_url)
@@ -48,8 +48,7 @@ def asked(here: Path) -> Path:
         with RunLog.create(here / "results", "asked", [(plan, specification)], options={"seed": 0}) as log:
             models = LanguageModels(log, {"a/model": model})
             with RunSession(log, plugins, [(plan, specification)], seed=0, processes=0, language=models) as session:
-                while not session.wait(plan, 60):
-                    pass
+                session.finish()
             assert log.calls.totals().calls >= 8
     return here / "results" / "asked"
 
@@ -83,7 +82,7 @@ def test_steps_are_lived_again(run: Run, results: Path, here: Path) -> None:
             for record in log.trials()
             for frame in film(
                 log,
-                plugins.compile(recorded_protocol(log, log.plans()[0])),
+                plugins.compile(recorded_protocol(log, log.plans()[0]).walkable()),
                 plugins.view("ascii_2d"),
                 record,
             )

@@ -13,9 +13,10 @@ from PIL import Image
 
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
-from cheesebench.fake_server import FakeServer
+from cheesebench.testing.fake_server import FakeServer
 
 Run = Callable[..., None]
+OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    only = ("--design=smoke", "-k", "t_maze or dnms or shuttle")
+    # Protocols whose every trial is judged: two trials of smoke give a rate.
+    only = ("--design=smoke", f"--protocols={OLD_NINE}", "-k", "t_maze or dnms or shuttle")
     run("--model=random,tabular-ql", "--cheese-run-id=one", *only)
     with FakeServer("ACTIONS: FORWARD, ROTATE_LEFT") as server:
         models = "--model=qwen2.5-vl-3b,qwen2.5-vl-7b"
@@ -59,6 +61,8 @@ def test_the_same_runs_give_the_same_files(run: Run) -> None:
     run("--model=random", "--design=smoke", "-k", "t_maze", "--cheese-run-id=one")
     assert main(["figures", "one", "--output", "a"]) == main(["figures", "one", "--output", "b"]) == 0
     assert sorted(path.name for path in Path("a").iterdir()) == ["figures.md", "paradigms.png", "paradigms.svg"]
+    # Two trials of smoke do not reach the block that is judged.
+    assert "![Pass rates by paradigm. random: no rate." in Path("a/figures.md").read_text(encoding="utf-8")
     for path in Path("a").iterdir():
         assert path.read_bytes() == (Path("b") / path.name).read_bytes()
 

@@ -12,6 +12,7 @@ import pytest
 
 import cheesebench.protocols
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue
 from cheesebench.protocol.schema import schema_text
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -44,15 +45,17 @@ def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_list_names_all_that_is_installed(run: Run) -> None:
     result = run("list")
     assert result.code == 0
-    for name in (
-        "t_maze",
-        "random",
-        "tabular-ql",
-        "bfs-oracle",
-        "litellm",
-        "views: ascii_2d",
-        "report formats: markdown, json",
-    ):
+    plugins = installed_plugins()
+    lines = [
+        f"{what}: {', '.join(named)}"
+        for what, named in (
+            ("views", plugins.views),
+            ("report formats", plugins.reporters),
+            ("executors", plugins.executors),
+        )
+    ]
+    protocols = Catalogue(plugins.protocol_directories).names()
+    for name in (*protocols, *plugins.agents, *plugins.respondents, *plugins.model_agents, *plugins.backends, *lines):
         assert name in result.out
     assert "cannot be loaded" not in result.out
 
@@ -66,13 +69,15 @@ def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strang
     (little,) = [line.split() for line in lines if line.startswith("little ")]
     assert little == [
         "little",
-        "paper",
+        "default",
         "patience",
         "4",
         "x",
         "9",
         "75.0%",
         "12.5%",
+        "not",
+        "validated",
         "site/strange_protocols/little.protocol.yaml",
     ]
     assert [line for line in lines if "bad.protocol.yaml has 1 error; the first is" in line]
@@ -87,13 +92,15 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     (little,) = [protocol for protocol in found["protocols"] if protocol["name"] == "little"]
     assert little == {
         "name": "little",
-        "edition": "paper",
+        "edition": "default",
         "title": "Little",
         "dimension": "patience",
         "trials": 4,
         "limit": 9,
         "reference": 0.75,
         "random": 0.125,
+        "construct": None,
+        "validity": "not validated",
         "file": "site/strange_protocols/little.protocol.yaml",
     }
     assert [broken["file"] for broken in found["broken_protocols"]] == ["site/strange_protocols/bad.protocol.yaml"]
@@ -101,8 +108,10 @@ def test_list_for_programs(run: Run, strangers: Path, maze: str) -> None:
     assert {"name": "random", "memory": "none"}.items() <= found["agents"][0].items()
     (openai,) = [backend for backend in found["backends"] if backend["name"] == "openai"]
     assert "api_key_env" in openai["options"]
-    assert found["views"] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d", "topdown_2d"]
-    assert found["report_formats"] == ["markdown", "json", "text", "figures", "html"]
+    plugins = installed_plugins()
+    assert found["views"] == list(plugins.views)
+    assert found["report_formats"] == list(plugins.reporters)
+    assert [executor["name"] for executor in found["executors"]] == list(plugins.executors)
 
 
 def test_lint_prints_findings_in_file_order_and_a_summary(run: Run, here: Path, maze: str) -> None:

@@ -47,11 +47,11 @@ def test_a_list_of_one_s_own(run: Run, here: Path, monkeypatch: pytest.MonkeyPat
     line = run("models", "org/mine", "--models", "mine.yaml").out.splitlines()[2]
     assert " ".join(line.split()) == "mine openai org/mine 4,096 1 / - / 2 (2026-10-21) a|b"
     monkeypatch.setenv("CHEESEBENCH_MODELS", str(here / "mine.yaml"))
-    assert json.loads(run("models", "mine", "--format", "json").out)[0]["price"]["on"] == "2026-10-21"
+    assert json.loads(run("models", "mine", "--json").out)[0]["price"]["on"] == "2026-10-21"
 
 
 def test_json_has_every_field(run: Run) -> None:
-    entries = json.loads(run("models", "--format", "json").out)
+    entries = json.loads(run("models", "--json").out)
     assert {entry["name"] for entry in entries} == set(installed_plugins().models)
     assert {"aliases", "family", "parameters", "served", "options", "drops"} <= set(entries[0])
 
@@ -66,7 +66,7 @@ def test_a_broken_list_is_told_line_by_line(run: Run, here: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", [(), ("--format", "json")])
+@pytest.mark.parametrize("form", [(), ("--json",)])
 def test_no_key_is_shown(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]) -> None:
     monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
     mine = "models:\n  a: {backend: openai, id: x, options: {api_key_env: 4u-0123456789}, note: key 4u-0123456789}\n"

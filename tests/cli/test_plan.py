@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from cheesebench.planning.profiles import shipped_profiles
+from cheesebench.plugin_manager import installed_plugins
+
 Run = Callable[..., Any]
 
 
@@ -17,7 +20,7 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith("No calls are made; it is free.")
     assert "little" in found.out
-    assert "trials are independent" in " ".join(found.out.split())
+    assert "its subjects are taken to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
@@ -25,7 +28,7 @@ def test_a_language_model_has_bounds(run: Run) -> None:
     options = ("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--subjects", "3")
     found = run(*options)
     assert found.code == 0
-    assert "At most 108 calls" in found.out, "3 subjects x 4 trials x 9 steps"
+    assert "at most 108 calls" in found.out, "3 subjects x 4 trials x 9 steps"
     assert "no earlier run" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
     told = json.loads(run(*options, "--json").out)
@@ -33,6 +36,29 @@ def test_a_language_model_has_bounds(run: Run) -> None:
     assert told["estimate"] is None
     short = json.loads(run(*options, "--json", "--history", "0").out)
     assert short["most"]["prompt"] < told["most"]["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("given", "history"),
+    [
+        ((), "3-7"),
+        (("--history", "2"), 2),
+        (("--history", "2-4"), "2-4"),
+        (("--design", "paper"), 5),
+        (("--design", "flat-2"), 5),
+        (("--design", "paper", "--history", "3-7"), "3-7"),
+        (("--design", "paper", "--agent-option", "history=1"), 1),
+    ],
+)
+def test_the_paper_s_designs_show_exactly_five_pairs(run: Run, given: tuple[str, ...], history: int | str) -> None:
+    found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--json", *given)
+    assert {cell["plan"]["settings"]["history"] for cell in json.loads(found.out)["cells"]} == {history}
+
+
+def test_a_history_that_is_none_is_refused(run: Run) -> None:
+    found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--history", "7-3")
+    assert found.code == 2
+    assert "history=7-3: expected something like '3-7'" in " ".join(found.err.split())
 
 
 def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +71,7 @@ def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest
 
 
 def test_power_depends_on_how_alike_trials_are(run: Run) -> None:
-    options = ("plan", "--model", "tabular-ql", "--protocols", "little.protocol.yaml", "--json")
+    options = ("plan", "--model", "tabular-ql", "--protocols", "little.protocol.yaml", "--json", "--subjects", "60")
     alike, free = (json.loads(run(*options, "--icc", icc).out)["cells"][0]["outlook"] for icc in (0.9, 0))
     assert alike["at_rodent"]["PASS"] < free["at_rodent"]["PASS"]
     assert (alike["icc"], free["icc"]) == (0.9, 0)
@@ -71,3 +97,43 @@ def test_mistakes(run: Run) -> None:
         found = run("plan", *arguments)
         assert (found.code, found.out) == (2, "")
         assert said in found.err
+
+
+def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
+    found = run("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms")
+    assert found.code == 0
+    text = " ".join(found.out.split())
+    places = [
+        text.index("as planned "),
+        text.index("Between "),
+        text.rindex("with the sequential design "),
+        text.index("No estimate"),
+        text.index("At most 10 calls in flight: one of each subject that is alive (the limit is 256)."),
+        text.index("Simulated with the rule that judges"),
+        text.index("The bound: at most "),
+    ]
+    assert places == sorted(places)
+    assert all(len(line) <= 80 for line in found.out.splitlines())
+
+
+def test_what_respondents_took_is_multiplied_out(run: Run) -> None:
+    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--json")
+    profiles = shipped_profiles().by_protocol["dnms"]
+    told = json.loads(run(*options).out)
+    twice = json.loads(run(*options, "--subjects", "20").out)
+    price = installed_plugins().models["gpt-5.4-mini"].price
+    assert price is not None
+    assert {one["respondent"] for one in told["as_planned"]} == set(profiles)
+    for one, more, sequential in zip(told["as_planned"], twice["as_planned"], told["sequential"], strict=True):
+        profile = profiles[one["respondent"]]
+        assert one["total"]["calls"] == profile.looks[10].calls
+        assert one["dollars"] == pytest.approx(profile.looks[10].dollars(price))
+        assert more["total"]["calls"] == pytest.approx(2 * one["total"]["calls"], rel=0.2)
+        assert sequential["total"]["calls"] == profile.looks[profile.stopped].calls
+        assert sequential["verdicts"] == {"dnms": profile.verdict}
+        assert one["total"]["calls"] <= told["most"]["calls"]
+
+
+def test_a_protocol_that_was_not_measured_has_no_respondents(run: Run) -> None:
+    told = json.loads(run("plan", "--model", "gpt-5.4-mini", "--protocols", "little.protocol.yaml", "--json").out)
+    assert (told["as_planned"], told["sequential"]) == ([], [])

@@ -120,7 +120,10 @@ def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
     kept = [line for line in BOXES.splitlines() if not line.startswith("arena:")]
     (here / "ejected.protocol.yaml").write_text("\n".join(kept) + "\n" + result.out, encoding="utf-8")
     catalogue = Catalogue([here])
-    assert catalogue.find("ejected.protocol.yaml").arena == catalogue.find("two_boxes.protocol.yaml").arena
+    assert (
+        catalogue.find("ejected.protocol.yaml").walkable().arena
+        == catalogue.find("two_boxes.protocol.yaml").walkable().arena
+    )
 
 
 def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:

@@ -18,10 +18,10 @@ from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
-from cheesebench.fake_server import FakeServer
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views import Ascii2D
 from cheesebench.protocol import Catalogue
+from cheesebench.testing.fake_server import FakeServer
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -37,7 +37,7 @@ REPLIES = (
 def talk(here: Path, view: str, replies: Sequence[str], *controls: str) -> Path:
     """Let a language model live as one subject through ``little``; return the directory of the run's results."""
     plugins = installed_plugins()
-    specification = Catalogue().load(here / "little.protocol.yaml")
+    specification = Catalogue().load(here / "little.protocol.yaml").walkable()
     with FakeServer(lambda call: replies[call.number % len(replies)]) as server:
         model = language_model(
             plugins,
@@ -50,9 +50,7 @@ def talk(here: Path, view: str, replies: Sequence[str], *controls: str) -> Path:
         with RunLog.create(here / "results", RUN, cells, options={"seed": 0}) as log:
             models = LanguageModels(log, {"tiny": model})
             with RunSession(log, plugins, cells, seed=0, processes=0, language=models) as session:
-                for cell, _ in cells:
-                    while not session.wait(cell, 60):
-                        pass
+                session.finish()
     return here / "results"
 
 

@@ -38,11 +38,11 @@ from markdown_it import MarkdownIt
 
 from cheesebench.cli import build_parser
 from cheesebench.experiment.studies import find_study
-from cheesebench.fake_server import FakeServer
 from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.script import read_script
 from cheesebench.protocol import Catalogue
+from cheesebench.testing.fake_server import FakeServer
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])

@@ -24,8 +24,9 @@ Run = Callable[..., str]
 @pytest.fixture(name="run")
 def run_with_torch(tmp_path: Path) -> Run:
     python = recipe.prepare().python
-    for example in EXAMPLES.glob("*.py"):
-        shutil.copy(example, tmp_path)
+    for pattern in ("*.py", "*.protocol.yaml"):
+        for example in EXAMPLES.glob(pattern):
+            shutil.copy(example, tmp_path)
 
     def run(*arguments: str | Path) -> str:
         # The plugin is named in the command: an editable installation beside it must not load it once more.
@@ -46,8 +47,8 @@ def run_with_torch(tmp_path: Path) -> Run:
 
 
 def test_it_learns_and_is_judged(run: Run, tmp_path: Path) -> None:
-    output = run("ppo.py", "--save", ".", "--environment", "cheesebench/ShuttleBox-v1")
-    output += run("ppo.py", "--save", ".", "--environment", "cheesebench/TMaze-v1")
+    output = run("ppo.py", "--save", ".", "--environment", "easy/ShuttleBox-v1")
+    output += run("ppo.py", "--save", ".", "--environment", "easy/TMaze-v1")
     rates = {
         name: (float(before), float(after))
         for name, before, after in re.findall(r"(\w+)-v1: at random ([\d.]+)%; .* ([\d.]+)%\n", output)
@@ -58,9 +59,9 @@ def test_it_learns_and_is_judged(run: Run, tmp_path: Path) -> None:
     assert {name: rate for name, rate in rates.items() if rate[0] > 10 or rate[1] < least[name]} == {}
 
     judged = ("-m", "pytest", "-p", "cheesebench.pytest_plugin", "-p", "no:cacheprovider", "--cheese-exit-zero")
-    (tmp_path / "ShuttleBox-v1.ppo.zip").unlink()
-    output = run(*judged, "--model", "trained-ppo", "--protocols", "t_maze", "--subjects", "2")
-    rate = re.search(r"t_maze +([\d.]+) %", output)
+    (tmp_path / "easy.ShuttleBox-v1.ppo.zip").unlink()
+    output = run(*judged, "--model", "trained-ppo", "--protocols", "./easy_t_maze.protocol.yaml", "--subjects", "2")
+    rate = re.search(r"easy_t_maze +([\d.]+) %", output)
     assert rate is not None, output
     assert float(rate[1]) > 25
 

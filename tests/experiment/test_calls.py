@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.chat import ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling, Usage
+from cheesebench.chat import ChatFaultError, ChatReply, ChatRequest, Message, ModelEntry, Price, Sampling, Usage
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import budget, calling
 from cheesebench.experiment.budget import Budget, BudgetSpentError, Limits
@@ -28,9 +28,9 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import RunSession
-from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 SEED = 5
 #: Nothing is waited for longer than it must be.
@@ -59,7 +59,7 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
 def plugins(plugins: PluginManager, stranger: ModuleType) -> PluginManager:
     import talker  # type: ignore[import-not-found]
 
-    plugins.register(SimpleNamespace(cheesebench_agents=lambda: [talker.TALKER]), name="talker")
+    plugins.register(SimpleNamespace(cheesebench_model_agents=lambda: [talker.TALKER]), name="talker")
     return plugins
 
 
@@ -91,10 +91,7 @@ class Laboratory:
 
     def run(self, log: RunLog, model: LanguageModel, cells: Cells, source: RunLog | None = None) -> list[str]:
         with self.session(log, model, cells, source) as session:
-            session.start()
-            for plan in cells:
-                while not session.wait(plan, 60):
-                    pass
+            session.finish()
         return list(log.dump())
 
 
@@ -479,6 +476,68 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
                 assert log.calls.totals().calls == (0 if name == "minutes" else 10)
                 assert {record.missing for record in log.trials() if record.missing} == {"budget"}
                 assert all(said in text for text in errors(log))
+
+
+@pytest.mark.parametrize("limited", ["tokens", "cost"])
+def test_what_is_in_flight_overshoots_a_budget_by_one_call_at_most(laboratory: Laboratory, limited: str) -> None:
+    sizes: list[int] = []
+
+    def usage(call: Call) -> Answer:
+        # Replies of many lengths, the longest of them early; prompts as long as they are.
+        tokens = sum(len(message["content"]) for message in call.body["messages"]) // 3
+        reply = 40 if call.number % 7 == 0 else 5
+        sizes.append(tokens + reply)
+        return Answer(
+            text=walk(call), usage={"prompt_tokens": tokens, "completion_tokens": reply}, delay=0.01 * (call.number % 3)
+        )
+
+    with FakeServer(usage) as server:
+        model = laboratory.model(server)
+        assert model.entry.price is not None
+        price = model.entry.price.prompt / 1e6
+        cells = laboratory.cells(model, subjects=40)
+        most = 10_000
+        limits = Limits(tokens=most) if limited == "tokens" else Limits(cost=most * price)
+        laboratory.options = CallOptions(concurrency=64, limits=limits)
+        with laboratory.log(limited, cells) as log:
+            laboratory.run(log, model, cells)
+            totals = log.calls.totals()
+            assert {record.missing for record in log.trials()} == {"", "budget"}
+    spent = totals.prompt + totals.completion if limited == "tokens" else totals.cost / price
+    one = max(sizes) if limited == "tokens" else max(sizes) * 2
+    assert server.peak > 4, "it waits for room near the end only"
+    assert most <= spent < most + one
+
+
+def test_a_place_in_the_budget_is_given_back_whatever_happens() -> None:
+    async def main() -> list[str]:
+        budget = Budget(Limits(tokens=100), CallTotals, began=0.0)
+        said: list[str] = []
+
+        async def call(name: str, expected: int, taken: int | None) -> None:
+            try:
+                async with budget.room(CallTotals(prompt=expected)):
+                    said.append(f"{name} begins")
+                    await asyncio.sleep(0.01)
+                    if taken is None:
+                        raise ChatFaultError("server", "no")
+                budget.add(CallTotals(prompt=taken))
+            except ChatFaultError:
+                said.append(f"{name} fails")
+            except BudgetSpentError:
+                said.append(f"{name} is refused")
+
+        waiting = asyncio.create_task(call("dropped", 10, 10))
+        await asyncio.gather(call("a", 300, None), call("b", 60, 60), call("c", 60, 60), _cancel(waiting))
+        await call("d", 1, 1)
+        return said
+
+    async def _cancel(task: asyncio.Task[None]) -> None:
+        await asyncio.sleep(0)
+        task.cancel()
+
+    said = asyncio.run(main())
+    assert said == ["dropped begins", "a begins", "a fails", "b begins", "c begins", "d is refused"]
 
 
 def test_no_pause_outlasts_the_time(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:

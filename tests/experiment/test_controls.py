@@ -9,24 +9,33 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
-from cheesebench.experiment.controls import CONTROLS, ShuffledRewards, check_control, control_cell, controlled
+from cheesebench.experiment.controls import (
+    CONTROLS,
+    ShuffledRewards,
+    check_control,
+    control_cell,
+    controlled,
+    yokes_of,
+)
 from cheesebench.experiment.designs import Design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.replay import film
 from cheesebench.experiment.session import RunSession
-from cheesebench.interfaces import RUNNING, Life
+from cheesebench.interfaces import RUNNING, SubjectEnvironment
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import Catalogue, Specification
-from cheesebench.statistics import ControlResult, summarise_lives
+from cheesebench.statistics import ControlResult, summarise_subjects
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
+#: Protocols that do not change: reward learning with a lever, and a signal that is answered.
+KEPT = Catalogue([Path(__file__).parents[1] / "fixtures" / "old_nine"])
 Cells = dict[CellPlan, Specification]
 
 
-def cells(model: str, protocol: str, controls: Sequence[str], subjects: int) -> Cells:
+def cells(model: str, protocol: str, controls: Sequence[str], subjects: int, catalogue: Catalogue = CATALOGUE) -> Cells:
     """The plain cell and its controls."""
-    specification = CATALOGUE.find(protocol)
+    specification = catalogue.find(protocol).walkable()
     design = Design(name="test", subjects=subjects)
     plain = plan_cell(specification, model, "ascii_2d", design, installed_plugins().agent(model).memory)
     return dict.fromkeys((plain, *(control_cell(plain, control) for control in controls)), specification)
@@ -37,22 +46,19 @@ def run(results: Path, name: str, wanted: Cells) -> RunLog:
     plugins = PluginManager()
     log = RunLog.create(results, name, wanted.items(), options={"seed": 0})
     with RunSession(log, plugins, wanted, seed=0, processes=0) as session:
-        session.start()
-        for plan in wanted:
-            while not session.wait(plan, 60):
-                pass
-            assert not [entry.text for entry in log.journal(plan, "error")]
+        session.finish()
+    assert not [entry.text for entry in log.journal(kind="error")]
     return log
 
 
 def compared(log: RunLog) -> dict[str, ControlResult]:
-    summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps)
+    summary = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject)
     assert not [model for model in summary.models if "control" in model.variant], "controls are in no gate"
     return {result.control.plan.control: result for result in summary.controls}
 
 
 def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(tmp_path: Path) -> None:
-    with run(tmp_path, "r", cells("tabular-ql", "operant_chamber", ["reward-shuffled"], 12)) as log:
+    with run(tmp_path, "r", cells("tabular-ql", "operant_chamber", ["reward-shuffled"], 12, KEPT)) as log:
         result = compared(log)["reward-shuffled"]
         assert result.gain_plain is not None
         assert result.gain_control is not None
@@ -64,13 +70,13 @@ def test_learning_vanishes_when_reward_does_not_depend_on_behaviour(tmp_path: Pa
         plugins = installed_plugins()
         control = log.plans()[1]
         record = log.trials(control, 1)[3]
-        frames = film(log, plugins.compile(CATALOGUE.find("operant_chamber")), plugins.view("ascii_2d"), record)
+        frames = film(log, plugins.compile(KEPT.find("operant_chamber").walkable()), plugins.view("ascii_2d"), record)
         assert sum(frame.reward for frame in frames) == record.reward
 
 
 def test_who_cannot_change_what_happens_does_not_learn_to_avoid_it(tmp_path: Path) -> None:
-    run(tmp_path, "master", cells("hippocampal-ql", "shuttle_box", [], 4)).close()
-    with run(tmp_path, "r", cells("hippocampal-ql", "shuttle_box", ["yoked:master", "cue-off"], 4)) as log:
+    run(tmp_path, "master", cells("hippocampal-ql", "shuttle_box", [], 4, KEPT)).close()
+    with run(tmp_path, "r", cells("hippocampal-ql", "shuttle_box", ["yoked:master", "cue-off"], 4, KEPT)) as log:
         results = compared(log)
         for name in ("yoked:master", "cue-off"):
             assert results[name].gain_difference is not None
@@ -85,7 +91,7 @@ def test_a_run_with_controls_is_resumed(tmp_path: Path) -> None:
     with run(tmp_path, "r", wanted) as log:
         before = list(log.dump())
         with RunSession(log, PluginManager(), wanted, seed=0, processes=0) as session:
-            assert all(session.wait(plan, 60) for plan in wanted)
+            session.finish()
         assert list(log.dump()) == before
 
 
@@ -136,32 +142,32 @@ def test_unknown_controls_and_runs_are_named(tmp_path: Path) -> None:
 
 def test_nobody_is_yoked_to_what_is_not_there(tmp_path: Path) -> None:
     run(tmp_path, "alone", cells("random", "t_maze", [], 1)).close()
-    paradigm = installed_plugins().compile(CATALOGUE.find("t_maze"))
+    paradigm = installed_plugins().compile(CATALOGUE.find("t_maze").walkable())
     [plan, control] = cells("random", "t_maze", ["yoked:alone"], 1)
     with pytest.raises(RunLogError, match="one subject only"):
-        controlled(paradigm, control, 0, tmp_path)
+        controlled(paradigm, control, 0, yokes_of(control, tmp_path))
     other = control_cell(next(iter(cells("random", "dnms", [], 1))), "yoked:alone")
     with pytest.raises(RunLogError, match="no plain cell of dnms"):
-        controlled(paradigm, other, 0, tmp_path)
-    assert controlled(paradigm, plan, 0, tmp_path) is paradigm
+        controlled(paradigm, other, 0, yokes_of(other, tmp_path))
+    assert controlled(paradigm, plan, 0, yokes_of(plan, tmp_path)) is paradigm
 
 
 def test_a_family_may_know_no_cues(tmp_path: Path) -> None:
     class Plain:
-        specification = CATALOGUE.find("t_maze")
+        specification = CATALOGUE.find("t_maze").walkable()
 
-        def life(self, view: object, seed: int, subject: int) -> Life:
+        def life(self, view: object, seed: int, subject: int) -> SubjectEnvironment:
             raise AssertionError("nobody lives here")
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)
     with pytest.raises(OptionError, match="family 'arena' have none"):
-        controlled(Plain(), off, 0, tmp_path)
+        controlled(Plain(), off, 0)
 
 
 def test_variants_of_controls_name_their_plain_cell() -> None:
     [plain, control] = cells("random", "t_maze", ["cue-off"], 2)
     assert (plain.control, plain.plain_key) == ("", plain.key)
-    assert (control.variant, control.control, control.plain_key) == ("control=cue-off", "cue-off", plain.key)
+    assert (str(control.variant), control.control, control.plain_key) == ("control=cue-off", "cue-off", plain.key)
     assert not control.claims
 
 

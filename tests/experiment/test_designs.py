@@ -13,7 +13,7 @@ def test_only_smoke_claims_nothing() -> None:
 
 
 def test_subjects_replace_the_default() -> None:
-    assert find_design("cohort").subjects == 10
+    assert find_design("cohort").subjects == 20
     assert find_design("cohort", 3).subjects == 3
     assert find_design("paper", 3).trials is None
 
@@ -33,7 +33,7 @@ def test_a_plan_says_what_the_protocol_says(stranger: ModuleType) -> None:
     specification = stranger.corridor(trials=6)
     plan = plan_cell(specification, "walker", "ascii_2d", find_design("cohort"), memory="none")
     assert plan.key == ("walker", "corridor", "ascii_2d", "")
-    assert (plan.subjects, plan.trials, plan.memory, plan.claims) == (10, 6, "none", True)
+    assert (plan.subjects, plan.trials, plan.memory, plan.claims) == (DESIGNS["cohort"].subjects, 6, "none", True)
     assert (plan.dimension, plan.sha256, plan.margin, plan.chance) == ("patience", specification.sha256, 0.1, 0.5)
     # The latency comes first in the protocol, but it is no pass rate.
     assert plan.reference is not None

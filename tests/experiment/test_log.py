@@ -14,7 +14,9 @@ from types import ModuleType
 
 import pytest
 
+from cheesebench.chat import ChatReply, Usage
 from cheesebench.errors import RunLogError
+from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
@@ -113,7 +115,7 @@ def test_missing_trials_are_filled_up_and_replaced(log: RunLog) -> None:
     log.write_life(plan, 0, 2)
     # The life was over after two trials: those that were thought to be missing never existed.
     assert log.trials(plan) == [record(plan, 0, 0), record(plan, 0, 1)]
-    assert log.lives(plan) == {0: 2}
+    assert log.completed_subjects(plan) == {0: 2}
 
 
 def test_cells_can_be_added(log: RunLog, stranger: ModuleType) -> None:
@@ -282,3 +284,26 @@ def test_what_an_unfinished_life_has_not_reached_is_missing(log: RunLog) -> None
     gaps = [(one.subject, one.trial) for one in found if one.missing == "not run"]
     assert gaps == [(1, trial) for trial in range(1, plan.trials)]
     assert len(found) == 2 * plan.trials
+
+
+def call(number: int, **usage: int) -> CallRecord:
+    reply = ChatReply(text="ACTIONS: STAY", usage=Usage(**usage))
+    return CallRecord(trial=0, call=number, digest=f"{number}", system="s", asked="a", reply=reply)
+
+
+def test_a_log_that_is_older_than_a_column_is_read_and_written(log: RunLog) -> None:
+    plan = log.plans()[0]
+    log.calls.write(plan, 0, call(0, prompt=9, cached=4))
+    log.close()
+    with closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
+        connection.execute("ALTER TABLE calls DROP COLUMN written_tokens")
+    with RunLog.open_read_only(log.path) as reader:
+        assert reader.calls.totals().written == 0
+        assert reader.calls.by_cell()[plan.key].totals.cached == 4
+        assert [one.reply.usage for one in reader.calls.of_life(plan, 0)] == [Usage(prompt=9, cached=4)]
+    with RunLog.open(log.path) as resumed:
+        resumed.calls.write(plan, 0, call(1, prompt=9, cached=4, written=3))
+        assert resumed.calls.totals().written == 3
+    with RunLog.open(log.path) as again:
+        usages = [one.reply.usage for one in again.calls.of_life(plan, 0)]
+        assert usages == [Usage(prompt=9, cached=4), Usage(prompt=9, cached=4, written=3)]

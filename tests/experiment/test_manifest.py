@@ -57,3 +57,17 @@ def test_no_repository_and_no_git_are_no_error(tmp_path: Path, monkeypatch: pyte
     assert git_state(tmp_path) is None
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_state(tmp_path) is None
+
+
+def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=tmp_path, check=True)
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    hook = tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
+    hook.chmod(0o755)
+    git("config", "core.fsmonitor", str(hook))
+    assert git_state(tmp_path) is not None
+    assert not (tmp_path / "started").exists()

@@ -106,8 +106,7 @@ def test_a_life_that_failed_is_lived_again(stranger: ModuleType, plugins: Plugin
             log.write_trial(record, fired)
         log.write_life(plan, 0, len(rest))
         with RunSession(log, plugins, cells, seed=1, processes=1) as session:
-            while not session.wait(plan, PATIENCE):
-                pass
+            session.finish()
         assert list(log.dump()) == expected
         assert log.journal(plan, "started")[0].text == "2 of 3 subjects to run"
 

@@ -12,17 +12,13 @@ import pytest
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.experiment.session import Progress, RunSession
-from cheesebench.experiment.workers import LOG_NAME
+from cheesebench.experiment.scheduling import Progress
+from cheesebench.experiment.session import RunSession
 from cheesebench.interfaces import Agent, AgentContext, AgentSpec
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.plugins.executors.local import LOG_NAME
 
 NAMES = ["corridor", "hall", "alley"]
-
-
-def finish(session: RunSession, plan: CellPlan) -> None:
-    while not session.wait(plan, 60):
-        pass
 
 
 def errors(log: RunLog, plan: CellPlan) -> list[tuple[int | None, str]]:
@@ -110,7 +106,7 @@ def test_an_agent_that_fails_is_not_a_model_that_fails(
         text = log.journal(plan, "traceback")[0].text
         assert "Traceback" in text
         assert "^" not in text, "carets need a parser that is not safe in threads"
-        assert log.lives(plan) == {}
+        assert log.completed_subjects(plan) == {}
 
 
 def test_a_worker_that_dies_takes_only_its_subject_with_it(
@@ -120,11 +116,9 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
     plan, other = cells
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=2) as session:
-            session.start()
-            finish(session, plan)
-            finish(session, other)
+            session.finish()
             done = session.progress(plan).done
-        whole = log.lives(plan)
+        whole = log.completed_subjects(plan)
         dead = [subject for subject in range(8) if subject not in whole]
         assert whole
         assert dead
@@ -133,7 +127,7 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
         cause = f"the worker process ended with exit code 3; {LOG_NAME} has what it printed"
         assert errors(log, plan) == [(subject, cause) for subject in dead]
         assert done == sum(whole.values()) + len(dead)
-        assert len(log.lives(other)) == 8
+        assert len(log.completed_subjects(other)) == 8
         assert (log.directory / LOG_NAME).read_text().count("dying\n") == len(dead)
 
 
@@ -141,7 +135,7 @@ def test_what_an_agent_prints_does_no_harm(stranger: ModuleType, tmp_path: Path,
     cells = stranger.cells(["talker"])
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=2)
-        assert len(log.lives(next(iter(cells)))) == 3
+        assert len(log.completed_subjects(next(iter(cells)))) == 3
         assert "thinking aloud" in (log.directory / LOG_NAME).read_text()
 
 
@@ -159,7 +153,7 @@ def test_observers_see_every_trial_here(
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=processes) as session:
-            finish(session, plan)
+            session.finish()
         assert sorted((r for _, r in seen), key=stranger.key) == log.trials(plan)
         assert {p for p, _ in seen} == {plan}
 
@@ -175,8 +169,8 @@ def test_an_observer_that_raises_does_not_stop_the_run(
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=0) as session:
-            finish(session, plan)
-        assert len(log.lives(plan)) == 3
+            session.finish()
+        assert len(log.completed_subjects(plan)) == 3
         assert [text for _, text in errors(log, plan)] == [
             "an observer raised ZeroDivisionError: oh; observers are not called any more"
         ]
@@ -198,8 +192,8 @@ def test_agents_that_only_this_process_knows_run_here(
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1, processes=2) as session:
-            finish(session, plan)
-        assert len(log.lives(plan)) == 3
+            session.finish()
+        assert len(log.completed_subjects(plan)) == 3
     assert homes == {os.getpid()}
 
 
@@ -210,7 +204,7 @@ def test_a_model_that_nobody_supplies_is_missing_with_its_cause(
     plan = next(iter(cells))
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         with RunSession(log, plugins, cells, seed=1) as session:
-            finish(session, plan)
+            session.finish()
         assert "There is no model 'wlaker'. Did you mean 'walker'?" in errors(log, plan)[0][1]
 
 
@@ -224,8 +218,8 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             assert session.progress(walker) == Progress(0, 18)
             session.start()
             session.start([walker])  # queued already
-            finish(session, walker)
-            finish(session, raiser)
+            session.finish()
+            session.finish()
             # `until` cut the walkers' lives short; the raisers' trials are missing, not unplanned.
             trials = len(log.trials(walker))
             assert trials < 18
@@ -253,7 +247,7 @@ def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
                 RunSession(log, plugins, cells, seed=1, processes=2) as session,
                 pytest.raises(RunLogError, match=r"(is full|refuses to be written).* --resume r1"),
             ):
-                finish(session, plan)
+                session.finish()
             finished = log.trials(plan)
             assert finished
             assert not any(record.missing for record in finished)
@@ -271,10 +265,9 @@ def test_a_hook_that_raises_while_running_ends_the_waiting(
 
     plugins.register(SimpleNamespace(cheesebench_agents=cheesebench_agents), name="forgetful")
     cells = stranger.cells(["walker"], subjects=1)
-    [plan] = cells
     with (
         RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log,
         RunSession(log, plugins, cells, seed=1, processes=1) as session,
         pytest.raises(ValueError, match="lost its list"),
     ):
-        finish(session, plan)
+        session.finish()

@@ -14,7 +14,7 @@ from cheesebench.protocol import Catalogue, Specification
 
 
 def shipped(plugins: PluginManager, *models: str) -> dict[CellPlan, Specification]:
-    protocols = Catalogue(plugins.protocol_directories).select()
+    protocols = [one.walkable() for one in Catalogue(plugins.protocol_directories).select()]
     assert protocols
     design = find_design("smoke")
     return {
@@ -29,10 +29,7 @@ def dump(path: Path, cells: dict[CellPlan, Specification], processes: int) -> li
     plugins = PluginManager()
     with RunLog.create(path, f"run{processes}", cells.items(), options={"seed": 3}) as log:
         with RunSession(log, plugins, cells, seed=3, processes=processes) as session:
-            session.start()
-            for plan in cells:
-                while not session.wait(plan, 60):
-                    pass
+            session.finish()
         for plan, specification in cells.items():
             paradigm, view = plugins.compile(specification), plugins.view(plan.view)
             for record in log.trials(plan):

@@ -9,7 +9,7 @@ import pytest
 from cheesebench.errors import FileError, OptionError, UnknownNameError
 from cheesebench.experiment.contestants import language_model, varied
 from cheesebench.experiment.designs import find_design
-from cheesebench.experiment.studies import Study, find_study, shipped_studies, variant_name
+from cheesebench.experiment.studies import Study, find_study, shipped_studies, variant_of
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
 
@@ -30,13 +30,13 @@ def test_every_shipped_study_can_be_run_as_it_is(name: str) -> None:
 
 def test_every_combination_of_levels_is_a_variant() -> None:
     study = Study("s", "S", axes={"history": (1, 5), "prompt": ("cot", "minimal")})
-    assert [variant_name(changes) for changes in study.variants()] == [
+    assert [str(variant_of(changes)) for changes in study.variants()] == [
         "history=1,prompt=cot",
         "history=1,prompt=minimal",
         "history=5,prompt=cot",
         "history=5,prompt=minimal",
     ]
-    assert [variant_name(changes) for changes in Study("s", "S").variants()] == [""]
+    assert [str(variant_of(changes)) for changes in Study("s", "S").variants()] == [""]
 
 
 def test_a_variant_changes_nothing_else() -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import ACTION_LETTERS
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Specification
+from tests.arenas import examine_text
 
 #: A corridor of five cells without walls around it; its picture is one line.
 HEADER = """
@@ -24,7 +25,7 @@ schedule: {one: {sessions: 1, trials: 8}}
 
 Film = Callable[..., str]
 Load = Callable[[str], Specification]
-Live = Callable[..., ArenaLife]
+Live = Callable[..., ArenaSubject]
 
 
 @pytest.fixture
@@ -34,9 +35,9 @@ def load() -> Load:
     def load(text: str) -> Specification:
         text = textwrap.dedent(text)
         header = "\n".join(line for line in HEADER.splitlines() if line.split(":")[0] + ":" not in text)
-        specification, found = Catalogue().examine_text(f"{header}\n{text}", "film.protocol.yaml")
+        specification, found = examine_text(f"{header}\n{text}", "film.protocol.yaml")
         if specification is None:
-            raise ProtocolError("\n".join(map(str, found)))
+            raise ProtocolError(findings=found)
         return specification
 
     return load
@@ -46,9 +47,9 @@ def load() -> Load:
 def live(load: Load) -> Live:
     """Return a life under a protocol text."""
 
-    def live(text: str, seed: int = 0, subject: int = 0) -> ArenaLife:
+    def live(text: str, seed: int = 0, subject: int = 0) -> ArenaSubject:
         life = ArenaParadigm(load(text)).life(installed_plugins().view("ascii_2d"), seed, subject)
-        assert isinstance(life, ArenaLife)
+        assert isinstance(life, ArenaSubject)
         return life
 
     return live

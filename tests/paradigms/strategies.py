@@ -183,7 +183,7 @@ class _Author:
         """Return up to three draws."""
         found: Node = {}
         for number in range(self.below(4)):
-            order = self.pick(["random", "shuffle", "cycle", "by_subject"])
+            order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
             kinds = self.some([kind for kind in COLUMNS if kind != "door" or self.doors], 1, 2)
             count, picks = 2 + self.below(3), self.often(4)
             entry: Node = {"per": self.pick(SCOPES), "order": order}

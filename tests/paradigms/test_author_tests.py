@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.paradigms import ArenaFamily
-from cheesebench.paradigms.author_tests import TestReport, run_tests
+from cheesebench.paradigms.arena.author_tests import TestReport, run_tests
+from cheesebench.paradigms.arena.family import ArenaFamily
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from tests.arenas import examine_text
 
 #: Two arms behind doors, a lever, a delay in the middle; the good arm is told by a variable.
 MAZE = """
@@ -56,7 +56,7 @@ tests:
 
 def report_of(test: str, text: str = MAZE) -> TestReport:
     """Run one test, given as the text of a YAML flow mapping."""
-    specification, found = Catalogue().examine_text(f"{text}  - {test}\n", "maze.yaml")
+    specification, found = examine_text(f"{text}  - {test}\n", "maze.yaml")
     assert specification is not None, "\n".join(map(str, found))
     (report,) = run_tests(ArenaFamily().compile(specification), installed_plugins().view("ascii_2d"))
     return report

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, StepAfterEndError
-from cheesebench.paradigms import ArenaParadigm, batch, lanes, pages
-from cheesebench.paradigms.batch import ArenaVectorEnvironment, vector_class
-from cheesebench.paradigms.environment import ArenaEnvironment, environment_class
-from cheesebench.paradigms.jit import lanes as jit_lanes
-from cheesebench.paradigms.jit.vocabulary import UntranslatableError
+from cheesebench.paradigms.arena import ArenaParadigm, batch, pages
+from cheesebench.paradigms.arena import vector as scalar_kernel
+from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment, vector_class
+from cheesebench.paradigms.arena.environment import ArenaEnvironment, environment_class
+from cheesebench.paradigms.arena.jit import lanes as jit_lanes
+from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from tests.paradigms.strategies import protocols
@@ -29,8 +30,9 @@ T = TypeVar("T")
 #: Stepped by numpy and its lives, and by compiled code.
 both = pytest.mark.parametrize("compiled", [False, True], ids=["lives", "compiled"])
 
-#: Protocols of the zoo with sets of numbers of any kind, which do not fit into bits.
-UNTRANSLATABLE = ("picked", "measured", "truths", "crowded")
+#: Protocols that deal out a set, and others of the zoo with sets of numbers of any kind, which do not fit into bits.
+DEALT = ("dealt", "radial_arm_maze", "radial_arm_maze.rodent")
+UNTRANSLATABLE = ("picked", "measured", "truths", "crowded", *DEALT)
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
 #: All that is shipped, the classics included.
 FILES = SHIPPED.files | {
@@ -39,7 +41,7 @@ FILES = SHIPPED.files | {
 
 
 def read(name: str) -> Specification:
-    return load(name) if name in ZOO else SHIPPED.load(FILES[name])
+    return load(name) if name in ZOO else SHIPPED.load(FILES[name]).walkable()
 
 
 #: Protocol -> a scalar class and a vector class which share one compiled paradigm.
@@ -186,18 +188,19 @@ def test_what_cannot_be_compiled(name: str) -> None:
     if name not in UNTRANSLATABLE:
         assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_lanes.CompiledLanes)
         return
-    with pytest.raises(OptionError, match=r"This protocol cannot be compiled: a set can have .*Leave out 'compiled'"):
+    why = "a draw deals out a set" if name in DEALT else "a set can have .*"
+    with pytest.raises(OptionError, match=rf"This protocol cannot be compiled: {why}.*Leave out 'compiled'"):
         classes(name)[1](2, compiled=True)
-    assert isinstance(classes(name)[1](batch.MANY)._lanes, lanes.LivesInLanes)
+    assert isinstance(classes(name)[1](batch.MANY)._lanes, scalar_kernel.ScalarLanes)
 
 
 def test_many_lanes_are_compiled_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     batched = classes("patience")[1]
     assert isinstance(batched(batch.MANY)._lanes, jit_lanes.CompiledLanes)
-    assert isinstance(batched(batch.MANY - 1)._lanes, lanes.LivesInLanes)
-    assert isinstance(batched(batch.MANY, compiled=False)._lanes, lanes.LivesInLanes)
+    assert isinstance(batched(batch.MANY - 1)._lanes, scalar_kernel.ScalarLanes)
+    assert isinstance(batched(batch.MANY, compiled=False)._lanes, scalar_kernel.ScalarLanes)
     monkeypatch.setattr(batch, "find_spec", lambda name: None)
-    assert isinstance(batched(batch.MANY)._lanes, lanes.LivesInLanes)
+    assert isinstance(batched(batch.MANY)._lanes, scalar_kernel.ScalarLanes)
     with pytest.raises(OptionError, match=r"'compiled' needs numba. Install it: pip install"):
         batched(2, compiled=True)
 
@@ -218,7 +221,7 @@ def test_a_batch_of_any_protocol_lives_as_its_lives_do(text: str, compiled: bool
 def test_nothing_changes_when_memory_is_short(name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MAX_POSES", 1)
     monkeypatch.setattr(pages, "MAX_BYTES", 1000)
-    monkeypatch.setattr(lanes, "TRACE_ROWS", 3)
+    monkeypatch.setattr(scalar_kernel, "TRACE_ROWS", 3)
     monkeypatch.setattr(jit_lanes, "TRACE_ROWS", 3)
     monkeypatch.setattr(jit_lanes, "LOOKS", 6)
     scalar, batched = classes(name)
@@ -310,7 +313,7 @@ def test_mistakes_are_named() -> None:
         with pytest.raises(OptionError, match=f"'compiled' is one of True, False, None, not {odd!r}"):
             batched(2, compiled=odd)
     for no in (0, np.False_):
-        assert isinstance(batched(2, compiled=no)._lanes, lanes.LivesInLanes)
+        assert isinstance(batched(2, compiled=no)._lanes, scalar_kernel.ScalarLanes)
     for seeds in ([1, None], [1, "2"], "12", np.array([1.0, 2.0])):
         with pytest.raises(OptionError, match="'seed' is a whole number, not "):
             vector.reset(seed=seeds)

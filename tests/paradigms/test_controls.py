@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
-from cheesebench.interfaces import RUNNING, CueControl, Life
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.interfaces import RUNNING, CueControl, SubjectEnvironment
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
+from tests.arenas import examine_text
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 VIEW = installed_plugins().view("ascii_2d")
@@ -38,10 +39,10 @@ class Trial(NamedTuple):
 
 
 def compiled(name: str) -> ArenaParadigm:
-    return ArenaParadigm(CATALOGUE.load(CATALOGUE.files[name]))
+    return ArenaParadigm(CATALOGUE.load(CATALOGUE.files[name]).walkable())
 
 
-def lived(life: Life, trials: int = TRIALS, actions: list[list[int]] | None = None) -> list[Trial]:
+def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int]] | None = None) -> list[Trial]:
     """Live with random actions, or with these."""
     chance = random.Random(1)
     found = []
@@ -113,7 +114,7 @@ success: last == right_one
 
 @pytest.fixture
 def cued() -> ArenaParadigm:
-    specification, found = Catalogue().examine_text(CUED, "cued.protocol.yaml")
+    specification, found = examine_text(CUED, "cued.protocol.yaml")
     assert specification is not None, found
     return ArenaParadigm(specification)
 
@@ -139,7 +140,7 @@ def test_labels_are_swapped_among_themselves(cued: ArenaParadigm) -> None:
 
 def test_new_cues_tell_nothing(cued: ArenaParadigm) -> None:
     life = cued.with_cues("cue-shuffled", 0).life(VIEW, 0, 0)
-    assert isinstance(life, ArenaLife)
+    assert isinstance(life, ArenaSubject)
     tally = {True: 0, False: 0}
     texts, landmarks = set(), set()
     while (observation := life.begin_trial()) is not None:
@@ -175,7 +176,7 @@ def test_who_is_yoked_gets_what_the_master_gets(name: str) -> None:
 
 def test_a_yoked_subject_is_judged_by_what_it_would_have_done(cued: ArenaParadigm) -> None:
     master = cued.life(VIEW, 3, 0)
-    assert isinstance(master, ArenaLife)
+    assert isinstance(master, ArenaSubject)
     master.begin_trial()
     right = 2 if master.values["side"] == "right" else 1
     # Two steps of waiting, then half a turn to the side and two steps into the arm.
@@ -184,3 +185,13 @@ def test_a_yoked_subject_is_judged_by_what_it_would_have_done(cued: ArenaParadig
         [trial] = lived(cued.yoked_life(VIEW, 3, 0, [correct]), 1, [mine])
         assert sum(step.reward for step in trial.steps) == 1, "the master's"
         assert getattr(trial.result, "outcome", None) == outcome
+
+
+def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial() -> None:
+    paradigm = compiled("shuttle_box")
+    plain = lived(paradigm.life(VIEW, SEED, 1), 20)
+    actions = [[step.action for step in trial.steps] for trial in plain]
+    crossed = {"avoidance", "false_alarm"}
+    assert crossed <= {getattr(trial.result, "outcome", None) for trial in plain}
+    yoked = lived(paradigm.yoked_life(VIEW, SEED, 1, actions), 20, [[3] * len(trial) for trial in actions])
+    assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"shock", "withheld"}, "it never crosses"

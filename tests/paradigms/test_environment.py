@@ -19,8 +19,9 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorSta
 
 import cheesebench  # noqa: F401  # registers the environments
 from cheesebench.errors import OptionError, ProtocolError, StepAfterEndError, UnknownNameError
-from cheesebench.paradigms.batch import ArenaVectorEnvironment
-from cheesebench.paradigms.environment import ArenaEnvironment
+from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment
+from cheesebench.paradigms.arena.environment import ArenaEnvironment
+from cheesebench.plugin_manager import installed_plugins
 
 MAZE = "cheesebench/TMaze-v1"
 ENVIRONMENTS = [name for name in gymnasium.registry if name.startswith("cheesebench/") and "Protocol" not in name]
@@ -114,7 +115,7 @@ def test_options_of_reset() -> None:
 
 def test_pixels_for_people_who_watch() -> None:
     from_above = gymnasium.make(MAZE, view="topdown_2d").reset(seed=1)[0]["picture"]
-    for view in ("ascii_2d", "ascii_3d", "topdown_2d"):
+    for view in installed_plugins().views:
         environment = gymnasium.make(MAZE, view=view, render_mode="rgb_array")
         environment.reset(seed=1)
         first: Any = environment.render()
@@ -166,10 +167,10 @@ def test_the_usual_wrappers() -> None:
     assert steps[-1][4]["trial"] == 2
     vector = RecordVectorStatistics(gymnasium.make_vec(MAZE, num_envs=2, observations="ids"))
     vector.reset(seed=2)
-    for _ in range(200):
+    for _ in range(32):
         *_, truncated, infos = vector.step(np.array([3, 3]))
     assert truncated.all()
-    assert infos["episode"]["l"].tolist() == [200, 200]
+    assert infos["episode"]["l"].tolist() == [32, 32]
 
 
 ASYNCHRONOUS = """

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.interfaces import FORWARD
-from cheesebench.paradigms import ArenaParadigm, evaluate
-from cheesebench.paradigms.tables import Geometry
-from cheesebench.paradigms.traces import Trace
+from cheesebench.paradigms.arena import ArenaParadigm, evaluate
+from cheesebench.paradigms.arena.tables import Geometry
+from cheesebench.paradigms.arena.traces import Trace
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.protocol import expressions as ex
@@ -64,7 +64,7 @@ def test_what_is_long_enough_is_remembered() -> None:
 
 @cache
 def geometry_of(name: str) -> Geometry:
-    return ArenaParadigm(Catalogue(installed_plugins().protocol_directories).find(name)).program.geometry
+    return ArenaParadigm(Catalogue(installed_plugins().protocol_directories).find(name).walkable()).program.geometry
 
 
 class Retraced:

@@ -7,9 +7,10 @@ from collections import deque
 import pytest
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_RIGHT
-from cheesebench.paradigms.navigation import arrives, destination, is_frozen, shortest_path
-from cheesebench.paradigms.tables import Geometry
-from cheesebench.protocol import Arena, Catalogue
+from cheesebench.paradigms.arena.navigation import arrives, destination, is_frozen, shortest_path
+from cheesebench.paradigms.arena.tables import Geometry
+from cheesebench.protocol import Arena
+from tests.arenas import examine_text
 
 FILE = """
 version: 1
@@ -35,7 +36,7 @@ schedule: {{main: {{trials: 1}}}}
 
 
 def geometry_of(headings: int = 8) -> Geometry:
-    specification, found = Catalogue().examine_text(FILE.format(headings=headings))
+    specification, found = examine_text(FILE.format(headings=headings))
     assert specification is not None, found
     return Geometry(specification.arena, ())
 

@@ -9,10 +9,10 @@ import pytest
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import ACTION_LETTERS
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
-Live = Callable[..., ArenaLife]
+Live = Callable[..., ArenaSubject]
 Load = Callable[[str], Specification]
 
 FIELD = """

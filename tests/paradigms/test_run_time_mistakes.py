@@ -9,12 +9,12 @@ import pytest
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.paradigms.draws import DrawSequence
-from cheesebench.paradigms.life import ArenaLife
-from cheesebench.paradigms.streams import Stream
+from cheesebench.paradigms.arena.draws import DrawSequence
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.streams import Stream
 from cheesebench.protocol.specification import DrawSpec
 
-Live = Callable[..., ArenaLife]
+Live = Callable[..., ArenaSubject]
 
 CORRIDOR = """
 arena: {map: "S.d.Z", legend: {S: box, d: {door: gate}, Z: goal}}
@@ -36,7 +36,7 @@ def text(
     return corridor.replace("other: none", f"other: {other}")
 
 
-def play(life: ArenaLife) -> None:
+def play(life: ArenaSubject) -> None:
     while life.begin_trial() is not None:
         while life.step(STAY)[2] == RUNNING:
             pass

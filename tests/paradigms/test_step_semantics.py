@@ -8,11 +8,11 @@ import pytest
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
 from cheesebench.interfaces import STAY
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
 Film = Callable[..., str]
-Live = Callable[..., ArenaLife]
+Live = Callable[..., ArenaSubject]
 Load = Callable[[str], Specification]
 Reel = Callable[[str], str]
 

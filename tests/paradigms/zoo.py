@@ -8,10 +8,61 @@ from __future__ import annotations
 
 import textwrap
 
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Specification
+from tests.arenas import examine_text
 
 #: Name -> text of the protocol.
 ZOO: dict[str, str] = {
+    # A picture that is turned, by a draw that lasts for a trial; the compiled kernel must not mix the looks up.
+    "turned": """
+        version: 1
+        paradigm: turned
+        arena:
+          map: |
+            #####
+            #Z..#
+            #...#
+            #..S#
+            #####
+          legend: {S: box, Z: {zone: goal}}
+          landmarks: {N: "1", E: "2"}
+          rotate: side
+        draw: {side: {of: {side: [0, 90, 180, 270], lamp: [a, b, c, d]}}}
+        start: {at: box, face: random}
+        trial:
+          limit: 12
+          start: run
+          states:
+            run: {rules: [{enter: goal, reward: 1, go: lit}]}
+            lit: {show: {goal: lamp}, say: lit, rules: [{after: 2, end: found}]}
+        schedule: {only: {sessions: 2, trials: 3}}
+        success: last == found
+        measures: {x: x, way: heading}
+    """,
+    # The members of a group and of a drawn set, dealt out into variables.
+    "dealt": """
+        version: 1
+        paradigm: dealt
+        arena:
+          map: "S1234"
+          legend: {S: box, 1: one, 2: two, 3: three, 4: four}
+          groups: {site: [one, two, three, four]}
+        draw:
+          baits: {per: subject, pick: 3, of: {baits: [one, two, three, four]}}
+          given: {sample: baits, into: [first, second]}
+          any: {per: session, sample: site, into: [lit]}
+        start: {at: first, face: random}
+        trial:
+          limit: 15
+          start: run
+          states:
+            run:
+              show: {lit: "*"}
+              rules: [{enter: second, reward: 1, end: found}, {enter: site, if: not (it in baits), end: missed}]
+        schedule: {only: {sessions: 2, trials: 3}}
+        success: last == found
+        measures: {first: first, lit: lit}
+    """,
     "each_and_where": """
         version: 1
         paradigm: each_and_where
@@ -625,6 +676,24 @@ ZOO: dict[str, str] = {
         schedule: {first: {sessions: 2, trials: 5, repeat: 2}, second: {sessions: 3, trials: 3}}
         measures: {a1: a1, a2: a2, b1: b1, c1: c1, d1: d1, d2: d2, e1: e1, f1: f1, g1: g1, h1: h1, h2: h2}
     """,
+    # Rows that are balanced over cycles of subjects: in all scopes, of one row, kept, and subsets.
+    "balanced": """
+        version: 1
+        paradigm: balanced
+        arena: {map: "#zzzz#", legend: {z: zone}}
+        draw:
+          a: {per: subject, order: balanced, of: {a1: [1, 2, 3], a2: [x, y, none]}}
+          b: {per: block, order: balanced, of: {b1: [1, 2, 3, 4, 5, 6, 7]}}
+          c: {per: session, order: balanced, of: {c1: [left]}}
+          d: {per: trial, order: balanced, keep_if: last == same, of: {d1: [0, 1]}}
+          e: {per: trial, order: balanced, pick: 2, of: {e1: [u, v, w, none]}}
+          f: {per: trial, order: random, of: {f1: [1, 2, 3]}}
+        start: {at: zone, face: E}
+        trial: {limit: 3, start: only, states: {only: {each: {reward: a1 + b1 + d1},
+          rules: [{act: STAY, if: d1 == 1, end: same}]}}}
+        schedule: {first: {sessions: 2, trials: 3, repeat: 2}, second: {sessions: 2, trials: 2}}
+        measures: {a1: a1, a2: a2, b1: b1, c1: c1, d1: d1, e1: e1, f1: f1}
+    """,
     # Blocks that hardly any permutation keeps the longest run of: after 100 attempts they are put together.
     "tight": """
         version: 1
@@ -1186,7 +1255,7 @@ ZOO["crowded"] = _crowded()
 
 def examine(text: str, name: str) -> tuple[Specification | None, str]:
     """Load a protocol from its text; return None where it has errors, and all findings."""
-    specification, found = Catalogue().examine_text(textwrap.dedent(text), f"{name}.protocol.yaml")
+    specification, found = examine_text(textwrap.dedent(text), f"{name}.protocol.yaml")
     return specification, "\n".join(map(str, found))
 
 

@@ -15,12 +15,12 @@ from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.experiment.session import RunSession
-from cheesebench.fake_server import FakeServer
 from cheesebench.planning import Forecast, forecast
 from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.planning.rehearsal import most_steps
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.testing.fake_server import FakeServer
 
 MAZE = """
 version: 1
@@ -57,7 +57,7 @@ def plugins() -> PluginManager:
 def load(directory: Path, text: str) -> Specification:
     path = directory / "tiny.protocol.yaml"
     path.write_text(text, encoding="utf-8")
-    return Catalogue().load(path)
+    return Catalogue().load(path).walkable()
 
 
 def model_of(plugins: PluginManager, base_url: str = "http://127.0.0.1:9", **changes: object) -> LanguageModel:
@@ -87,8 +87,7 @@ def lived(plugins: PluginManager, results: Path, specification: Specification, r
         with RunLog.create(results, "earlier", cells, options={"seed": 0}) as log:
             models = LanguageModels(log, {"tiny-model": model})
             with RunSession(log, plugins, cells, seed=0, processes=0, language=models) as session:
-                while not session.wait(plan, 60):
-                    pass
+                session.finish()
             assert not any(record.missing for record in log.trials())
             return log.calls.totals()
 
@@ -161,7 +160,7 @@ def test_the_trials_that_count_are_those_of_the_estimand(
     model = model_of(plugins)
     outlook = predicted(plugins, planned(maze, model), maze, model, tmp_path).cells[0].outlook
     assert outlook is not None
-    assert (outlook.trials, outlook.rodent, outlook.unit) == (2, 0.75, "subject")
+    assert (outlook.trials, outlook.rodent) == (2, 0.75)
 
 
 def test_the_most_steps_of_a_limit_that_varies(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.protocol import SUFFIX, Catalogue, Diagnostic, Specification
+from cheesebench.protocol import SUFFIX, Diagnostic, Specification
+from tests.arenas import examine_text
 
 MARK = "«"
 CORRIDOR = {
@@ -38,7 +39,7 @@ def _complete(text: str) -> str:
 
 def _examine(text: str) -> Examination:
     """Return what the loader says of a text; every finding must have the format and stand inside the text."""
-    specification, found = Catalogue().examine_text(text, "x.yaml")
+    specification, found = examine_text(text, "x.yaml")
     assert (specification is None) == any(d.severity == "error" for d in found)
     lines = re.split("\r\n|[\r\n\x85\u2028\u2029]", text)
     for diagnostic in found:

@@ -54,7 +54,7 @@ def test_a_broken_neighbour_takes_no_other_down(folders: Catalogue) -> None:
 
 
 def test_editions_are_found_by_name(folders: Catalogue) -> None:
-    assert folders.find("maze").edition == "paper"
+    assert folders.find("maze").edition == "default"
     assert folders.find("maze", "rodent").name == "maze@rodent"
     assert folders.find("maze@rodent").name == "maze@rodent"
     assert folders.find("maze", "dark").name == "maze_hidden@dark"  # an edition with an id of its own
@@ -70,9 +70,9 @@ def test_the_parent_of_an_edition_is_the_one_beside_it(folders: Catalogue) -> No
     ("name", "edition", "message"),
     [
         ("maez", None, "There is no protocol 'maez'. Did you mean 'maze'?"),
-        ("maze", "rodnet", "There is no edition of maze called 'rodnet'. Did you mean 'rodent'? Known: dark, paper,"),
+        ("maze", "rodnet", "There is no edition of maze called 'rodnet'. Did you mean 'rodent'? Known: dark, default,"),
         ("maze@rodnet", None, "There is no edition of maze called 'rodnet'. Did you mean 'rodent'?"),
-        ("maze_hidden", None, "There is no edition of maze_hidden called 'paper'. Known: dark."),
+        ("maze_hidden", None, "There is no edition of maze_hidden called 'default'. Known: dark."),
     ],
 )  # fmt: skip
 def test_unknown_names(folders: Catalogue, name: str, edition: str | None, message: str) -> None:

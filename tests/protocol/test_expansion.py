@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cheesebench.errors import OptionError
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import Specification
 from cheesebench.protocol.expansion import arena_as_yaml
+from tests.arenas import examine_text
 
 PROTOCOL = """
 version: 1
@@ -19,7 +20,7 @@ schedule: {{main: {{}}}}
 
 
 def load(arena: str, start: str, goal: str) -> Specification:
-    specification, found = Catalogue().examine_text(PROTOCOL.format(arena=arena, start=start, goal=goal))
+    specification, found = examine_text(PROTOCOL.format(arena=arena, start=start, goal=goal))
     assert specification is not None, "\n".join(map(str, found))
     return specification
 

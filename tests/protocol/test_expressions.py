@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.evaluate import compile_expression
+from cheesebench.paradigms.arena.evaluate import compile_expression
 from cheesebench.protocol.expressions import (
     MAX_DEPTH,
     MAX_LENGTH,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from cheesebench.errors import ProtocolError
 from cheesebench.protocol import Catalogue, Specification
+from tests.arenas import examine
 
 Write = Callable[[str, str], Path]
 
@@ -45,13 +44,13 @@ def load(write: Write) -> Callable[..., Specification]:
 
     def load(**files: str) -> Specification:
         paths = [write(name, text) for name, text in files.items()]
-        return Catalogue([paths[0].parent]).load(paths[-1])
+        return Catalogue([paths[0].parent]).load(paths[-1]).walkable()
 
     return load
 
 
 def errors_of(path: Path) -> list[str]:
-    found = Catalogue([path.parent]).examine(path)[1]
+    found = examine(path, Catalogue([path.parent]))[1]
     return [str(d).replace(f"{path.parent}/", "").split(": error ")[0] for d in found if d.severity == "error"]
 
 
@@ -126,14 +125,14 @@ def test_an_edition_of_an_edition(load: Callable[..., Specification], write: Wri
     assert specification.name == "parent@tiny"
     assert specification.ancestors == ("parent@short", "parent")
     assert (specification.limit, specification.variables["n"].initial) == (5, 7)
-    again = load(parent=PARENT, **{"parent.more": child("edition: more", "parent@paper", "parent")})
-    assert again.ancestors == ("parent@paper",)
+    again = load(parent=PARENT, **{"parent.more": child("edition: more", "parent@default", "parent")})
+    assert again.ancestors == ("parent@default",)
 
 
 def test_editions_in_a_circle(write: Write) -> None:
     write("parent.a", child("edition: a", "parent@b", "parent"))
     path = write("parent.b", child("edition: b", "parent@a", "parent"))
-    (found,) = Catalogue([path.parent]).examine(path)[1]
+    (found,) = examine(path, Catalogue([path.parent]))[1]
     assert found.sentence == "'parent@b' extends itself in a circle."
 
 
@@ -142,7 +141,7 @@ def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None
     shelf.mkdir(parents=True)
     write("parent", PARENT).rename(shelf / "parent.protocol.yaml")
     path = write("child", child("", "parent"))
-    assert Catalogue([tmp_path / "installed"]).load(path).ancestors == ("parent",)
+    assert Catalogue([tmp_path / "installed"]).load(path).walkable().ancestors == ("parent",)
 
 
 @pytest.mark.parametrize(
@@ -160,21 +159,21 @@ def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None
 def test_how_a_parent_is_named(write: Write, name: str, remedy: str) -> None:
     write("parent.short", child("edition: short", name="parent"))
     path = write("child", child("", name))
-    (found,) = Catalogue().examine(path)[1]
+    (found,) = examine(path)[1]
     assert (found.code, found.remedy) == (150, remedy)
 
 
 def test_too_many_generations(write: Write) -> None:
     write("child0", PARENT)
     paths = [write(f"child{n}", child("", f"child{n - 1}", f"child{n}")) for n in range(1, 20)]
-    found = Catalogue([paths[0].parent]).examine(paths[-1])[1]
+    found = examine(paths[-1], Catalogue([paths[0].parent]))[1]
     assert [d.sentence for d in found] == ["There are more than 10 generations of protocols."]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_circle(write: Write, length: int) -> None:
     paths = [write(f"child{n}", child("", f"child{(n + 1) % length}")) for n in range(length)]
-    (found,) = Catalogue([paths[0].parent]).examine(paths[0])[1]
+    (found,) = examine(paths[0], Catalogue([paths[0].parent]))[1]
     assert (found.code, found.position) == (150, type(found.position)(str(paths[-1]), 2, 10))
     assert found.sentence == "'child0' extends itself in a circle."
 
@@ -182,7 +181,7 @@ def test_a_circle(write: Write, length: int) -> None:
 def test_a_missing_parent_is_named(write: Write) -> None:
     write("parent", PARENT)
     path = write("child", child("", "paernt"))
-    (found,) = Catalogue([path.parent]).examine(path)[1]
+    (found,) = examine(path, Catalogue([path.parent]))[1]
     assert str(found) == (f"{path}:2:10: error E150: The parent protocol 'paernt' is not known. Did you mean 'parent'?")
 
 
@@ -222,8 +221,8 @@ def test_the_parent_beside_the_file_comes_first(tmp_path: Path, write: Write) ->
     write("shipped/other", PARENT.replace("limit: 20", "limit: 77"))
     write("mine/parent", PARENT.replace("limit: 20", "limit: 50"))
     catalogue = Catalogue([tmp_path / "shipped"])
-    assert catalogue.load(write("mine/child", child(""))).limit == 50
-    assert catalogue.load(write("mine/cousin", child("", "other"))).limit == 77
+    assert catalogue.load(write("mine/child", child(""))).walkable().limit == 50
+    assert catalogue.load(write("mine/cousin", child("", "other"))).walkable().limit == 77
 
 
 # -- the hash
@@ -234,6 +233,7 @@ DESCRIPTIONS = [
     "notes: [a, b]",
     "tests: [{actions: F, expect: {outcome: timeout}}]",
     "checks: [{at: run, hidden: n, chance: 0.5}]",
+    "construct: {name: memory, abolished_by: [{lesion: blind, at_most: 0.5}]}",
     "chance: {value: 0.2, trials: 10, how: measured}",
 ]
 CHANGES = [
@@ -283,25 +283,16 @@ SCRIPT = """
 import sys
 from cheesebench.protocol import Catalogue
 for path in sys.argv[1:]:
-    specification, found = Catalogue().examine(path)
+    specification, found = Catalogue().inspect(path)
     print(*map(str, found), specification and (specification.sha256, repr(specification)), sep="\\n")
 """
 
 
-def test_nothing_depends_on_the_hash_seed(write: Write) -> None:
+def test_nothing_depends_on_the_hash_seed(write: Write, under_hash_seeds: Callable[..., list[str]]) -> None:
     everything = Path(__file__).with_name("everything.yaml")
     broken = everything.read_text(encoding="utf-8").replace("gap", "gpa", 1).replace("lever", "levre", 1)
     files = [str(everything), str(write("broken", broken)), str(write("parent", PARENT))]
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT, *files],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "2")
-    ]
+    outputs = under_hash_seeds(SCRIPT, *files)
     assert "error E" in outputs[0]
     assert _without_sets(outputs[0]) == _without_sets(outputs[1]) == _without_sets(outputs[2])
 
@@ -315,7 +306,7 @@ def _without_sets(text: str) -> str:
 def test_load_says_all_errors_and_nothing_else(write: Write) -> None:
     path = write("wrong", "vars: {steps: 0, unused: 1}\nstart: {at: bax}")
     with pytest.raises(ProtocolError) as caught:
-        Catalogue().load(path)
+        Catalogue().load(path).walkable()
     lines = str(caught.value).splitlines()
     assert [line.removeprefix(str(path)).split(": ")[0:2] for line in lines] == [
         [":1:8", "error E202"],
@@ -335,6 +326,6 @@ def test_a_protocol_may_replace_the_parent_of_its_own_name(tmp_path: Path) -> No
     )
     own = local / "maze.protocol.yaml"
     own.write_text("version: 1\nextends: maze\nschedule: {one: {trials: 5}}\n", encoding="utf-8")
-    specification, found = Catalogue([installed, local]).examine(own)
+    specification, found = examine(own, Catalogue([installed, local]))
     assert specification is not None, found
     assert specification.planned_trials == 5

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from cheesebench.errors import ProtocolError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from tests.arenas import examine
 
 Findings = Callable[[str], list[str]]
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
@@ -19,6 +23,7 @@ WALK = f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}\n"
 BOXES = "start: {at: west}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: east, end: b}]}}}\n"
 LEVER = 'arena: {map: "S..ZL", legend: {S: box, Z: goal, L: {solid: lever}}, groups: {side: [box, goal]}}\n'
 DOOR = 'arena: {map: "S.d.Z", legend: {S: box, Z: goal, d: {door: gate}}}\n'
+WAYS = "draw: {d: {of: {way: [0, %d]}}}\n"
 SIDES = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {side: [box, goal]}}\n'
 
 
@@ -32,6 +37,10 @@ def trial(rule: str, more: str = "") -> str:
 
 def state(keys: str) -> str:
     return f"trial: {{limit: 9, start: run, states: {{run: {{{keys}, {FOUND}}}}}}}\n"
+
+
+def construct(lesion: str) -> str:
+    return f"success: last == found\nconstruct:\n  name: x\n  abolished_by: [{{lesion: {lesion}, at_most: 0.5}}]\n"
 
 
 ERRORS = {
@@ -82,6 +91,9 @@ ERRORS = {
     "landmark on floor": ("E147", arena("landmarks: {a: «{at: [1, 0], glyph: x}}")),
     "landmark far away": ("E147", arena("landmarks: [«{at: [9, 0], glyph: x}]")),
     "landmark nowhere": ("E147", arena("landmarks: {NNE: «x}")),
+    "turned by no quarter": ("E148", 'arena: {map: "SZ\\n..", legend: {S: box, Z: goal}, rotate: «way}\n' + WAYS % 45),
+    "picture that is not square": ("E148", arena("rotate: «way") + WAYS % 90),
+    "turned by a variable": ("E201", "vars: {way: 90}\n" + arena("rotate: «way")),
     "landmarks collide": ("E147", arena("landmarks: {E: x, a: «{at: [2, 0], glyph: y}}")),
     "unknown parent": ("E150", "extends: «nobody"),
     "a parent that is no name": ("E150", "extends: «../../secret"),
@@ -98,6 +110,14 @@ ERRORS = {
     "unknown heading": ("E201", "start: {at: box, face: «Nord}"),
     "unknown limit": ("E201", f"trial: {{limit: «gap, start: run, states: {{run: {{{FOUND}}}}}}}"),
     "unknown block": ("E201", "estimand: {block: «tow}"),
+    "unknown block and a reference over a session": (
+        "E201", "estimand: {block: «tow}\n" + SCORED
+        + "reference: [{measure: success, value: 0.5, over: [1], status: x}]"
+    ),
+    "unknown block and animals": (
+        "E201", "estimand: {block: «tow}\n" + SCORED
+        + "reference: [{measure: success, animals: [[m, 1, 4, 1]], status: x}]"
+    ),
     "unknown block of two": ("E201", "estimand: {block: [one, «tow]}"),
     "estimand that says two things": ("E123", "estimand: «{block: one, last: 2}"),
     "estimand that says nothing": ("E123", "estimand: «{}"),
@@ -110,6 +130,17 @@ ERRORS = {
     "unknown variable in checks": ("E201", "checks: [{at: run, hidden: «sampel, chance: 0.5}]"),
     "unknown variable to split by": ("E201", "split: [«sampel]"),
     "unknown state in checks": ("E201", "vars: {v: 0}\nchecks: [{at: «rnu, hidden: v, chance: 0.5}]"),
+    "unknown lesion": ("E222", construct("«blnd")),
+    "a lesion of nothing": ("E222", construct("«intact")),
+    "no landmarks to hide": ("E222", construct("«{hide: landmarks}")),
+    "a glyph of two characters": ("E222", construct("«{hide: 'glyph:ab'}")),
+    "unknown state in a lesion": ("E201", construct("«{amnesia: rnu}")),
+    "unknown state whose text is hidden": ("E201", construct("«{hide: 'text:rnu'}")),
+    "unknown zone in a lesion": ("E201", construct("«{hide: gaol}")),
+    "a lesion that takes nothing": ("E123", construct("«{}")),
+    "a lesion twice": ("E223", construct("blind") + "  spared_by: [«blind]"),
+    "a construct without abolition": ("E123", "success: last == found\nconstruct: {name: x, abolished_by: «[]}"),
+    "a construct without success": ("E220", "«construct: {name: x, abolished_by: [{lesion: blind, at_most: 1}]}"),
     "unknown outcome in tests": ("E201", "tests: [{actions: F, expect: {outcome: «fuond}}]"),
     "unknown action in tests": ("E201", "tests: [{actions: «FFX, expect: {outcome: found}}]"),
     "unknown action in a list": ("E201", "tests: [{actions: [F, «JUMP], expect: {outcome: found}}]"),
@@ -133,6 +164,12 @@ ERRORS = {
     "start on a wall": ("E205", 'arena: {map: "#."}\nstart: {at: «wall}\n' + EMPTY),
     "start on a solid": ("E205", LEVER + "start: {at: «lever}"),
     "a draw of solids to enter": ("E205", LEVER + "draw: {d: {of: {x: [lever]}}}\n" + trial("{enter: «x, end: b}")),
+    "sample of what is not there": ("E201", "draw: {d: {sample: «nothing, into: [x]}}"),
+    "sample of a set drawn later": ("E201", "draw: {d: {sample: «late, into: [x]}, e: {pick: 1, of: {late: [1, 2]}}}"),
+    "sample of too few": ("E206", SIDES + "draw: {d: {sample: side, into: «[x, y, z]}}"),
+    "sample in an order": ("E206", SIDES + "draw: {d: «{order: shuffle, sample: side, into: [x]}}"),
+    "sample beside a table": ("E123", SIDES + "draw: {d: «{sample: side, into: [x], of: {y: [1, 2]}}}"),
+    "sample into a name that is taken": ("E202", SIDES + "draw: {d: {sample: side, into: [«goal]}}"),
     "pick too many": ("E206", "draw: {d: {pick: «3, of: {x: [1, 2]}}}"),
     "pick among too many subsets": ("E206", f"draw: {{d: {{order: cycle, «pick: 9, of: {{x: {list(range(20))}}}}}}}"),
     "copies of random rows": ("E206", "draw: {d: {«copies: 3, of: {x: [1, 2]}}}"),
@@ -164,6 +201,35 @@ ERRORS = {
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
+    "two spreads": (
+        "E226",
+        SCORED + "reference: [{measure: success, value: 1, sd: 0, «sem: 0, n_animals: 4, status: x}]",
+    ),
+    "spread without animals": ("E226", SCORED + "reference: [{measure: success, value: 1, «sd: 0.1, status: x}]"),
+    "negative spread": ("E226", SCORED + "reference: [«{measure: success, value: 1, sd: -1, n_animals: 4, status: x}]"),
+    "spreads without a curve": (
+        "E226", SCORED + "reference: [{measure: success, value: 1, curve: [1], «curve_sd: [0, 0], status: x}]"
+    ),
+    "no number": ("E226", SCORED + "reference: [«{measure: success, status: x}]"),
+    "curve that is too short": (
+        "E226", "schedule: {one: {sessions: 2}}\n" + SCORED + "reference: [«{measure: success, curve: [1], status: x}]"
+    ),
+    "animals and what is computed": (
+        "E226", SCORED + "reference: [{measure: success, animals: [[m, 1, 4, 1]], «n_animals: 4, status: x}]"
+    ),
+    "animals of a measure": (
+        "E226", "measures: {m: steps}\nreference: [{measure: m, value: 1, «animals: [[m, 1, 4, 1]], status: x}]"
+    ),
+    "an animal that passed too often": (
+        "E225", SCORED + "reference: [{measure: success, animals: [«[m, 1, 4, 5]], status: x}]"
+    ),
+    "an animal twice": (
+        "E225", SCORED + "reference: [{measure: success, «animals: [[m, 1, 4, 1], [m, 1, 4, 2]], status: x}]"
+    ),
+    "no animal": ("E225", SCORED + "reference: [{measure: success, «animals: [], status: x}]"),
+    "animals outside": ("E225", SCORED + "reference: [{measure: success, animals: «../a.csv, status: x}]"),
+    "animals nowhere": ("E225", SCORED + "reference: [{measure: success, animals: «a.csv, status: x}]"),
+    "sessions in words": ("E123", SCORED + "reference: [{measure: success, value: 1, over: «first, status: x}]"),
     "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + state("show: {g: x}")),
     "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
     "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
@@ -241,6 +307,21 @@ WARNINGS = {
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
+    "an asymptote for all trials": (
+        "W325", "schedule: {one: {sessions: 2}}\n" + SCORED
+        + "reference: [{measure: success, value: «1, curve: [0, 1], status: x}]"
+    ),
+    "the last session for all trials": (
+        "W325", "schedule: {one: {sessions: 2}}\n" + SCORED
+        + "reference: [{measure: success, over: «last, curve: [0, 1], status: x}]"
+    ),
+    "a curve that is too long": (
+        "W326", SCORED + "reference: [{measure: success, curve: «[0, 1], status: x}]"
+    ),
+    "animals with gaps": (
+        "W326", "schedule: {one: {sessions: 2}}\n" + SCORED
+        + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"
+    ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
@@ -384,6 +465,28 @@ _catalogue = Catalogue(installed_plugins().protocol_directories)
 
 @pytest.mark.parametrize("path", list(_catalogue.files.values()), ids=list(_catalogue.files))
 def test_shipped_protocols_have_no_warning_but_a_visible_goal(path: object) -> None:
-    specification, found = _catalogue.examine(path)  # type: ignore[arg-type]
+    specification, found = examine(path, _catalogue)  # type: ignore[arg-type]
     assert specification is not None, "\n".join(map(str, found))
     assert [str(d) for d in found if d.severity == "warning" and d.code != 311] == []
+
+
+def test_errors_carry_their_findings(tmp_path: Path) -> None:
+    path = tmp_path / "two.protocol.yaml"
+    path.write_text("paradigm: two\nno_key: 1\nnor_this: 2\n", encoding="utf-8")
+    found = Catalogue().inspect(path)[1]
+    with pytest.raises(ProtocolError) as caught:
+        Catalogue().load(path)
+    error: ProtocolError = pickle.loads(pickle.dumps(caught.value))
+    assert error.findings == tuple(one for one in found if one.severity == "error")
+    assert len(error.findings) > 1
+    assert str(error) == "\n".join(error.lines)
+    for finding, line in zip(error.findings, error.lines, strict=True):
+        assert (finding.position.file, finding.position.line) in {(str(path), line) for line in (1, 2, 3)}
+        assert f"E{finding.code}: " in line
+        assert line.isprintable()
+    only = ProtocolError("It shows at run time.")
+    assert (only.findings, only.lines, str(only)) == ((), (str(only),), "It shows at run time.")
+    # As they were first shipped, their references were asymptotes: such a file is as it was, or has another one.
+    old = Path(__file__).parents[1] / "fixtures" / "old_nine" / Path(str(path)).name
+    known = (325, 326) if old.exists() and old.read_bytes() == Path(str(path)).read_bytes() else ()
+    assert [str(d) for d in found if d.severity == "warning" and d.code not in (311, *known)] == []

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.interfaces import HEADINGS
-from cheesebench.protocol import Arena, Catalogue, Diagnostic, Specification
+from cheesebench.protocol import Arena, Diagnostic, Specification
 from cheesebench.protocol.arena import FLOOR, WALL
 from cheesebench.protocol.generators import COMPASS
+from tests.arenas import examine_text
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 Square = tuple[int, int]
@@ -30,7 +31,7 @@ schedule: {one: {}}
 
 
 def examine(options: str, start: str) -> tuple[Specification | None, list[str]]:
-    specification, found = Catalogue().examine_text(PROTOCOL % (options, start), "x.yaml")
+    specification, found = examine_text(PROTOCOL % (options, start), "x.yaml")
     return specification, [str(d) for d in found]
 
 
@@ -143,6 +144,33 @@ def test_pool(radius: int) -> None:
     rim = {cell for cell in everything if any((cell[0] + c, cell[1] + r) not in everything for c, r in COMPASS)}
     assert squares(arena, "rim") == rim
     assert {arena.glyphs[square] for square in everything} == {"~"}  # nothing can be told from the water
+
+
+@pytest.mark.parametrize("sites", [4, 8])
+@pytest.mark.parametrize("radius", [3, 9, 10, 17])
+def test_sites_of_a_pool(radius: int, sites: int) -> None:
+    arena = arena_of(f"pool: {{radius: {radius}, sites: {sites}}}")
+    middle = one(arena, "centre")
+    names = arena.groups["site"]
+    assert names == tuple(f"site{number}" for number in range(1, sites + 1))
+    for name, following in zip(names, names[sites // 4 :] + names[: sites // 4], strict=True):
+        assert turned(squares(arena, name), middle) == squares(arena, following)
+        assert abs(math.hypot(*relative(arena, name)) - radius * 2 / 3) <= 0.75
+    assert direction(*relative(arena, "site1")) == "N"
+    assert turned(squares(arena, "inner"), middle) == squares(arena, "inner") >= {middle}
+    assert all(math.dist(square, middle) < radius / 4 for square in squares(arena, "inner"))
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("hub", [3, 4])
+@pytest.mark.parametrize("width", [1, 3])
+def test_eight_arms_turn_into_one_another(length: int, hub: int, width: int) -> None:
+    arena = arena_of(f"radial: {{arms: 8, length: {length}, hub: {hub}, width: {width}}}")
+    middle = one(arena, "centre")
+    for zone in ("arm", "cup", "gate"):
+        for number in range(1, 9):
+            following = (number + 1) % 8 + 1
+            assert turned(squares(arena, f"{zone}{number}"), middle) == squares(arena, f"{zone}{following}")
 
 
 def test_pool_of_the_paper() -> None:

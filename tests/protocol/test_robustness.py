@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import RUNNING, View
-from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from tests.arenas import examine
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
 
@@ -93,7 +94,7 @@ def test_any_text_has_an_answer(examine: Examine, text: str) -> None:
 def test_any_bytes_have_an_answer(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "any.protocol.yaml"
     path.write_bytes(data)
-    specification, found = Catalogue().examine(path)
+    specification, found = examine(path)
     assert specification is None
     assert found
     for diagnostic in found:

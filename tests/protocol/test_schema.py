@@ -16,6 +16,7 @@ from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.schema import FILE_NAME, protocol_schema, schema_text
 from cheesebench.protocol.source import read_file, read_text
+from tests.arenas import examine, examine_text
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 _validator = jsonschema.Draft202012Validator(protocol_schema())
@@ -110,7 +111,7 @@ def test_every_shipped_protocol_validates(path: Path) -> None:
 
 
 def test_short_forms_validate_and_load() -> None:
-    specification, found = Catalogue().examine_text(SHORT_FORMS)
+    specification, found = examine_text(SHORT_FORMS)
     assert specification is not None, "\n".join(map(str, found))
     assert misfits(plain(SHORT_FORMS)) == []
 
@@ -170,7 +171,7 @@ def test_an_edition_needs_only_what_it_changes(tmp_path: Path) -> None:
     (tmp_path / f"short_forms{SUFFIX}").write_text(SHORT_FORMS, encoding="utf-8")
     child = tmp_path / f"short_forms.rodent{SUFFIX}"
     child.write_text(json.dumps(edition), encoding="utf-8")
-    specification, found = Catalogue([tmp_path]).examine(child)
+    specification, found = examine(child, Catalogue([tmp_path]))
     assert specification is not None, "\n".join(map(str, found))
     assert misfits(edition) == []
 
@@ -197,4 +198,4 @@ def test_null_deletes_in_any_file() -> None:
 
 def _loads(data: object) -> bool:
     """JSON is YAML: let the loader judge the same data."""
-    return Catalogue().examine_text(json.dumps(data))[0] is not None
+    return examine_text(json.dumps(data))[0] is not None

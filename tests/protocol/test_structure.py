@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cheesebench.protocol import Catalogue, Diagnostic, Specification, documents
+from cheesebench.protocol import Diagnostic, Specification, arena_documents, documents
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.source import read_text
+from tests.arenas import examine_text
 
 Findings = Callable[[str], list[str]]
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
@@ -47,7 +48,7 @@ def at(data: Any, path: Path_) -> Any:
 
 def examine_data(data: Any) -> list[str]:
     """Examine data as JSON, which is YAML; return code and sentence of every error."""
-    _, found = Catalogue().examine_text(json.dumps(data), "x.yaml")
+    _, found = examine_text(json.dumps(data), "x.yaml")
     return [str(d).split(": error ")[1] for d in found if d.severity == "error"]
 
 
@@ -74,13 +75,15 @@ def test_everything_uses_every_key() -> None:
     used = {key for path in FIXED for key in at(data_of(EVERYTHING), path)}
     models = [
         model
-        for model in vars(documents).values()
-        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == documents.__name__
+        for module in (documents, arena_documents)
+        for model in vars(module).values()
+        if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == module.__name__
     ]
     keys = {field.alias or key for model in models for key, field in model.model_fields.items()}
     # One arena is of one kind.
     assert keys - used - {"extends", "block"} == {
         *("pool", "ring", "radial", "boxes", "radius", "holes", "arms", "length", "width", "hub", "height", "doorway"),
+        "sites",
     }
 
 
@@ -125,11 +128,10 @@ def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
         (("trial", "start"), " in 'trial'"),
         (("trial", "states"), " in 'trial'"),
         (("vars", "gap", "init"), " in 'gap'"),
-        (("draw", "sample", "of"), " in 'sample'"),
         (("schedule", "train", "until", "outcome"), " in 'until'"),
         (("schedule", "train", "until", "of"), " in 'until'"),
         (("reference", 0, "status"), " in entry 1 of 'reference'"),
-        (("reference", 0, "value"), " in entry 1 of 'reference'"),
+        (("reference", 0, "measure"), " in entry 1 of 'reference'"),
         (("checks", 0, "hidden"), " in entry 1 of 'checks'"),
         (("tests", 1, "expect"), " in entry 2 of 'tests'"),
         (("trial", "finish", 0, "end"), " in entry 1 of 'finish'"),

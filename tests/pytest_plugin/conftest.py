@@ -10,7 +10,9 @@ import pytest
 # Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
 for _module in (
     "hypothesis",
+    "scipy.optimize",
     "scipy.special",
+    "scipy.stats",
     "tabulate",
     "cheesebench.pytest_session",
     "cheesebench.paradigms",
@@ -53,15 +55,21 @@ import os, time
 from cheesebench import AgentSpec
 
 class Walker:
-    "Walks straight on: always finds the end of the corridor."
-    def __init__(self, context): self.trials = 0
-    def begin_trial(self, observation): self.trials += 1
-    def act(self, observation): return [0]
+    "Walks straight on: always finds the end of the corridor. Subjects differ in where they wait, or they were copies."
+    def __init__(self, context): self.trials, self.seed, self.waits = 0, context.seed, False
+    def begin_trial(self, observation):
+        self.trials += 1
+        self.waits = self.trials > 3 and self.seed >> self.trials & 1
+    def act(self, observation):
+        action, self.waits = (3 if self.waits else 0), False
+        return [action]
     def observe(self, action, reward, observation, ended): pass
 
 class Statue(Walker):
     "Never moves: never finds anything."
-    def act(self, observation): return [3]
+    def act(self, observation):
+        action, self.waits = (1 if self.waits else 3), False
+        return [action]
 
 class Breaker(Walker):
     "Breaks down in its third trial."
@@ -75,7 +83,7 @@ class Dawdler(Walker):
     def act(self, observation):
         while self.trials == 3 and "DAWDLE" in os.environ:
             time.sleep(0.05)
-        return [0]
+        return super().act(observation)
 
 def cheesebench_agents():
     return [
@@ -95,7 +103,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=paper --view=ascii_2d")  # the smallest with verdicts
+    # The fewest that pass and fail.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d")
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")
     for name, text in {

@@ -15,7 +15,8 @@ HEADERS = {"Authorization": f"Bearer {KEY}"}
 class Client:
     async def complete(self, request):
         COMPLETE
-        return ChatReply(text="ACTIONS: FORWARD, FORWARD")
+        wait = "STAY, " if (request.sampling.seed or 0) % 2 else ""  # or subjects were copies
+        return ChatReply(text=f"ACTIONS: {wait}FORWARD, FORWARD")
     async def close(self):
         CLOSE
         return None
@@ -98,6 +99,17 @@ def test_what_a_backend_raises_is_one_line_without_the_key(
     assert len(errors) == 1
     assert KEY not in "\n".join(result.outlines + result.errlines)
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize("place", ["COMPLETE", "SERVE"])
+def test_a_server_that_cannot_be_stopped_hides_no_cause(told: pytest.Pytester, place: str) -> None:
+    result = run(told, **{place: "raise LookupError('why')"}, STOP="raise RuntimeError(KEY)")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails in *: LookupError: why. *"])
+    if place == "COMPLETE":  # the other one was never started
+        result.stdout.fnmatch_lines(["A model server could not be stopped: ?redacted?"])
+    assert list((told.path / "results").iterdir()) == []
+    assert KEY not in "\n".join(result.outlines + result.errlines)
 
 
 def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:

@@ -7,7 +7,7 @@ import pytest
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
-from cheesebench.fake_server import Call, FakeServer
+from cheesebench.testing.fake_server import Call, FakeServer
 
 #: Two ways out of a hall; one answer in two is right by chance.
 FORK = """
@@ -51,7 +51,7 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
     with log_of(fork, "top") as log:
         plans = log.plans()
-        assert [(plan.variant, plan.subjects, plan.trials) for plan in plans] == [
+        assert [(str(plan.variant), plan.subjects, plan.trials) for plan in plans] == [
             ("ordered_rooms-valuePath", 30, 1),
             ("ordered_rooms-rewardReval", 30, 1),
         ]
@@ -91,7 +91,7 @@ def test_a_model_keeps_its_own_replies_before_it(fork: pytest.Pytester, capsys: 
     assert {body["temperature"] for body in bodies} == {0, 0.5}
     assert len({body["seed"] for body in bodies}) == len(bodies) == 120
     with log_of(fork, "one") as log:
-        assert [plan.variant for plan in log.plans()] == [
+        assert [str(plan.variant) for plan in log.plans()] == [
             "ordered_rooms-valuePath-t0",
             "ordered_rooms-rewardReval-t0",
             "ordered_rooms-valuePath-t0.5",
@@ -162,7 +162,8 @@ def test_what_does_not_fit_is_told(fork: pytest.Pytester, arguments: tuple[str, 
     (result.stderr if "--generations" in arguments else result.stdout).fnmatch_lines([message])
 
 
-def test_smoke_claims_nothing(fork: pytest.Pytester) -> None:
+def test_smoke_claims_nothing(fork: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_ADDOPTS")
     result = fork.runpytest("--model", "random-walk", "--design", "smoke", "--cheese-run-id", "one", "maps", "-rs")
     result.assert_outcomes(skipped=0, passed=0, failed=0)
     with log_of(fork, "one") as log:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.fake_server import Answer, Call, FakeServer
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 WORKFLOWS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -14,9 +14,16 @@ from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftes
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
-from cheesebench.fake_server import Answer, Call, FakeServer
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
-FORWARD = "LEARNINGS: the way out is ahead\nACTIONS: FORWARD, FORWARD"
+#: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
+CALLS = 6 * (20 + 2 + 20)
+
+
+def walk(call: Call) -> str:
+    """Walk straight on. Whether a trial begins with a wait hangs on the seed: of one reply all subjects were copies."""
+    wait = "STAY, " if call.body.get("seed", 0) % 2 else ""
+    return f"LEARNINGS: the way out is ahead\nACTIONS: {wait}FORWARD, FORWARD"
 
 
 def dump(project: pytest.Pytester, run: str) -> list[str]:
@@ -34,24 +41,24 @@ def options(server: FakeServer, *others: str, run: str = "one") -> tuple[str, ..
 
 
 def test_a_model_that_walks_on_passes_and_its_calls_are_reported(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--junitxml=junit.xml"))
         result.assert_outcomes(passed=2)
-        result.stdout.fnmatch_lines(["Calls: 42 calls, 42 attempts, * prompt tokens,*"])
-        assert server.count == 43, "one call for each trial, and one before anything runs"
+        result.stdout.fnmatch_lines([f"Calls: {CALLS} calls, {CALLS} attempts, * prompt tokens,*"])
+        assert server.count == CALLS + 1, "one call for each trial, and one before anything runs"
         bodies = [call.body for call in server.calls][1:]
     assert {body["temperature"] for body in bodies} == {0.7}
-    assert len({body["seed"] for body in bodies}) == 42, "every call has a seed of its own"
+    assert len({body["seed"] for body in bodies}) == CALLS, "every call has a seed of its own"
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
     assert "### Calls to the model" in report
     assert "Answered by tiny." in report
     junit = (project.path / "junit.xml").read_text(encoding="utf-8")
-    assert 'name="cheesebench.calls.calls" value="20"' in junit
+    assert 'name="cheesebench.calls.calls" value="120"' in junit
     assert 'name="cheesebench.agent.unparsed" value="0"' in junit
 
 
 def test_a_dead_server_is_an_error_of_nobody(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         gone = server.base_url
     result = project.runpytest("--model", "openai/tiny", "--base-url", gone, "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -61,32 +68,32 @@ def test_a_dead_server_is_an_error_of_nobody(project: pytest.Pytester) -> None:
 
 def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester) -> None:
     def script(call: Call) -> str | Answer:
-        return FORWARD if call.number < 10 else Answer(status=401)
+        return walk(call) if call.number < 10 else Answer(status=401)
 
     with FakeServer(script) as server:
         result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         # What was recorded is not asked for again; only the base URL is a new one.
         result = project.runpytest(
             "--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab", "-k", "east or west"
         )
         result.assert_outcomes(passed=2)
-        assert server.count == 1 + 40 - 9
+        assert server.count == 1 + 2 * 120 - 9
         project.runpytest(*options(server, "-k", "east or west", run="undisturbed")).assert_outcomes(passed=2)
     assert dump(project, "one") == dump(project, "undisturbed")
 
 
 def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         result = project.runpytest("--model", "openai/\x1b[31mred", "--base-url", server.base_url, "lab", "-k", "east")
     result.stdout.fnmatch_lines(["cheesebench: openai/*red; view *"])
     assert "\x1b" not in str(result.stdout)
 
 
 def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         project.runpytest(*options(server, "--history=2", "-k", "east"))
         paid = server.count
         result = project.runpytest("--model", "replay:one", "--cheese-run-id", "two", "lab", "-k", "east")
@@ -101,16 +108,16 @@ def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
 
 
 def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         project.runpytest(*options(server, run="alone"))
         result = project.runpytest_subprocess(*options(server, "-n2", run="both"))
         result.assert_outcomes(passed=2)
-        assert server.count == 2 * 43
+        assert server.count == 2 * (1 + CALLS)
     assert dump(project, "alone") == dump(project, "both")
 
 
 def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=1", "--cheese-concurrency=1", "-k", "east or west"))
     assert result.ret == pytest.ExitCode.OK
     assert result.parseoutcomes()["inconclusive"] == 2
@@ -118,7 +125,7 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester)
 
 
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
         assert server.count < 10
     assert result.parseoutcomes()["inconclusive"] == 1
@@ -130,7 +137,7 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
     held = False
 
     def script(call: Call) -> str | Answer:
-        return Answer(fault="hang") if held and call.number > 15 else FORWARD
+        return Answer(fault="hang") if held and call.number > 15 else walk(call)
 
     with FakeServer(script) as server:
         project.runpytest(*options(server, run="undisturbed"))
@@ -149,12 +156,12 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
         again = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab")
         before = server.count
         project.runpytest(*again).assert_outcomes(passed=2)
-        assert server.count - before == 1 + 42 - 15
+        assert server.count - before == 1 + CALLS - 15
     assert dump(project, "one") == dump(project, "undisturbed")
 
 
 def test_a_run_that_is_running_is_not_resumed_beside_itself(project: pytest.Pytester) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         project.runpytest(*options(server)).assert_outcomes(passed=2)
         lock = claim(project.path / "results" / "one" / "run.sqlite")
         result = project.runpytest("--model", "openai/tiny", "--resume", "one", "lab")
@@ -196,7 +203,7 @@ def _recorded(project: pytest.Pytester) -> int:
     ],
 )
 def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:
-    with FakeServer(FORWARD) as server:
+    with FakeServer(walk) as server:
         result = project.runpytest("--base-url", server.base_url, *given, "lab")
         assert server.count == 0
     assert result.ret == pytest.ExitCode.USAGE_ERROR

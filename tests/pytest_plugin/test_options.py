@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from cheesebench.experiment.calling import Patience
+from cheesebench.experiment.designs import find_design
+from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
+from cheesebench.options import BY_KEY, OPTIONS, Option
+from cheesebench.protocol import DEFAULT_EDITION
+from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_session.reporting import _resume_command
 
 #: What only a session with a model may pay for.
 HEAVY = (
@@ -27,7 +34,9 @@ def test_plain_pytest_loads_nothing_of_ours(pytester: pytest.Pytester) -> None:
         def test_modules():
             assert [name for name in {HEAVY!r} if name in sys.modules] == []
             ours = sorted(name for name in sys.modules if name.startswith("cheesebench"))
-            assert ours == ["cheesebench", "cheesebench.gymnasium_plugin", "cheesebench.pytest_plugin"]
+            assert ours == [
+                "cheesebench", "cheesebench.gymnasium_plugin", "cheesebench.options", "cheesebench.pytest_plugin"
+            ]
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
@@ -82,8 +91,8 @@ def test_an_option_of_another_plugin_stays_theirs_whatever_its_kind(
     pytester.syspathinsert()
     helped = pytester.runpytest("-p", "theirs", "--help")
     assert helped.ret == 0
-    helped.stdout.fnmatch_lines(["*--cheesebench-model=NAME", "*--view=NAME, --cheesebench-view=NAME*"])
-    ours = pytester.runpytest("-p", "theirs", "--cheesebench-model=nosuch")
+    helped.stdout.fnmatch_lines(["*--cheese-model=NAME*", "*--view=NAME, --cheese-view=NAME*"])
+    ours = pytester.runpytest("-p", "theirs", "--cheese-model=nosuch")
     assert ours.ret == pytest.ExitCode.USAGE_ERROR
     ours.stderr.fnmatch_lines(["ERROR: There is no model 'nosuch'.*"])
 
@@ -109,7 +118,7 @@ def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pyt
         ("--model wlaker", "There is no model 'wlaker'. Did you mean 'walker'? Known: *"),
         ("--model walker --view ascii_2", "There is no view 'ascii_2'. Did you mean 'ascii_2d'? Known: *"),
         ("--model walker --design cohrt", "There is no design 'cohrt'. Did you mean 'cohort'? Known: *"),
-        ("--model walker --edition papr", "There is no edition 'papr'. Did you mean 'paper'? Known: *"),
+        ("--model walker --edition defalt", "There is no edition 'defalt'. Did you mean 'default'? Known: *"),
         ("--model walker --protocols nosuch", "There is no protocol 'nosuch'.*"),
         ("--model walker --protocols empty", "--protocols empty: there is no file *.protocol.yaml *"),
         ("--model walker --subjects 0", "--subjects 0: a run needs at least one subject. *"),
@@ -133,10 +142,115 @@ def test_what_cannot_be_meant_is_one_line_and_exit_4(project: pytest.Pytester, o
 
 def test_the_papers_design_runs_the_three_text_views(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS")
-    result = project.runpytest("--model", "walker", "--design", "paper", "--cheese-run-id", "one", "lab", "-k", "east")
+    command = ("--model", "walker", "--design", "paper", "lab", "-k", "east", "--cheese-run-id")
+    result = project.runpytest(*command, "alone")
+    assert result.parseoutcomes()["inconclusive"] == 3, "one subject decides nothing"
+    result = project.runpytest(*command, "one", "--subjects=6")
     assert result.parseoutcomes()["passed"] == 3
     with RunLog.open_read_only(project.path / "results/one") as log:
-        assert [plan.view for plan in log.plans()] == ["ascii_2d", "ascii_2d_fpv", "ascii_3d"]
+        assert [plan.view for plan in log.plans()] == list(find_design("paper").views)
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
     assert "## Best of views: walker" in report
     assert "cross-fitted" in report
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
+def test_every_option_has_two_spellings_and_yields_the_short_one(pytester: pytest.Pytester, option: Option) -> None:
+    value = [] if option.flag else [option.choices[0] if option.choices else "7"]
+    for spelling in (option.long, option.short):
+        config = pytester.parseconfig("-p", "no:timeout", spelling, *value)
+        assert config.getoption(option.destination) not in (None, False)
+    pytester.makeconftest(f"def pytest_addoption(parser): parser.addoption({option.short!r}, default='none')")
+    config = pytester.parseconfig("-p", "no:timeout", f"{option.short}=theirs", option.long, *value)
+    assert config.getoption(option.short) == "theirs"
+    assert config.getoption(option.destination) not in (None, False)
+    assert config.stash[SPELLINGS][option.key] == [option.long]
+
+
+def test_options_are_declared_with_the_defaults_that_they_have() -> None:
+    calls, patience = CallOptions(), Patience()
+    defaults = {key: option.default for key, option in BY_KEY.items()}
+    assert defaults["concurrency"] == calls.concurrency
+    assert (defaults["timeout"], defaults["trial_timeout"], defaults["retries"]) == (
+        patience.request,
+        patience.trial,
+        patience.retries,
+    )
+    assert defaults["edition"] == DEFAULT_EDITION
+    assert len(BY_KEY) == len(OPTIONS)
+    assert not [option.name for option in OPTIONS if option.overridable and not option.recorded]
+    assert not [option.name for option in OPTIONS if option.commas and not option.repeatable]
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("--cheese-sujects=3", "There is no option '--cheese-sujects'. Did you mean '--cheese-subjects'?"),
+        ("--cheesebench-model=random", "There is no option '--cheesebench-model'. Did you mean '--cheese-model'?"),
+        ("--cheese-qqqqqq", "There is no option '--cheese-qqqqqq'."),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant(
+    pytester: pytest.Pytester, typed: str, line: str
+) -> None:
+    result = pytester.runpytest(typed)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [text for text in result.errlines if text.strip()] == [f"ERROR: {line}"]
+
+
+def test_what_only_looks_like_a_misspelt_option_is_let_through(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--cheeses', default='none')")
+    pytester.makepyfile("def test_theirs(request): assert request.config.getoption('cheeses') == 'brie'")
+    pytester.runpytest("--cheeses", "brie").assert_outcomes(passed=1)
+
+
+def test_an_error_names_an_option_as_it_was_typed(project: pytest.Pytester) -> None:
+    for spelling in ("--processes", "--cheese-processes"):
+        result = project.runpytest("--model", "walker", spelling, "0", "lab")
+        result.stderr.fnmatch_lines([f"ERROR: {spelling} 0: the smallest number that makes sense is 1."])
+
+
+@pytest.mark.parametrize(
+    ("typed", "repeated"),
+    [
+        ("--model walker --resume=one lab", "--model walker lab"),
+        ("--cheese-resume one --model walker -k east", "--model walker -k east"),
+        ("--model walker --run-id a --seed 3", "--model walker --seed 3"),
+        ("--cheese-run-id=a --model=walker", "--model=walker"),
+    ],
+)
+def test_a_command_that_continues_names_the_run_once(pytester: pytest.Pytester, typed: str, repeated: str) -> None:
+    config = pytester.parseconfig("--basetemp=base", *typed.split())
+    assert _resume_command(config, "one") == f"pytest --basetemp=base {repeated} --resume one"
+
+
+def test_a_command_that_continues_leaves_an_option_of_another_plugin_alone(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--resume')")
+    config = pytester.parseconfig(
+        "--basetemp=base", "--resume", "theirs", "--cheese-resume", "ours", "--model", "walker"
+    )
+    kept = "--basetemp=base --resume theirs --model walker"
+    assert _resume_command(config, "ours") == f"pytest {kept} --cheese-resume ours"
+
+
+def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "")
+    options = ("--cheese-design", "paper", "--cheese-view=ascii_2d", "--seed", "3", "--cheese-subjects=2")
+    project.runpytest("--model", "walker", *options, "--run-id", "one", "lab", "-k", "few")
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        found = log.manifest["options"]
+    assert found.keys() == {option.key for option in OPTIONS if option.recorded}
+    assert {key: value for key, value in found.items() if value not in (None, [])} == {
+        "model": ["walker"],
+        "ahead": "auto",
+        "view": ["ascii_2d"],
+        "edition": DEFAULT_EDITION,
+        "design": "paper",
+        "subjects": 2,
+        "seed": 3,
+        "agent": "llm",
+    }
+    resumed = project.runpytest("--model", "walker", "--resume", "one", "lab", "-k", "few")
+    resumed.stdout.fnmatch_lines(["cheesebench: walker; view ascii_2d; design paper; seed 3", "Run: results/one"])

@@ -48,14 +48,14 @@ def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[s
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.Signals) -> None:
-    command = ("--model", "dawdler", "lab", "-k", "east")
+    command = ("--model", "dawdler", "--cheese-processes=1", "lab", "-k", "east")
     with dawdling(project, *command, output=subprocess.PIPE) as process:
         process.send_signal(number)
         output, _ = process.communicate()
-    assert b"/20 trials" not in output, "progress is for terminals only"
+    assert b"/120 trials" not in output, "progress is for terminals only"
     if number == signal.SIGINT:
         assert process.returncode == pytest.ExitCode.INTERRUPTED
-        assert b"pytest --model dawdler lab -k east --resume one" in output
+        assert b"pytest --model dawdler --cheese-processes=1 lab -k east --resume one" in output
     assert len(dump(project, "one")) == 2
 
     resumed = project.runpytest(*command, "--resume", "one")
@@ -68,10 +68,10 @@ def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
 def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
     ours, theirs = os.openpty()
-    with dawdling(project, "--model", "dawdler", "lab/east.protocol.yaml", output=theirs):
+    with dawdling(project, "--model", "dawdler", "--cheese-processes=1", "lab/east.protocol.yaml", output=theirs):
         os.close(theirs)  # so that reading ends should the process end
         seen = b""
-        while b" 2/20 trials, " not in seen:
+        while b" 2/120 trials, " not in seen:
             seen += os.read(ours, 4096)
     os.close(ours)
     assert b"east.protocol.yaml" in seen
@@ -89,8 +89,8 @@ def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
 
     assert "made with --seed 3, not 4" in told("--model", "walker", "--seed", "4", "lab")
     assert "made with --model walker, not statue" in told("--model", "statue", "lab")
-    assert "made with --design paper, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
-    assert "made with --subjects 1, not 2" in told("--model", "walker", "--subjects", "2", "lab")
+    assert "made with --design cohort, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
+    assert "made with --subjects 6, not 2" in told("--model", "walker", "--subjects", "2", "lab")
     assert "contradict each other" in told("--model", "walker", "--cheese-run-id", "two", "lab")
     east = project.path / "lab" / "east.protocol.yaml"
     east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")

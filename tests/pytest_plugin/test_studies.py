@@ -8,7 +8,7 @@ import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.experiment.log import RunLog
-from cheesebench.fake_server import FakeServer
+from cheesebench.testing.fake_server import FakeServer
 
 FORWARD = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD"
 
@@ -31,7 +31,7 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
     assert {2 + 2 * history for history in (1, 3, 5, 10)} <= set(shown)
     assert max(shown) == 22
     with RunLog.open_read_only(project.path / "results/one") as log:
-        assert [plan.variant for plan in log.plans()] == [f"history={n}" for n in (1, 3, 5, 10)]
+        assert [str(plan.variant) for plan in log.plans()] == [f"history={n}" for n in (1, 3, 5, 10)]
         assert {plan.trials for plan in log.plans()} == {15}
         assert not any(plan.claims for plan in log.plans())
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")

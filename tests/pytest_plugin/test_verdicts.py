@@ -22,13 +22,13 @@ def test_pass_and_inconclusive_are_green(project: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         [
-            "cheesebench: walker; view ascii_2d; design paper; seed 0",
+            "cheesebench: walker; view ascii_2d; design cohort; seed 0",
             "lab/east.protocol.yaml::east[[]ascii_2d[]] PASS*",
             "lab/few.protocol.yaml::few[[]ascii_2d[]] INCONCLUSIVE*",
             "lab/west.protocol.yaml::west[[]ascii_2d[]] PASS*",
             "*= cheesebench =*",
             "[?] INCONCLUSIVE  few *",
-            "*1 subject x 2 trials (2/2 valid)",
+            "*6 subjects (1 distinct) x 2 trials (12/12 valid)*",
             "Run: results/*",
             "*= 2 passed, 1 inconclusive in *",
         ]
@@ -47,7 +47,7 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
         [
             "*_ east[[]ascii_2d[]] _*",
             "FAIL: 0 % of trials succeed, against 50 % for mouse*",
-            "  n           1 subject x 20 trials (20/20 valid)",
+            "  n           6 subjects x 20 trials (120/120 valid)",
             "  rate        0 %, 95 % interval 0 % to *",
             "  reference   50 % (mouse, nobody, made up)",
             "  margin      10.0 points",
@@ -83,7 +83,7 @@ def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) ->
     assert result.ret == pytest.ExitCode.OK
     said = " ".join(str(result.stdout).split())
     assert "none of whose trials is judged" in said
-    assert "2 subjects x up to 2 trials were run, but none of those that are judged" in said
+    assert "6 subjects x up to 2 trials were run, but none of those that are judged" in said
     assert "the block 'hard' was not reached" in said
 
 
@@ -105,7 +105,7 @@ def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of east*",
-            "18 trials of 20 could not be run, which says nothing about the model.",
+            "108 trials of 120 could not be run, which says nothing about the model.",
             "*stopped in trial 2*the line is \\x1b[[]31mdead*",
             "Mend the cause, then run the rest with --resume *",
             "*= 1 error in *",
@@ -116,7 +116,7 @@ def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester
     case = cases(project.path / "junit.xml")["east[ascii_2d]"]
     assert case.find("error") is not None
     assert case.find("failure") is None
-    assert properties(case)["cheesebench.missing"] == "18"
+    assert properties(case)["cheesebench.missing"] == "108"
 
 
 def test_junit_has_the_numbers(project: pytest.Pytester) -> None:
@@ -172,7 +172,7 @@ def test_observers_of_a_conftest_are_called(project: pytest.Pytester) -> None:
         file.write("\nfrom observer import *\n")
     project.syspathinsert()
     project.runpytest("--model", "walker", "lab/east.protocol.yaml")
-    assert (project.path / "trials.txt").read_text() == "found\n" * 20
+    assert (project.path / "trials.txt").read_text() == "found\n" * 120
     assert (project.path / "run.txt").read_text() == "PASS\n"
 
 

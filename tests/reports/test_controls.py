@@ -19,7 +19,7 @@ def summary(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
     plain = make_plan("pool")
     control = control_cell(plain, "cue-off\x1b|")
     trials = make_trials(plain, 0.9) + [
-        dataclasses.replace(record, variant=control.variant) for record in make_trials(control, 0.2)
+        dataclasses.replace(record, variant=str(control.variant)) for record in make_trials(control, 0.2)
     ]
     return summarise_run({"options": {}}, [plain, control], trials)
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.dialogue import NO_VIEW
-from cheesebench.experiment.records import CellPlan, ReferenceValue
+from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
 from cheesebench.reports.markdown import render
 from cheesebench.statistics import RunSummary
 
@@ -130,10 +129,16 @@ def test_a_measured_reference_shows_its_interval(make_plan: MakePlan, make_run: 
     plans = [
         make_plan("pool", reference=ReferenceValue(value=0.8, interval=(0.7, 0.875))),
         make_plan("maze", reference=ReferenceValue(value=0.8, n_animals=12)),
+        make_plan("ring", reference=ReferenceValue(value=0.663, sd=0.131, n_animals=35)),
+        make_plan("star", reference=ReferenceValue(value=0.8, kind="analogy")),
+        make_plan("post", reference=ReferenceValue(value=0.663, sd=0.131, n_animals=35, kind="analogy")),
     ]
-    first, second = table(section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts"))
+    first, second, third, fourth, fifth = table(section(render(make_run([(plan, 0.8) for plan in plans])), "Verdicts"))
     assert first["rodent"] == "80 % (70–87.5 %)"
-    assert second["rodent"] == "80 % (n = 12)"
+    assert second["rodent"] == "80 % (declared, n = 12)"
+    assert third["rodent"] == "66.3 % (61.8–70.8 %, n = 35)"
+    assert fourth["rodent"] == "80 % (analogy)"
+    assert fifth["rodent"] == "66.3 % (analogy, 61.8–70.8 %, n = 35)"
 
 
 def test_nothing_at_all(make_run: MakeRun) -> None:
@@ -158,7 +163,7 @@ def test_smoke_makes_no_claim(make_plan: MakePlan, make_run: MakeRun) -> None:
 
 def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> None:
     cells = [
-        (make_plan(name, model=model, view=view), 0.9 if model == "swimmer" else 0.4)
+        (make_plan(name, model=model, view=view), 1.0 if model == "swimmer" else 0.4)
         for model in ("walker", "swimmer")
         for view in ("ascii_2d", "ascii_3d")
         for name in ("pool", "maze")
@@ -232,7 +237,7 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
 def test_a_dialogue_is_compared_with_a_published_model_and_has_no_learning_curve(
     make_plan: MakePlan, make_run: MakeRun
 ) -> None:
-    text = render(make_run([(make_plan("words", view=NO_VIEW), 0.5)]))
+    text = render(make_run([(make_plan("words", view="dialogue", variant=Variant(condition="rooms-value")), 0.5)]))
     assert "rate − published" in text
     assert "### Learning curves" not in text
     assert "### Learning curves" in render(make_run([(make_plan("maze"), 0.5)]))

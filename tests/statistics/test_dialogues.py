@@ -6,10 +6,9 @@ import math
 
 import pytest
 
-from cheesebench.dialogue import NO_VIEW
-from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.statistics import Verdict, judge
-from cheesebench.statistics.dialogues import (
+from cheesebench.experiment.records import CellPlan, TrialRecord, Variant
+from cheesebench.paradigms.dialogue.cells import NO_VIEW
+from cheesebench.paradigms.dialogue.statistics import (
     Score,
     Spread,
     by,
@@ -19,6 +18,7 @@ from cheesebench.statistics.dialogues import (
     scores_of,
     spread,
 )
+from cheesebench.statistics import Verdict, judge
 
 
 def score(**changes: object) -> Score:
@@ -31,7 +31,7 @@ def plan(chance: float = 0.25, **changes: object) -> CellPlan:
         "model": "m",
         "protocol": "fork",
         "view": NO_VIEW,
-        "variant": "rooms-value",
+        "variant": Variant(condition="rooms-value"),
         "title": "",
         "dimension": "",
         "species": "",

@@ -1,4 +1,4 @@
-"""The pieces against published and hand-computed values, and the whole rule against what must always hold."""
+"""The pieces against published and hand-computed values, and the interval of a rate against what must always hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cheesebench.statistics.intervals import (
     shrinkage,
     wilson,
 )
-from cheesebench.statistics.summary import Unit
 
 Z = quantile(0.025, None)
 
@@ -82,80 +81,78 @@ def test_f_test_is_scipys(lives: list[list[bool]]) -> None:
     assert found == pytest.approx(float(expected), abs=1e-9)
 
 
-def test_design_effect_and_its_floor_at_extreme_rates() -> None:
-    assert float(shrinkage(0.5, 0.1, [20] * 10).design_effect) == pytest.approx(2.9)
-    assert float(shrinkage(0.5, 0.1, [20] * 10).effective_n) == pytest.approx(200 / 2.9)
-    assert float(shrinkage(0.9, 0.1, [20] * 10).design_effect) == pytest.approx(6.7)
-    assert float(shrinkage(0.1, 0.5, [20] * 10).design_effect) == pytest.approx(10.5), "a floor, not a value"
+def test_design_effect() -> None:
+    assert float(shrinkage(0.1, [20] * 10).design_effect) == pytest.approx(2.9)
+    assert float(shrinkage(0.1, [20] * 10).effective_n) == pytest.approx(200 / 2.9)
     # Unequal lives: the mean weighted by trials is (10**2 + 30**2) / 40 = 25.
-    assert float(shrinkage(0.5, 0.5, [10, 30]).design_effect) == pytest.approx(13)
+    assert float(shrinkage(0.5, [10, 30]).design_effect) == pytest.approx(13)
 
 
 def test_whole_rule_by_hand() -> None:
-    # Ten subjects pass all of 20 trials: ICC floor .3, n = 200 / 6.7, t(9); Wilson at 1 is n / (n + t**2).
-    n, t = 200 / 6.7, 2.262157
-    low, high = rate_limits([20] * 10, [20] * 10, 0.025, "subject")
-    assert float(low) == pytest.approx(n / (n + t**2), abs=1e-6)
-    assert float(high) == 1
+    # Ten subjects pass all trials: as ten coins, .025 ** (1 / 10), however many trials there were.
+    for trials in (1, 20):
+        low, high = rate_limits([trials] * 10, [trials] * 10, 0.025)
+        assert low == pytest.approx(0.025**0.1)
+        assert high == 1
 
 
-def test_one_subject_and_trial_units_are_plain_wilson() -> None:
-    assert rate_limits([15], [20], 0.025, "subject") == wilson(0.75, 20, Z)
-    assert rate_limits([15, 10], [20, 30], 0.025, "trial") == wilson(0.5, 50, Z)
+def test_one_subject_has_wilsons_interval_over_its_trials() -> None:
+    assert rate_limits([15], [20], 0.025) == tuple(map(float, wilson(0.75, 20, Z)))
 
 
-def test_data_sets_are_independent() -> None:
-    passed, trials = np.array([[3, 5, 9], [10, 10, 10], [0, 0, 1]]), np.full((3, 3), 10)
-    together = rate_limits(passed, trials, 0.05, "subject")
-    for row in range(3):
-        alone = rate_limits(passed[row], trials[row], 0.05, "subject")
-        assert (float(together[0][row]), float(together[1][row])) == (float(alone[0]), float(alone[1]))
+def test_subjects_count_alike_whatever_their_numbers_of_trials() -> None:
+    assert rate_limits([1, 20, 5], [2, 40, 10], 0.05) == rate_limits([1, 1, 1], [2, 2, 2], 0.05)
+
+
+def test_copies_are_in_the_rate_but_no_further_evidence() -> None:
+    passed, trials = [20] * 6 + [10] * 6, [20] * 12
+    distinct = [True] * 6 + [True] + [False] * 5
+    low, high = rate_limits(passed, trials, 0.05, distinct)
+    assert low < 0.75 < high
+    without = rate_limits(passed, trials, 0.05)
+    assert low < without[0]
+    assert without[1] < high
 
 
 COUNTS = st.lists(
     st.integers(1, 40).flatmap(lambda m: st.tuples(st.integers(0, m), st.just(m))), min_size=1, max_size=12
 )
-UNITS = st.sampled_from(["subject", "trial"])
 
 
-def limits_of(counts: list[tuple[int, int]], tail: float, unit: Unit) -> tuple[float, float]:
-    low, high = rate_limits([x for x, _ in counts], [m for _, m in counts], tail, unit)
-    return float(low), float(high)
+def limits_of(counts: list[tuple[int, int]], tail: float) -> tuple[float, float]:
+    return rate_limits([x for x, _ in counts], [m for _, m in counts], tail)
 
 
 @settings(deadline=None)
-@given(COUNTS, UNITS, st.floats(0.001, 0.4), st.randoms(use_true_random=False))
+@given(COUNTS, st.floats(0.001, 0.4), st.randoms(use_true_random=False))
 def test_limits_lie_in_order_in_the_unit_interval_whatever_the_order_of_subjects(
-    counts: list[tuple[int, int]], unit: Unit, tail: float, random: object
+    counts: list[tuple[int, int]], tail: float, random: object
 ) -> None:
-    rate = sum(x for x, _ in counts) / sum(m for _, m in counts)
-    low, high = limits_of(counts, tail, unit)
-    assert 0 <= low <= rate <= high <= 1
+    low, high = limits_of(counts, tail)
+    rate = sum(x / m for x, m in counts) / len(counts)
+    assert 0 <= low <= rate + 1e-9
+    assert rate - 1e-9 <= high <= 1
     assert low < high, "never without width, not even at 0 or 100 %"
     shuffled = counts[::-1]
     getattr(random, "shuffle")(shuffled)  # noqa: B009 - hypothesis gives its Random no public type
-    assert limits_of(shuffled, tail, unit) == pytest.approx((low, high), abs=1e-9)
+    assert limits_of(shuffled, tail) == pytest.approx((low, high), abs=1e-8)
 
 
 @settings(deadline=None)
-@given(COUNTS, UNITS)
-def test_failing_mirrors_passing(counts: list[tuple[int, int]], unit: Unit) -> None:
-    low, high = limits_of(counts, 0.025, unit)
-    mirrored = limits_of([(m - x, m) for x, m in counts], 0.025, unit)
-    assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-9)
+@given(COUNTS)
+def test_failing_mirrors_passing(counts: list[tuple[int, int]]) -> None:
+    low, high = limits_of(counts, 0.025)
+    mirrored = limits_of([(m - x, m) for x, m in counts], 0.025)
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=1e-8)
 
 
 @settings(deadline=None)
-@given(COUNTS, UNITS, st.floats(0.01, 0.4))
-def test_smaller_tails_and_subject_units_are_wider(counts: list[tuple[int, int]], unit: Unit, tail: float) -> None:
-    low, high = limits_of(counts, tail, unit)
-    wide_low, wide_high = limits_of(counts, tail / 2, unit)
+@given(COUNTS, st.floats(0.01, 0.4))
+def test_smaller_tails_are_wider(counts: list[tuple[int, int]], tail: float) -> None:
+    low, high = limits_of(counts, tail)
+    wide_low, wide_high = limits_of(counts, tail / 2)
     assert wide_low <= low
     assert high <= wide_high
-    by_trial = limits_of(counts, tail, "trial")
-    by_subject = limits_of(counts, tail, "subject")
-    assert by_subject[0] <= by_trial[0] + 1e-12
-    assert by_trial[1] <= by_subject[1] + 1e-12
 
 
 @settings(deadline=None)

@@ -11,7 +11,7 @@ from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import Value
 from cheesebench.statistics.curve import learning_curve
 from cheesebench.statistics.measures import Moments, Tally
-from cheesebench.statistics.sample import LifeCount, draw_sample, lives
+from cheesebench.statistics.sample import SubjectCount, draw_sample, trials_by_subject
 
 MakeLife = Callable[..., list[TrialRecord]]
 MakePlan = Callable[..., CellPlan]
@@ -29,6 +29,7 @@ def test_taxonomy(life: MakeLife) -> None:
         "infrastructure": 1,
         "budget": 1,
         "not run": 3,
+        "settled": 0,
     }
 
 
@@ -109,24 +110,24 @@ def test_moments_are_those_of_the_numbers_together() -> None:
     assert moments.sd == pytest.approx(30**0.5)
 
 
-def condensed(plan: CellPlan, records: list[TrialRecord]) -> tuple[LifeCount, ...]:
-    return draw_sample(plan, lives(records).values()).lives
+def condensed(plan: CellPlan, records: list[TrialRecord]) -> tuple[SubjectCount, ...]:
+    return draw_sample(plan, trials_by_subject(records).values()).per_subject
 
 
 def test_curve_by_session_counts_what_the_reference_is_about(plan: MakePlan, life: MakeLife) -> None:
     records = [replace(r, session=1 + r.trial // 2) for s, run in enumerate(["-+++", "--!+"]) for r in life(s, run)]
     records = [replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records]
-    unit, points = learning_curve(condensed(plan(), records), "trial")
+    unit, points = learning_curve(condensed(plan(), records))
     assert unit == "session"
     assert [(point.session, point.rate, point.trials) for point in points] == [(1, 0.25, 4), (2, 1.0, 2)]
     assert all(0 <= point.low < point.rate <= point.high <= 1 for point in points)
 
 
 def test_curve_of_a_single_session_goes_by_trials(plan: MakePlan, life: MakeLife) -> None:
-    unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")), "subject")
+    unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")))
     assert unit == "2 trials"
     assert [point.rate for point in points] == [0, 0, 0.5, 0.5, 1]
 
 
 def test_no_curve_without_scored_trials(plan: MakePlan, life: MakeLife) -> None:
-    assert learning_curve(condensed(plan(), life(0, "!!")), "subject") == ("session", ())
+    assert learning_curve(condensed(plan(), life(0, "!!"))) == ("session", ())

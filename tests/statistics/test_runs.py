@@ -12,7 +12,7 @@ from cheesebench.errors import ComparisonError
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.statistics.counts import CountedRun, count_cell
 from cheesebench.statistics.runs import RunComparison, compare_runs
-from cheesebench.statistics.sample import lives
+from cheesebench.statistics.sample import trials_by_subject
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -29,7 +29,7 @@ def run(plan: MakePlan, cohort: MakeTrials) -> MakeRun:
         cells = []
         for protocol, results in protocols.items():
             cell = plan(protocol=protocol, **changes)
-            cells.append(count_cell(cell, lives(cohort(*results, protocol=protocol)).values()))
+            cells.append(count_cell(cell, trials_by_subject(cohort(*results, protocol=protocol)).values()))
         return CountedRun(name=name, seed=seed, cells=tuple(cells))
 
     return make
@@ -85,7 +85,7 @@ def test_holm_takes_back_what_one_protocol_would_say_alone(run: MakeRun) -> None
     among = compare_runs(run("a", {"x": low} | others), run("b", {"x": EVEN} | others)).models[0].cells[0]
     assert among.answer == "indistinguishable"
     assert among.adjusted_p == pytest.approx(9 * 2 / 2**6)
-    assert "not after Holm" in among.reason
+    assert "not after the correction" in among.reason
 
 
 def test_what_cannot_be_paired_is_refused_and_named(run: MakeRun) -> None:

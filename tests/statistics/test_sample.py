@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.statistics.sample import draw_sample, enter_estimand, lives
+from cheesebench.statistics.sample import draw_sample, enter_estimand, trials_by_subject
 
 MakeLife = Callable[..., list[TrialRecord]]
 MakePlan = Callable[..., CellPlan]
@@ -40,12 +40,14 @@ def test_a_malformed_estimand_is_refused_with_what_is_possible(estimand: str) ->
 
 
 def test_lives_are_put_in_order(cohort: MakeLife) -> None:
-    grouped = lives(reversed(cohort("+-", "-+")))
+    grouped = trials_by_subject(reversed(cohort("+-", "-+")))
     assert [(s, [r.trial for r in life]) for s, life in grouped.items()] == [(0, [0, 1]), (1, [0, 1])]
 
 
 def distinct(plan: CellPlan, records: list[TrialRecord]) -> list[int]:
-    return [life.subject for life in draw_sample(plan, lives(records).values()).lives if life.distinct]
+    return [
+        life.subject for life in draw_sample(plan, trials_by_subject(records).values()).per_subject if life.distinct
+    ]
 
 
 def test_a_copy_is_the_same_moves_with_the_same_ends(plan: MakePlan, cohort: MakeLife) -> None:
@@ -62,7 +64,7 @@ def test_subjects_that_never_acted_are_not_copies(plan: MakePlan, cohort: MakeLi
 
 
 def test_absent_subjects_are_missing_whole_but_short_lives_are_not(plan: MakePlan, cohort: MakeLife) -> None:
-    sample = draw_sample(plan(subjects=4, trials=20), lives(cohort("+++", "+-")).values())
+    sample = draw_sample(plan(subjects=4, trials=20), trials_by_subject(cohort("+++", "+-")).values())
     assert (sample.seen, sample.absent, sample.absent_trials) == (2, 2, 3)
     nothing = draw_sample(plan(subjects=4, trials=20, estimand="last:5"), [])
     assert (nothing.absent, nothing.absent_trials) == (4, 5)

@@ -9,7 +9,7 @@ import pytest
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.statistics import best_of_views, judge
-from cheesebench.statistics.sample import draw_sample, lives
+from cheesebench.statistics.sample import draw_sample, trials_by_subject
 from cheesebench.statistics.views import cross_fit, expected_maximum, halve
 
 MakePlan = Callable[..., CellPlan]
@@ -58,9 +58,9 @@ def test_cross_fit_is_unbiased_for_equal_views_where_the_best_is_not() -> None:
 
 
 def test_halves_are_of_subjects_and_of_trials_only_where_there_is_one(plan: MakePlan, cohort: MakeTrials) -> None:
-    subjects = halve(draw_sample(plan(), lives(cohort("++", "--", "+-")).values()))
+    subjects = halve(draw_sample(plan(), trials_by_subject(cohort("++", "--", "+-")).values()))
     assert [list(half) for half in subjects] == [[1, 1, 1, 0], [0, 0]]
-    trials = halve(draw_sample(plan(), lives(cohort("+-+-!")).values()))
+    trials = halve(draw_sample(plan(), trials_by_subject(cohort("+-+-!")).values()))
     assert [list(half) for half in trials] == [[1, 1], [0, 0]]
 
 
@@ -69,7 +69,9 @@ def test_best_of_views_of_a_run(plan: MakePlan, cohort: MakeTrials) -> None:
     plans = [plan(view=view, subjects=4, trials=10) for view in rates]
     trials = {p.key: cohort(*[rates[p.view]] * 4, view=p.view) for p in plans}
     cells = [judge(p, trials[p.key]) for p in plans]
-    (found,) = best_of_views(cells, {p.key: halve(draw_sample(p, lives(trials[p.key]).values())) for p in plans})
+    (found,) = best_of_views(
+        cells, {p.key: halve(draw_sample(p, trials_by_subject(trials[p.key]).values())) for p in plans}
+    )
     (choice,) = found.protocols
     assert choice.rates == {"one": 0.8, "two": 0.6}
     assert (found.model, found.best) == ("a model", 0.8)

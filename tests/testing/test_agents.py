@@ -189,6 +189,11 @@ class Answering(Asking):
         return (*super().prompt(), Message("assistant", ("ACTIONS:",)))
 
 
+class Marking(Asking):
+    def prompt(self) -> tuple[Message, ...]:
+        return tuple(dataclasses.replace(message, stays=True) for message in super().prompt())
+
+
 class Dicing(Asking):
     def read(self, reply: ChatReply) -> Sequence[int]:
         return [random.randrange(4)]
@@ -209,6 +214,7 @@ def test_a_good_model_agent_passes() -> None:
         (Twice, "prompts are a function of the past"),
         (OddTally, "prompts are a function of the past"),
         (Answering, "prompts are a function of the past"),
+        (Marking, "what stays"),
         (Strict, "whatever is replied"),
         (NeverGivesUp, "trials come to an end"),
         (Together, "subjects of their own"),

@@ -29,10 +29,10 @@ from cheesebench import (
     Usage,
 )
 from cheesebench.errors import UnknownNameError
-from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.testing import assert_backend_sound, broken_backend_rules
 from cheesebench.testing.backends import RULES, SERVER_RULES
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 GOOD = PluginManager().backend("openai")
 #: The page that tells all of this.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cheesebench import ModelAgentSpec
 from cheesebench.plugins.agents.llm.agent import LlmAgent
-from cheesebench.plugins.agents.llm.settings import SETTINGS, check
+from cheesebench.plugins.agents.llm.settings import SETTINGS, check, read_history
 
 __all__ = ["SPEC", "LlmAgent"]
 
@@ -13,6 +13,7 @@ SPEC = ModelAgentSpec(
     create=LlmAgent,
     settings=SETTINGS,
     check=check,
+    readers={"history": read_history},
     memory="life",
     summary="asks a language or vision model: observations in, learnings and actions out",
 )

@@ -13,11 +13,12 @@ from cheesebench.plugins.agents.llm.conversation import (
     conversation,
     past_pair,
     tell,
+    with_mark,
     without_pictures,
 )
 from cheesebench.plugins.agents.llm.parsing import Spoken, parse, separate_reasoning
 from cheesebench.plugins.agents.llm.prompts import system_prompt
-from cheesebench.plugins.agents.llm.settings import CHANGES, END_TRIAL, RETRY, SETTINGS
+from cheesebench.plugins.agents.llm.settings import CHANGES, END_TRIAL, RETRY, SETTINGS, window
 
 #: How often a reply without an action is answered before a step is wasted (``retry-with-feedback``).
 RETRIES = 2
@@ -44,8 +45,9 @@ class LlmAgent:
         self._pictures: bool = settings["images_in_history"]
         self._changes: bool = settings["observations"] == CHANGES
         text = system_prompt(settings["prompt"], context.reading, self._most, self._room, self._changes)
-        self._system = Message("system", (text,))
-        self._past: deque[tuple[Message, Message]] = deque(maxlen=settings["history"])
+        self._system = Message("system", (text,), stays=True)
+        self._window = window(settings["history"])
+        self._past: list[tuple[Message, Message]] = []
         self._learnings = ""
         #: Since the last call.
         self._events: list[Event] = []
@@ -69,8 +71,9 @@ class LlmAgent:
     def prompt(self) -> tuple[Message, ...]:
         """Return the system prompt, the past pairs, and what has happened since the last call."""
         learnings = self._learnings if self._room else None
+        past = with_mark(self._past, self._staying())
         return conversation(
-            self._system, self._past, tell(self._events, self._changes), learnings, self._most, [*self._refused]
+            self._system, past, tell(self._events, self._changes), learnings, self._most, [*self._refused]
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
@@ -105,6 +108,16 @@ class LlmAgent:
         """Return the counts of the trial, all of them, in the order of ``COUNTS``."""
         return {name: self._counts[name] for name in COUNTS}
 
+    def _staying(self) -> int:
+        """Return how many of the past pairs are worth remembering for a server: what later prompts begin with, too.
+
+        The last prompt before a cut adds nothing that stays, but it still begins as the one before it.
+        """
+        pairs, (_, most) = len(self._past), self._window
+        if pairs < most:
+            return pairs
+        return 0 if self._window.slides else pairs - 1
+
     def _remembered(self, reply: ChatReply, spoken: Spoken) -> str:
         text = spoken.text
         reasoning = reply.reasoning or spoken.reasoning
@@ -116,6 +129,7 @@ class LlmAgent:
         """The present prompt becomes past."""
         parts: tuple[Part, ...] = tell(self._events, self._changes)
         self._past.append(past_pair(parts if self._pictures else without_pictures(parts), reply))
+        del self._past[: self._window.cut(len(self._past))]
         self._events.clear()
         self._refused.clear()
 

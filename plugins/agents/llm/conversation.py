@@ -6,7 +6,7 @@ Everything that a message tells is told in that message: nothing in it refers to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -144,6 +144,15 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
 def past_pair(parts: tuple[Part, ...], reply: str) -> tuple[Message, Message]:
     """Return a call as it is remembered: what was observed, and the reply."""
     return Message("user", parts), Message("assistant", (reply or messages()["no_reply"].template,))
+
+
+def with_mark(past: Sequence[tuple[Message, Message]], staying: int) -> list[tuple[Message, Message]]:
+    """Return the pairs with a mark on the last of those that stay."""
+    marked = list(past)
+    if staying:
+        observed, reply = marked[staying - 1]
+        marked[staying - 1] = observed, replace(reply, stays=True)
+    return marked
 
 
 def conversation(

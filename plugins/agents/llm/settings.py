@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,8 +15,8 @@ NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
-    # Past pairs of observation and reply in every prompt.
-    "history": 5,
+    # Past pairs of observation and reply in a prompt: exactly so many, or as many as a Window lets grow.
+    "history": "3-7",
     # Most actions of one reply.
     "actions": 8,
     # Which system prompt.
@@ -33,6 +34,47 @@ SETTINGS: Mapping[str, Any] = {
 }
 
 
+class Window(NamedTuple):
+    """How many past pairs a prompt holds once a life is long enough: from ``least`` to ``most``.
+
+    Pairs are added until there are ``most``; the next one leaves ``least``. In between prompts only grow, so that
+    servers read what they have read before from their caches. With ``least`` equal to ``most`` the window slides.
+    """
+
+    least: int
+    most: int
+
+    @property
+    def slides(self) -> bool:
+        """Whether every new pair pushes out the oldest one."""
+        return self.least == self.most
+
+    def cut(self, pairs: int) -> int:
+        """Return how many of so many pairs are to be forgotten."""
+        return pairs - self.least if pairs > self.most else 0
+
+
+def read_history(text: str) -> int | str:
+    """Return the setting ``history`` as it is recorded: ``5`` for exactly so many pairs, or ``"3-7"``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    found = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r} is neither a number of past pairs nor a range of them")
+    least, most = int(found[1]), int(found[2] or found[1])
+    if least > most:
+        raise ValueError(f"{text!r} ends before it begins")
+    return least if least == most else f"{least}-{most}"
+
+
+def window(history: int | str) -> Window:
+    """Return what a valid setting ``history`` means."""
+    least, _, most = str(history).partition("-")
+    return Window(int(least), int(most or least))
+
+
 class _Rule(NamedTuple):
     """What a value must be, in words, and the test of it."""
 
@@ -47,6 +89,15 @@ def _whole(least: int) -> _Rule:
     )
 
 
+def _is_history(value: Any) -> bool:
+    if not isinstance(value, str):
+        return _whole(0).holds(value)
+    try:
+        return read_history(value) == value
+    except ValueError:
+        return False
+
+
 def _one_of(*known: str) -> _Rule:
     return _Rule(f"one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
 
@@ -54,7 +105,7 @@ def _one_of(*known: str) -> _Rule:
 def _rules() -> dict[str, _Rule]:
     switch = _Rule("true or false", lambda value: isinstance(value, bool))
     return {
-        "history": _whole(0),
+        "history": _Rule('a whole number from 0 on, or a range such as "3-7"', _is_history),
         "actions": _whole(1),
         "prompt": _one_of(*variants()),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),

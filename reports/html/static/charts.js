@@ -8,7 +8,7 @@
   function colours() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue("--" + name).trim();
-    return { model: read("model"), band: read("band"), rodent: read("rodent"), control: read("control"), random: read("random"), grid: read("line"), text: read("soft") };
+    return { model: read("model"), band: read("band"), rodent: read("rodent"), animals: read("animals"), control: read("control"), random: read("random"), grid: read("line"), text: read("soft") };
   }
 
   function line(label, values, colour, extra) {
@@ -26,6 +26,11 @@
       line("upper bound", chart.high, c.band, Object.assign({}, edge, { fill: "-1" })),
     ];
     if (chart.chance !== null) sets.push(line("random", all(chart.chance), c.random, { borderDash: [2, 4] }));
+    if (chart.rodent_low.length) {
+      const faint = { borderWidth: 0, backgroundColor: c.animals, pointHitRadius: 0 };
+      sets.push(line("rodent, lower bound", chart.rodent_low, c.animals, faint));
+      sets.push(line("rodent, upper bound", chart.rodent_high, c.animals, Object.assign({}, faint, { fill: "-1" })));
+    }
     if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }));
     else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4] }));
     sets.push(line("model", chart.model, c.model, { pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));

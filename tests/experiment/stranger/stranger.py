@@ -11,16 +11,18 @@ import json
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.session import RunSession
+from cheesebench.family import CellRequest, Listing
 from cheesebench.interfaces import (
     FORWARD,
     RUNNING,
@@ -36,8 +38,18 @@ from cheesebench.interfaces import (
 )
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol.arena import Arena
+from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.documents import ProtocolDocument
-from cheesebench.protocol.specification import BlockSpec, EffectsSpec, Place, Specification, StartSpec
+from cheesebench.protocol.source import Node
+from cheesebench.protocol.specification import (
+    BlockSpec,
+    EffectsSpec,
+    Place,
+    ReferenceSpec,
+    Specification,
+    StartSpec,
+)
+from cheesebench.stepwise import StepwiseFamily
 
 LIMIT = 30
 #: The life is over after so many runs to the end in a row.
@@ -64,7 +76,7 @@ def corridor(name: str = "corridor", trials: int = 6) -> Specification:
     nothing = EffectsSpec()
     return Specification(
         paradigm=name,
-        edition="paper",
+        edition="default",
         family="corridor",
         path=f"{name}.protocol.yaml",
         text=text,
@@ -88,7 +100,40 @@ def corridor(name: str = "corridor", trials: int = 6) -> Specification:
         where=None,
         measures={},
         outcomes=("found",),
+        references=(
+            _invented("latency", 7, "declared"),
+            _invented("success", 0.8, "measured", interval=(0.7, 0.9), curve=(0.5, 0.8)),
+        ),
     )
+
+
+def _invented(
+    measure: str,
+    value: float,
+    kind: Literal["measured", "declared"],
+    interval: tuple[float, float] | None = None,
+    curve: tuple[float, ...] = (),
+) -> ReferenceSpec:
+    return ReferenceSpec(
+        measure=measure,
+        value=value,
+        interval=interval,
+        n_animals=None,
+        sd=None,
+        kind=kind,
+        curve=curve,
+        curve_sd=(),
+        over=(),
+        at=None,
+        where=None,
+        species="",
+        source="",
+        status="invented",
+    )
+
+
+#: ``left``: what the agent of this thread leaves in the record of the trial, as a careless environment might.
+WALL = threading.local()
 
 
 class CorridorLife:
@@ -137,11 +182,15 @@ class CorridorLife:
             compared=True,
             counters={"pauses": len(self._events)},
             measures={"latency": self._steps, "speed": self._place / self._steps, "first": None},
-            variables={"length": self._length, "seen": ["start", "mitte \u2460"], "held": False},
+            variables={"length": self._length, "seen": ["start", "mitte \u2460", *self._graffiti()], "held": False},
             path_length=self._place,
             bumps=self._bumps,
             events=self._events,
         )
+
+    def _graffiti(self) -> list[Any]:
+        left, WALL.left = getattr(WALL, "left", []), []
+        return left
 
     def _end(self, outcome: str, status: int, reward: float) -> tuple[str, float, int]:
         self._outcome = outcome
@@ -163,10 +212,22 @@ class Corridor:
         return CorridorLife(self.specification, seed, subject)
 
 
-class CorridorFamily:
-    """Compiles corridors."""
+class CorridorFamily(StepwiseFamily):
+    """Compiles corridors; there are no files of them."""
 
-    name = "corridor"
+    name, plural, document = "corridor", "corridors", ProtocolDocument
+
+    def matches(self, tree: Node) -> bool:
+        return False
+
+    def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
+        raise AssertionError("there are no files of corridors")
+
+    def listing(self, specification: Specification) -> Listing:
+        return Listing(values={}, row={"corridor": specification.name})
+
+    def cells(self, specification: Specification, request: CellRequest) -> Iterable[CellPlan]:
+        return [plan_cell(specification, request.model, view, request.design) for view in request.views]
 
     def compile(self, specification: Specification) -> Corridor:
         return Corridor(specification)
@@ -236,6 +297,31 @@ class Moody(Walker):
         return [random.SystemRandom().randrange(4)]
 
 
+class Strange(Walker):
+    """Leaves something in the record of its second trial that is not JSON."""
+
+    left: Any = 1j
+
+    def begin_trial(self, observation: str) -> None:
+        super().begin_trial(observation)
+        WALL.left = [self.left] if self.trials == 2 else []
+
+
+class Secretive(Strange):
+    """Leaves something there that cannot be pickled."""
+
+    left = staticmethod(lambda: None)
+
+
+class Mumbler(Walker):
+    """Fails in its second trial with a text that cannot be written down."""
+
+    def act(self, observation: str) -> Sequence[int]:
+        if self.trials == 2:
+            raise ValueError("mumble \udcff")
+        return super().act(observation)
+
+
 class Talker(Walker):
     """Prints where reports are written."""
 
@@ -254,14 +340,15 @@ class Answers(Walker):
         return answer
 
 
-AGENTS = {agent.__name__.lower(): agent for agent in (Walker, Slow, Raiser, Quitter, Dying, Moody, Talker, Answers)}
+_ALL = (Walker, Slow, Raiser, Quitter, Dying, Moody, Talker, Answers, Strange, Secretive, Mumbler)
+AGENTS = {agent.__name__.lower(): agent for agent in _ALL}
 
 
 def cheesebench_agents() -> Iterable[AgentSpec]:
     return [AgentSpec(name, agent) for name, agent in AGENTS.items()]
 
 
-def cheesebench_families() -> Iterable[Family]:
+def cheesebench_families() -> Iterable[Family[Any, Any]]:
     return [CorridorFamily()]
 
 
@@ -277,10 +364,7 @@ def cells(
 def run(log: RunLog, plan: dict[CellPlan, Specification], seed: int = 1, processes: int | None = None) -> list[str]:
     """Run all cells to their end and return the dump of the log."""
     with RunSession(log, PluginManager(), plan, seed=seed, processes=processes) as session:
-        session.start()
-        for cell in plan:
-            while not session.wait(cell, 60):
-                pass
+        session.finish()
     return list(log.dump())
 
 

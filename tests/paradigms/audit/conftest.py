@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditSettings
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.protocol import Catalogue
+from cheesebench.paradigms.arena import ArenaParadigm
+from tests.arenas import examine_text
 
 #: Delayed response: a lamp shows a side, goes out, and then that side is to be entered.
 SOUND = """
@@ -52,7 +52,7 @@ def plant() -> Plant:
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
-        specification, found = Catalogue().examine_text(text, "planted.protocol.yaml")
+        specification, found = examine_text(text, "planted.protocol.yaml")
         assert specification is not None, found
         return ArenaParadigm(specification)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditSettings
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.audit.chances import FEWEST_JUDGED, under
-from cheesebench.paradigms.audit.runs import Order, Tally, carry_out
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.chances import FEWEST_JUDGED, under
+from cheesebench.paradigms.arena.audit.runs import Order, Tally, carry_out
 from cheesebench.testing import assert_sound
 from tests.paradigms.audit.conftest import SOUND
 

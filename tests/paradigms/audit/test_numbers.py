@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.paradigms.audit.numbers import Z95, differ, rate, shown, wilson
+from cheesebench.paradigms.arena.audit.numbers import Z95, differ, rate, shown, wilson
 
 
 @pytest.mark.parametrize(

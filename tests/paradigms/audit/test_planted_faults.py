@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
-from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 
 Plant = Callable[..., ArenaParadigm]
@@ -155,3 +155,29 @@ def test_what_a_rule_sets_can_be_hidden(plant: Plant, settings: AuditSettings) -
     )
     leaks = replace(settings, parts=("leaks",))
     assert list(failures(plant(*changes), leaks)) == ["leak: copy at cue, ascii_2d"]
+
+
+@pytest.mark.parametrize(
+    ("per", "schedule"),
+    [
+        ("block", "{sessions: 2, trials: 10, repeat: 2}"),
+        ("session", "{sessions: 2, trials: 10}"),
+        ("trial", "{sessions: 10, trials: 2}"),
+    ],
+)
+def test_cues_and_leaks_of_later_repetitions_and_sessions_are_seen(
+    per: str, schedule: str, plant: Plant, settings: AuditSettings
+) -> None:
+    changes = (
+        ("#LL.B.RR#", "#LL+B.RR#"),
+        ("legend: {", 'legend: {+: {door: gate, glyph: "."}, '),
+        ("draw:\n", f"draw:\n  turn: {{per: {per}, order: cycle, of: {{turn: [1, 2]}}}}\n"),
+        ("{main: {sessions: 2, trials: 10}}", f"{{main: {schedule}}}"),
+        *IN_ANOTHER_BLOCK[2:],
+        ("    lit: {", "    lit: {close: [gate], "),
+        ("  start: cue\n", "  start: [{if: turn == 2, go: lit}, cue]\n"),
+        ("checks: [", "checks: [{at: lit, hidden: side, chance: 0.5}, "),
+    )
+    failed = failures(plant(*changes), replace(settings, parts=("cues", "leaks")))
+    assert "gate closed at 'lit'" in failed.get("cues, ascii_2d", ""), failed
+    assert "leak: side at lit, ascii_2d" in failed

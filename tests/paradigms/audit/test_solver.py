@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.audit.rewards import solve_lives, temptations
-from cheesebench.paradigms.audit.runs import DARKNESS
-from cheesebench.paradigms.audit.search import Search, branch, is_success
-from cheesebench.paradigms.life import ArenaLife
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.rewards import solve_subjects, temptations
+from cheesebench.paradigms.arena.audit.runs import DARKNESS
+from cheesebench.paradigms.arena.audit.search import Search, is_success
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
@@ -21,21 +21,21 @@ Plant = Callable[..., ArenaParadigm]
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 
 
-def begun(paradigm: ArenaParadigm, seed: int) -> ArenaLife:
-    life = ArenaLife(paradigm.program, DARKNESS, seed, 0)
+def begun(paradigm: ArenaParadigm, seed: int) -> ArenaSubject:
+    life = ArenaSubject(paradigm.program, DARKNESS, seed, 0)
     assert life.begin_trial() is not None
     return life
 
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_a_copy_leaves_the_life_alone_and_lives_as_it_would(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]))
+    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
     chance = random.Random(2)
     life, untouched = begun(paradigm, 5), begun(paradigm, 5)
     status = RUNNING
     for _ in range(60):
         actions = [chance.randrange(4) for _ in range(5)]
-        twin = branch(life)
+        twin = life.twin()
         seen: list[tuple[str, float, int]] = []
         for action in actions:
             if not seen or seen[-1][2] == RUNNING:
@@ -87,7 +87,7 @@ KEPT_UP = (
 
 
 def test_what_has_to_be_kept_up_to_the_end_is_found(plant: Plant) -> None:
-    found = solve_lives(plant(*KEPT_UP), 16, 0)
+    found = solve_subjects(plant(*KEPT_UP), 16, 0)
     assert (found.trials, found.solved, found.in_half) == (16, 16, 16)
 
 
@@ -109,7 +109,7 @@ def test_runs_that_are_not_judged_are_solved_for_those_that_are(plant: Plant) ->
     life = begun(paradigm, 0)
     assert Search(paradigm.program, paradigm.specification).solve(life, 200).shortest is None
     assert Search(paradigm.program, paradigm.specification, is_success).solve(life, 200).shortest is not None
-    found = solve_lives(paradigm, 16, 0)
+    found = solve_subjects(paradigm, 16, 0)
     assert found.solved == found.trials == 16, "eight subjects, two judged trials each"
     assert found.lived == 24, "and the first trial of each, which is not judged"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.protocol import Catalogue, DialogueSpecification
+from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+from cheesebench.protocol import Catalogue
 
 #: Two ways to a reward, a dead end, and an edit of every kind.
 TEXT = """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.dialogue.answers import Answer, Form, read_answer
+from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, Form, read_answer
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 
 ROOMS = Lexicon({str(n): f"room {n}" for n in range(1, 16)} | {"0": "the lobby"}, ["room", "rooms"])
@@ -187,3 +189,16 @@ def test_any_text_is_read(reply: str, form: Form) -> None:
 def test_what_is_listed_plainly_is_read_exactly(nodes: list[str], separator: str) -> None:
     reply = f"Let me think.\n\nAnswer: {separator.join(ROOMS.names[node] for node in nodes)}"
     assert path(reply) == nodes
+
+
+@pytest.mark.parametrize(
+    "piece", ["-", "=", "[", "<", "[^", "answer: ", "answer\t", "\n", "* ", "a'", "( ", "1. ", "**"]
+)
+def test_no_reply_takes_more_than_linear_time(piece: str) -> None:
+    """Two million characters: in quadratic time this would take an hour, and the suite's own time-out would end it."""
+    for form in get_args(Form):
+        read_answer(piece * (2_000_000 // len(piece)), ROOMS, form)
+
+
+def test_the_end_of_a_very_long_reply_counts() -> None:
+    assert path(f"Answer: 1, 2\n{'x' * (MAX_READ + 9)}\nAnswer: 1, 3, 5") == ["1", "3", "5"]

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from cheesebench.paradigms.dialogue.answers import read_answer
+from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 from cheesebench.paradigms.dialogue.prompts import answer_text, questions
 from cheesebench.paradigms.dialogue.scoring import score
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, Catalogue, DialogueSpecification
+from cheesebench.protocol import SUFFIX, Catalogue
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 SHIPPED = sorted(_catalogue.folders["cogeval"].glob(f"*{SUFFIX}"))
@@ -19,7 +20,7 @@ every_dialogue = pytest.mark.parametrize("path", SHIPPED, ids=[path.name.split("
 
 
 def load(path: object) -> DialogueSpecification:
-    specification = _catalogue.load_any(path)  # type: ignore[arg-type]
+    specification = _catalogue.load(path)  # type: ignore[arg-type]
     assert isinstance(specification, DialogueSpecification)
     return specification
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench.paradigms.dialogue.answers import Answer, read_answer
+from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 from cheesebench.paradigms.dialogue.scoring import OUTCOMES, Score, score
-from cheesebench.protocol import DialogueSpecification
 
 
 def scored(garden: DialogueSpecification, condition: str, reply: str) -> Score:

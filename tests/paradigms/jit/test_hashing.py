@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.streams import Stream
+from cheesebench.paradigms.arena.streams import Stream
 
 pytest.importorskip("numba")
 
-from cheesebench.paradigms.jit.compiled import compiled
-from cheesebench.paradigms.jit.hashing import (
+from cheesebench.paradigms.arena.jit.compiled import compiled
+from cheesebench.paradigms.arena.jit.hashing import (
     Bytes,
     Word,
     append_byte,

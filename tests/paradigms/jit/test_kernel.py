@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numba.core.caching import CacheImpl
 
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.batch import vector_class
-from cheesebench.paradigms.jit import kernel, lanes, translate
-from cheesebench.paradigms.jit.compiled import told
-from cheesebench.paradigms.jit.vocabulary import UntranslatableError
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.batch import vector_class
+from cheesebench.paradigms.arena.jit import kernel, lanes, translate
+from cheesebench.paradigms.arena.jit.compiled import told
+from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from tests.paradigms.zoo import load
@@ -88,7 +88,7 @@ def test_a_traced_life_may_be_longer_than_its_first_room(monkeypatch: pytest.Mon
 
 def test_programs_are_translated_once_and_forgotten() -> None:
     specification = Catalogue(installed_plugins().protocol_directories)
-    paradigm = ArenaParadigm(specification.load(specification.files["t_maze"]))
+    paradigm = ArenaParadigm(specification.load(specification.files["t_maze"]).walkable())
     environments = [vector_class(paradigm.specification, paradigm)(2, compiled=True) for _ in range(2)]
     made = [environment._lanes._made for environment in environments]  # type: ignore[attr-defined]
     assert made[0] is made[1]

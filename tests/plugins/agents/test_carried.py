@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cheesebench.paradigms import ArenaParadigm
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from tests.arenas import examine_text
 
 ALTERNATION = """
 version: 1
@@ -32,7 +32,7 @@ success: last == correct
 
 
 def test_being_carried_back_leaves_no_trace() -> None:
-    specification, found = Catalogue().examine_text(ALTERNATION)
+    specification, found = examine_text(ALTERNATION)
     assert specification is not None, found
     plugins = installed_plugins()
     from cheesebench.interfaces import AgentContext

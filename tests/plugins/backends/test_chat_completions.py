@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from cheesebench import ChatFaultError, ChatReply, ChatRequest, Message, OptionError, Sampling, Usage
-from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.plugins.backends.chat_completions import MAX_BODY, ChatCompletions, endpoint
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 KEY = "pass-0123456789-word"
 REQUEST = ChatRequest(
@@ -128,8 +128,8 @@ def test_many_calls_at_once_keep_their_replies() -> None:
     [
         (Answer(fault="hang"), "timeout", "has not answered within 0.5 s"),
         (Answer(fault="drip", text="x" * 100), "timeout", "has not answered within 0.5 s"),
-        (Answer(fault="reset"), "connection", "cannot be talked to"),
-        (Answer(fault="reset_in_body", text="x" * 999), "connection", "cannot be talked to"),
+        (Answer(fault="reset"), "connection", "cannot be reached"),
+        (Answer(fault="reset_in_body", text="x" * 999), "connection", "cannot be reached"),
         (Answer(fault="noise"), "malformed", "does not speak HTTP"),
         (Answer(body=b"\x00\xff\x1b[31m<html>"), "malformed", r"not JSON: \x00�\x1b[31m<html>"),
         (Answer(body=b""), "malformed", "(empty)"),
@@ -141,9 +141,16 @@ def test_many_calls_at_once_keep_their_replies() -> None:
         (Answer(body=b"x", headers={"Content-Encoding": "gzip"}), "malformed", "as 'gzip'"),
         (
             Answer(status=302, body=b"", headers={"Location": "http://else.where/"}),
+            "server",
+            "redirects to http://",
+        ),
+        (
+            Answer(status=301, body=b"", headers={"Location": "http://else.where/"}),
             "bad_request",
             "redirects to http://",
         ),
+        (Answer(status=418, body=b""), "server", "answers 418"),
+        (Answer(status=499, body=b""), "server", "answers 499"),
         (Answer(status=204, body=b""), "malformed", "(empty)"),
         (Answer(finish="content_filter"), "content_filter", "cut the reply off"),
         (Answer(status=500, body=b"x" * 200_000), "server", "answers 500: xxx"),
@@ -277,7 +284,8 @@ def test_a_password_in_the_url_is_refused_unquoted() -> None:
 def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeServer("through the proxy") as server:
         monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
         [reply] = ask("http://models.invalid/v1", REQUEST)
         assert isinstance(reply, ChatReply)
         assert reply.text == "through the proxy"

@@ -95,7 +95,7 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
     (504, "", "timeout"),
     (524, "", "timeout"),
     (502, "<bad gateway>", "server"),
-    (418, "I am a teapot", "bad_request"),
+    (418, "I am a teapot", "server"),
     (422, {"detail": [{"loc": ["body"], "msg": "field required"}]}, "bad_request"),
 ]
 

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,16 @@ from cheesebench import (
     ChatReply,
     ChatRequest,
     Message,
+    ModelAgentContext,
     ModelEntry,
     OptionError,
     Sampling,
     Usage,
 )
-from cheesebench.fake_server import Answer, FakeServer
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.backends.litellm import import_litellm, is_sent
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 PLUGINS = PluginManager()
 SPEC = PLUGINS.backend("litellm")
@@ -137,6 +138,97 @@ def test_faults(model: str, answer: Answer, kind: str) -> None:
     assert fault.retry_after == (7.0 if answer.headers else None)
     # One of its clients sends a request once more when a connection breaks off; that cannot be switched off.
     assert server.count == 1 or kind == "connection", "litellm has retried"
+
+
+class MessagesServer(FakeServer):
+    """A server that speaks Anthropic's Messages."""
+
+    path = "/messages"
+
+    @property
+    def base_url(self) -> str:
+        return super().base_url.removesuffix("/v1")
+
+    def reply_body(self, answer: Answer, call: Call) -> Any:
+        usage = answer.usage or {"input_tokens": 1, "output_tokens": 1}
+        content = [{"type": "text", "text": answer.text}]
+        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": call.body["model"]}
+        return {**head, "content": content, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+
+
+def lived(history: str | int, calls: int) -> tuple[Message, ...]:
+    """Return the prompt of the agent ``llm`` after so many calls."""
+    spec = PLUGINS.model_agent("llm")
+    agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings={**spec.settings, "history": history}))
+    agent.begin_trial("#→#")
+    for call in range(calls):
+        for action in agent.read(ChatReply(text=f"ACTIONS: {'STAY, ' * (call + 1)}")):
+            agent.observe(action, 0.0, "#→#", False)
+    return agent.prompt()
+
+
+def breakpoints(body: Mapping[str, Any]) -> list[str]:
+    """Return the roles of the messages that end what is to be cached, that of the system first."""
+    marked = ["system" for part in body.get("system", ()) if "cache_control" in part]
+    for message in body["messages"]:
+        if not isinstance(message["content"], str):
+            marked += [message["role"] for part in message["content"] if "cache_control" in part]
+    return marked
+
+
+@needs_litellm
+@pytest.mark.parametrize(
+    ("history", "option", "marked"),
+    [
+        ("3-7", {}, ["system", "assistant"]),
+        (5, {}, ["system"]),
+        ("3-7", {"cache_control": "false"}, []),
+    ],
+)
+def test_claude_is_asked_to_cache_what_stays(history: str | int, option: dict[str, str], marked: list[str]) -> None:
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 20,
+        "cache_read_input_tokens": 60,
+        "cache_creation_input_tokens": 30,
+    }
+    request = ChatRequest(
+        model="anthropic/claude-opus-4-7",
+        messages=lived(history, 9),
+        sampling=Sampling(max_tokens=64),
+        timeout=20.0,
+    )
+    with MessagesServer(Answer(text="ACTIONS: STAY", usage=usage)) as server:
+        [reply] = ask(server, request, **option)
+    assert isinstance(reply, ChatReply), reply
+    assert reply.usage == Usage(prompt=100, completion=20, cached=60, written=30)
+    price = resolve_model(PLUGINS, "claude-opus-4.7").price
+    assert price is not None
+    assert price.cost(reply.usage) == pytest.approx((10 * 5 + 60 * 0.5 + 30 * 6.25 + 20 * 25) / 1e6)
+    [call] = server.calls
+    assert breakpoints(call.body) == marked
+    # What is said is the same, marked or not.
+    said = [
+        message["content"] if isinstance(message["content"], str) else "".join(p["text"] for p in message["content"])
+        for message in call.body["messages"]
+    ]
+    assert said == [message.text for message in request.messages[1:]]
+
+
+@needs_litellm
+@pytest.mark.parametrize("option", [{}, {"cache_control": "true"}])
+def test_others_are_asked_only_if_told_so(option: dict[str, str]) -> None:
+    with FakeServer() as server:
+        [reply] = ask(server, dataclasses.replace(REQUEST, messages=lived("3-7", 9)), **option)
+    assert isinstance(reply, ChatReply), reply
+    # The mark itself is taken off again by litellm for a server that has no word for it.
+    assert isinstance(server.calls[0].body["messages"][0]["content"], list) == bool(option)
+
+
+@needs_litellm
+def test_a_switch_that_is_none_is_refused() -> None:
+    with pytest.raises(OptionError, match="cache_control is to be true or false, not 'perhaps'"):
+        SPEC.connect(BackendContext(entry=ENTRY, directory=Path(), options={"cache_control": "perhaps"}))
 
 
 @needs_litellm

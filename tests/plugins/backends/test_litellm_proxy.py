@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from cheesebench import ChatFaultError, ChatReply, ChatRequest, Message
-from cheesebench.fake_server import Answer, Call, FakeServer
 from cheesebench.plugins.backends.chat_completions import ChatCompletions
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 KEY = "sk-of-the-proxy-0123456789"
 CONFIG = """

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cheesebench import BackendContext, ChatReply, ChatRequest, Message, ModelEntry, OptionError, Sampling
-from cheesebench.fake_server import FakeServer
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.testing.fake_server import FakeServer
 
 SPEC = PluginManager().backend("openai")
 ENTRY = ModelEntry(name="mine", backend="openai", id="mine-1")

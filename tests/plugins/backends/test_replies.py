@@ -79,6 +79,25 @@ def test_an_empty_reply_is_a_reply() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "usage"),
+    [
+        ({"content": 7}, None),
+        ({"content": {}}, None),
+        ({"content": {"text": "ACTIONS: F"}}, None),
+        ({"content": True}, None),
+        ({"content": None, "tool_calls": [{"function": {"name": "go"}}]}, {"completion_tokens": 9}),
+        ({"content": None}, {"completion_tokens": 0}),
+        ({"content": ""}, {"completion_tokens": 0}),
+        ({"content": []}, {"completion_tokens": 0}),
+    ],
+)
+def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(message: Any, usage: Any) -> None:
+    with pytest.raises(ChatFaultError) as caught:
+        reply(message, usage=usage)
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize(
     ("usage", "read"),
     [
         (None, Usage()),
@@ -86,6 +105,15 @@ def test_an_empty_reply_is_a_reply() -> None:
         ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(prompt=9)),
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}, Usage(prompt=9, cached=8)),
         ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 80}}, Usage(prompt=9, cached=9)),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 5, "cache_write_tokens": 3}},
+            Usage(prompt=9, cached=5, written=3),
+        ),
+        ({"prompt_tokens": 9, "cache_creation_input_tokens": 80}, Usage(prompt=9, written=9)),
+        (
+            {"prompt_tokens": 9, "cache_creation_input_tokens": 8, "prompt_tokens_details": {"cached_tokens": 4}},
+            Usage(prompt=9, cached=4, written=5),
+        ),
         ({"prompt_tokens": -9, "completion_tokens": True}, Usage()),
         ({"prompt_tokens": "9", "completion_tokens": float("nan")}, Usage()),
         ({"prompt_tokens": 10**30, "completion_tokens": 4.0}, Usage(completion=4)),

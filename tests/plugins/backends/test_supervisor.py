@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def python(code: str) -> list[str]:
 def supervise(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
     with contextlib.ExitStack() as stack:
 
-        def start(code: str, **options: float) -> Supervised:
+        def start(code: str, **options: Any) -> Supervised:
             started = Supervised(python(code), tmp_path / "log", **options)
             stack.callback(started.stop)
             return started
@@ -159,6 +160,15 @@ def test_a_command_that_does_not_exist_is_told_in_the_log(tmp_path: Path) -> Non
     wait_for(lambda: program.ended is not None)
     assert program.ended == 127
     assert program.tail() == "/no/such/program: No such file or directory"
+
+
+def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "json.py").write_text("import pathlib; pathlib.Path('ran').touch(); loads = dumps = str\n")
+    monkeypatch.chdir(tmp_path)
+    program = Supervised(python("print(1)"), tmp_path / "log")
+    wait_for(lambda: program.ended is not None)
+    assert not (tmp_path / "ran").exists()
+    assert program.tail() == "1"
 
 
 def test_secrets_do_not_reach_the_log(supervise: Callable[..., Supervised], monkeypatch: pytest.MonkeyPatch) -> None:

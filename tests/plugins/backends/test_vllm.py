@@ -9,18 +9,21 @@ import asyncio
 import json
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
-from cheesebench.fake_server import Call, FakeServer
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.vllm import VLLM, serve, server_command
 from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
-from cheesebench.plugins.backends.vllm_options import flags, rank
+from cheesebench.plugins.backends.vllm_options import Dealer, flags
+from cheesebench.testing.fake_server import Call, FakeServer
 
 #: Serves /health on the port that it is given; prints its arguments.
 HEALTHY = """
@@ -93,14 +96,25 @@ def test_an_option_that_makes_no_sense_is_refused_with_its_value(option: str, va
         flags({option: value})
 
 
-def test_subjects_are_spread_over_the_copies_and_each_stays_with_one() -> None:
-    ranks = [rank(f"cell/{subject}", 8) for subject in range(256)]
-    assert ranks == [rank(f"cell/{subject}", 8) for subject in range(256)]
-    counts = [ranks.count(copy) for copy in range(8)]
-    assert sum(counts) == 256
-    assert min(counts) > 16
-    assert rank("cell/0", 1) is None
-    assert rank("", 8) is None
+@given(st.integers(1, 12), st.lists(st.integers(0, 40)))
+def test_subjects_are_dealt_out_evenly_and_each_stays_with_its_copy(among: int, subjects: list[int]) -> None:
+    dealer = Dealer(among)
+    dealt = [dealer.copy_for(f"cell/{subject}") for subject in subjects]
+    if among == 1:
+        assert set(dealt) <= {None}
+        return
+    stays = dict(zip(subjects, dealt, strict=True))
+    assert [stays[subject] for subject in subjects] == dealt
+    counts = Counter(stays.values())
+    per_copy = [counts[copy] for copy in range(among)]
+    assert max(per_copy) - min(per_copy) <= 1
+    assert dealer.copy_for("") is None
+
+
+def test_ninety_subjects_on_eight_copies_are_eleven_or_twelve_each() -> None:
+    dealer = Dealer(8)
+    counts = Counter(dealer.copy_for(f"{subject:016x}") for subject in range(90))
+    assert sorted(counts.values()) == [11] * 6 + [12] * 2
 
 
 def test_calls_name_the_copy_of_their_subject() -> None:
@@ -122,8 +136,7 @@ def test_calls_name_the_copy_of_their_subject() -> None:
         asyncio.run(ask(server.base_url))
         asyncio.run(ask(server.base_url, data_parallel_size="8"))
     assert seen[:3] == [None] * 3
-    assert seen[3:] == [str(rank(name, 8)) for name in ("a", "b", "a")]
-    assert seen[3] != seen[4]
+    assert seen[3:] == ["0", "1", "0"]
 
 
 def test_a_server_is_started_with_what_it_needs_and_stopped(tmp_path: Path) -> None:
@@ -160,14 +173,28 @@ async def _open(port: int) -> None:
 
 
 def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_TOKEN", "hush-0123456789-hush")
-    code = "import os, sys; print('torch.OutOfMemoryError: CUDA', os.environ['SOME_TOKEN'], '\\x1b[2J'); sys.exit(3)"
+    monkeypatch.setenv("HF_TOKEN", "hush-0123456789-hush")
+    code = "import os, sys; print('torch.OutOfMemoryError: CUDA', os.environ['HF_TOKEN'], '\\x1b[2J'); sys.exit(3)"
     with pytest.raises(PluginError) as raised:
         serve(context(tmp_path, command=command(code)))
     text = str(raised.value)
     assert "'org/tiny' has ended with code 3 before it was ready" in text
     assert "    torch.OutOfMemoryError: CUDA [redacted] \\x1b[2J" in text
     assert str(tmp_path / "vllm-org-tiny.log") in text
+
+
+def test_a_server_is_given_no_keys_of_other_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "hush-0123456789-hush")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    code = "import os; print('OTHER_API_KEY' in os.environ, os.environ['CUDA_VISIBLE_DEVICES'], 'PATH' in os.environ)"
+    with pytest.raises(PluginError, match="False 3 True"):
+        serve(context(tmp_path, command=command(code)))
+
+
+def test_a_model_is_no_flag(tmp_path: Path) -> None:
+    given = context(tmp_path)
+    with pytest.raises(OptionError, match="begins with '-'"):
+        serve(replace(given, entry=replace(given.entry, id="--trust-remote-code")))
 
 
 def test_a_server_that_takes_too_long_is_given_up(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench import HEADINGS, Scene, Tile
-from cheesebench.paradigms import ArenaParadigm
-from cheesebench.paradigms.scenes import Gallery, Look
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.scenes import Gallery, Look
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents.grid import read
 from cheesebench.plugins.views import Ascii2DFpv
@@ -165,7 +165,7 @@ class _Walker:
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]))
+    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
     geometry = paradigm.program.geometry
     gallery = Gallery(geometry, Ascii2DFpv())
     look = gallery.look((frozenset(), False, (), ()))
@@ -186,7 +186,7 @@ def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(_catalogue.files))
 def test_readers_of_top_down_maps_do_not_take_it_for_one(name: str) -> None:
-    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]))
+    paradigm = ArenaParadigm(_catalogue.load(_catalogue.files[name]).walkable())
     gallery = Gallery(paradigm.program.geometry, Ascii2DFpv())
     look = gallery.look((frozenset(), False, (), ()))
     assert all(read(gallery.draw(look, pose * 4)) is None for pose in range(paradigm.program.geometry.poses))

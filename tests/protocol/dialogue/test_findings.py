@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from cheesebench.errors import ProtocolError
-from cheesebench.protocol import Catalogue, DialogueSpecification
+from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+from cheesebench.protocol import Catalogue
+from tests.arenas import examine_text
 
 MARK = "«"
 #: A line of code, as every finding is.
@@ -141,7 +143,7 @@ def test_one_graph_can_be_told_as_another_edition(tmp_path: Path) -> None:
     child.write_text(
         "version: 1\nparadigm: diamond\nedition: small\nextends: diamond\nconditions: {far: null, moved: null}\n"
     )
-    specification = Catalogue([tmp_path]).load_any(child)
+    specification = Catalogue([tmp_path]).load(child)
     assert isinstance(specification, DialogueSpecification)
     assert specification.name == "diamond@small"
     assert list(specification.conditions) == ["plain"]
@@ -154,4 +156,4 @@ def test_a_maze_that_was_meant_is_not_taken_for_a_dialogue() -> None:
 
 def test_who_asks_for_a_place_is_told_that_a_dialogue_has_none() -> None:
     with pytest.raises(ProtocolError, match="E229: 'diamond' is a dialogue"):
-        Catalogue().examine_text(SOUND, "x.yaml")
+        examine_text(SOUND, "x.yaml")

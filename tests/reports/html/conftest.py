@@ -19,7 +19,7 @@ from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
-from cheesebench.statistics import summarise_lives
+from cheesebench.statistics import summarise_subjects
 
 MAZE = """
 version: 1
@@ -78,7 +78,7 @@ def maze(directory: Path, name: str = "little", title: str = "A little maze", sa
     path = directory / f"{name}.protocol.yaml"
     text = MAZE.format(name=name, title=title, say=say, dimension=f"{name} learning")
     path.write_text(text, encoding="utf-8")
-    return Catalogue().load(path)
+    return Catalogue().load(path).walkable()
 
 
 def make_log(
@@ -94,15 +94,13 @@ def make_log(
         cells.append((dataclasses.replace(plan, **changes), specification))  # type: ignore[arg-type]
     log = RunLog.create(directory, "20250131-093000-ab12", cells, options={"seed": 3, "design": "cohort"})
     with RunSession(log, plugins, cells, seed=3, processes=0) as session:
-        for plan, _ in cells:
-            while not session.wait(plan, 60):
-                pass
+        session.finish()
     return log, plugins
 
 
 def page(log: RunLog, plugins: PluginManager) -> str:
     """Return the page of a run."""
-    return plugins.report("html", summarise_lives(log.manifest, log.plans(), log.lives_and_gaps), log)
+    return plugins.report("html", summarise_subjects(log.manifest, log.plans(), log.trials_by_subject), log)
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +161,7 @@ def make_talk(directory: Path, view: str = "ascii_2d") -> tuple[RunLog, PluginMa
     log = RunLog.create(directory, "talk", cells, options={"seed": 3, "design": "cohort"})
     language = LanguageModels(log, {"ranter": model})
     with RunSession(log, plugins, cells, seed=3, processes=0, language=language) as session:
-        session.start()
-        while not session.wait(plan, 60):
-            pass
+        session.finish()
     return log, plugins
 
 

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.dialogue import NO_VIEW
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.records import CellPlan, Variant
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.reports.html import render, render_run
 from cheesebench.reports.html.page import entry
 from cheesebench.reports.html.trials import Shelf
-from cheesebench.statistics import PublishedRow, RunSummary, summarise_lives
+from cheesebench.statistics import PublishedRow, RunSummary, summarise_subjects
 
 Run = tuple[RunLog, PluginManager]
 Report = Callable[[RunLog, PluginManager], str]
@@ -125,7 +124,7 @@ def test_hostile_text_is_text(hostile: Run, run: Run, report: Report) -> None:
 
 def test_the_page_has_at_most_the_bytes_it_may_have(run: Run) -> None:
     log, plugins = run
-    summary = summarise_lives(log.manifest, log.plans(), log.lives_and_gaps)
+    summary = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject)
     whole = len(render_run(summary, log, plugins).encode())
     bare = len(render(summary).encode())
     limit = whole - 1200
@@ -158,5 +157,5 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
 
 
 def test_questions_in_words_are_wrapped_and_maps_are_not(make_plan: MakePlan) -> None:
-    asked, walked = make_plan("words", view=NO_VIEW), make_plan("maze")
+    asked, walked = make_plan("words", view="dialogue", variant=Variant(condition="rooms-value")), make_plan("maze")
     assert [entry(Shelf(plan=plan), "link")["prose"] for plan in (asked, walked)] == [True, False]

@@ -40,7 +40,7 @@ def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
         contents = unpacked(shelf.packed)
         assert (shelf.plan, shelf.played, shelf.shown, shelf.problem) == (plan, 24, 24, "")
         assert (shelf.failed, shelf.shown_failed, shelf.complete) == (6, 6, True)
-        paradigm = plugins.compile(recorded_protocol(log, plan))
+        paradigm = plugins.compile(recorded_protocol(log, plan).walkable())
         for record, trial in zip(log.trials(plan), contents["trials"], strict=True):
             frames = film(log, paradigm, plugins.view(plan.view), record)
             assert [contents["observations"][k] for k in trial["observations"]] == [f.observation for f in frames]
@@ -187,7 +187,7 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
             return [3 - action for action in self._agent.read(reply)]
 
     agent = dataclasses.replace(original, create=Contrary)
-    changed.register(SimpleNamespace(cheesebench_agents=lambda: [agent]), name="contrary")
+    changed.register(SimpleNamespace(cheesebench_model_agents=lambda: [agent]), name="contrary")
     (shelf,) = shelves(log, changed)
     assert (shelf.shown, shelf.problem) == (8, "")
     assert "acts otherwise after call 0 of trial 0 than the run did" in shelf.note

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from cheesebench import STAY, ChatReply, Message, ModelAgentContext, OptionError
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents.llm import SPEC, LlmAgent
 from cheesebench.plugins.agents.llm.agent import REPLY_LENGTH
+from cheesebench.plugins.agents.llm.settings import read_history
 
 REPLIES = st.sampled_from(
     [
@@ -30,7 +33,16 @@ OBSERVATIONS = st.sampled_from(["#→.#", "#.→#", "#.→#\nTONE"])
 CALLS = st.lists(
     st.tuples(REPLIES, OBSERVATIONS, st.integers(0, 2), st.booleans(), st.sampled_from([0.0, 1.0, -0.25])), max_size=12
 )
+#: The setting, and the fewest and most pairs that it means once a life is long enough.
+WINDOWS: dict[int | str, tuple[int, int]] = {
+    **{n: (n, n) for n in range(5)},
+    "0-2": (0, 2),
+    "1-3": (1, 3),
+    "3-7": (3, 7),
+}
+HISTORIES = st.sampled_from([*WINDOWS])
 Calls = list[tuple[str, str, int, bool, float]]
+HISTORY = 'it must be a whole number from 0 on, or a range such as "3-7".'
 
 
 def agent(**chosen: Any) -> LlmAgent:
@@ -57,33 +69,82 @@ def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
 
 
 @settings(deadline=None)
-@given(calls=CALLS, history=st.integers(0, 4), policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]))
-def test_prompts(calls: Calls, history: int, policy: str) -> None:
+@given(calls=CALLS, history=HISTORIES, policy=st.sampled_from(["noop", "retry-with-feedback", "end-trial"]))
+def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
+    least, most = WINDOWS[history]
     subject = agent(history=history, unparsed=policy)
     prompts = live(subject, calls)
     assert prompts == live(agent(history=history, unparsed=policy), calls)
     assert subject.prompt() == subject.prompt()
     system = prompts[0][0]
-    committed = 0
+    committed = pairs = 0
     for number, prompt in enumerate(prompts):
         assert prompt[0] == system
         roles = [message.role for message in prompt]
         assert roles == ["system", *["user", "assistant"] * (len(prompt) // 2 - 1), "user"]
         assert all(message.text for message in prompt)
         if number and not prompt[-1].text.startswith("This answer holds no action"):
-            committed += 1
-            # The whole past is in it, up to h pairs, and the latest pair is the last call.
+            committed, pairs = committed + 1, pairs + 1 if pairs < most else least
+            # The whole past is in it, as far as the window goes, and the latest pair is the last call.
             retries = 0
             while prompts[number - 1 - retries][-1].text.startswith("This answer holds no action"):
                 retries += 1
             first_try = prompts[number - 1 - retries]
-            assert len(prompt) == 2 + 2 * min(history, committed)
-            if history:
+            assert len(prompt) == 2 + 2 * pairs
+            assert committed > most or pairs == committed
+            if pairs:
                 assert first_try[-1].text.startswith(prompt[-3].text + "\n\nYour LEARNINGS: ")
         for message in prompt[1:-1]:
             told = "Your LEARNINGS" in message.text
             assert not told or policy == "retry-with-feedback"
     assert prompts == live(agent(history=history, unparsed=policy), calls)
+
+
+def walk(subject: LlmAgent, calls: int) -> list[tuple[Message, ...]]:
+    return live(subject, [(f"LEARNINGS: {n}\nACTIONS: FORWARD", "#.→#", 0, False, 0.0) for n in range(calls)])
+
+
+@pytest.mark.parametrize(("history", "lengths"), [("3-7", [*range(8), 3, 4, 5, 6, 7, 3]), (5, [*range(6), 5, 5])])
+def test_the_past_grows_and_is_cut_in_one_go(history: int | str, lengths: list[int]) -> None:
+    prompts = walk(agent(history=history), len(lengths) - 1)
+    assert [len(prompt) // 2 - 1 for prompt in prompts] == lengths
+    for one, following in pairwise(prompts):
+        grown = len(following) > len(one)
+        assert (following[: len(one) - 1] == one[:-1]) == grown
+        # Of the last message, too, what was observed stays: what changes stands at its end.
+        if grown:
+            assert one[-1].text.startswith(following[len(one) - 1].text)
+
+
+@pytest.mark.parametrize("history", WINDOWS)
+def test_what_is_said_to_stay_stays(history: int | str) -> None:
+    prompts = walk(agent(history=history), 20)
+    for before, prompt, after in zip([(), *prompts], prompts, prompts[1:], strict=False):
+        for number, message in enumerate(prompt, 1):
+            assert not message.stays or prompt[:number] in (before[:number], after[:number])
+        assert prompt[0].stays
+        assert sum(message.stays for message in prompt) <= 2
+
+
+def test_a_range_of_pairs_is_worth_caching_and_a_number_is_not() -> None:
+    for history, marked in (("3-7", [3, 4, 5, 6, 6]), (5, [0] * 5)):
+        prompts = walk(agent(history=history), 17)[8:13]
+        ends = [max(number for number, message in enumerate(prompt) if message.stays) for prompt in prompts]
+        assert [end // 2 for end in ends] == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("5", 5), ("0", 0), (" 3 - 7 ", "3-7"), ("03-7", "3-7"), ("5-5", 5), ("12-40", "12-40")]
+)
+def test_history_is_read_from_text(text: str, read: int | str) -> None:
+    assert read_history(text) == read
+    SPEC.check({"history": read})
+
+
+@pytest.mark.parametrize("text", ["", "two", "-1", "7-3", "3-", "1.5", "3-7-9", "٣", "9" * 20])
+def test_what_is_no_history_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(text))):
+        read_history(text)
 
 
 @settings(deadline=None)
@@ -128,7 +189,7 @@ def test_it_is_registered_with_its_settings() -> None:
     spec.check(spec.settings)
     assert spec.memory == "life"
     assert dict(spec.settings) == {
-        "history": 5,
+        "history": "3-7",
         "actions": 8,
         "prompt": "default",
         "unparsed": "noop",
@@ -144,9 +205,11 @@ def test_it_is_registered_with_its_settings() -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"history": -1}, "The setting history is -1; it must be a whole number from 0 on."),
-        ({"history": "5"}, "The setting history is '5'; it must be a whole number from 0 on."),
-        ({"history": True}, "The setting history is True; it must be a whole number from 0 on."),
+        ({"history": -1}, f"The setting history is -1; {HISTORY}"),
+        ({"history": "5"}, f"The setting history is '5'; {HISTORY}"),
+        ({"history": "7-3"}, f"The setting history is '7-3'; {HISTORY}"),
+        ({"history": "3 - 7"}, f"The setting history is '3 - 7'; {HISTORY}"),
+        ({"history": True}, f"The setting history is True; {HISTORY}"),
         ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1 on."),
         (
             {"prompt": "few-shot"},

@@ -21,25 +21,26 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", text.lower()))
 
 
+MESSAGES = words(" ".join(text.template for text in messages().values()))
 PROMPTS = [(variant, changes) for variant in variants() for changes in (False, True)]
 
 #: Words that protocols use too: those of the interface itself, and those without a meaning of their own.
-INTERFACE = {"left", "right", "turn", "reward", "trial"}
-GRAMMAR = {"and", "any", "before", "between", "from", "one", "own", "the", "there", "way", "with"}
+INTERFACE = {"end", "left", "right", "turn", "reward", "trial"}
+GRAMMAR = {"all", "and", "before", "none", "one", "the", "way", "with"}
 
 GOALS_AND_CUES = words(
     "goal target find food water cue signal tone shock lever arm arms maze pool platform hole box chamber corridor "
     "start home escape avoid danger safe memory spatial novel match bait press rat rodent mouse animal"
 )
 #: Where things are seen: words of the views, which say how they are read.
-SIGHT = {"floor", "place", "first", "last", "side", "two", "steps", "hidden", "dark"}
+SIGHT = {"floor", "place", "first", "last", "side", "two", "steps", "hidden", "dark", "light", "middle", "north"}
 
 
 @lru_cache(maxsize=1)
 def specifications() -> tuple[Specification, ...]:
     """Return every shipped protocol, in every edition."""
     catalogue = Catalogue(PluginManager().protocol_directories)
-    return tuple(catalogue.load(path) for path in catalogue.files.values())
+    return tuple(catalogue.load(path).walkable() for path in catalogue.files.values())
 
 
 def told(node: Any) -> Iterator[str]:
@@ -56,7 +57,7 @@ def told(node: Any) -> Iterator[str]:
 
 
 def vocabulary(specification: Specification) -> set[str]:
-    """Return every word that names something of the paradigm: what it is called, what is in it, what it says."""
+    """Return every word of the paradigm: what it is called, what is in it, what it says, how it ends."""
     with open(specification.path, encoding="utf-8") as file:
         document = yaml.safe_load(file)
     names: list[str] = [document.get(key, "") for key in ("paradigm", "title", "dimension", "species")]
@@ -64,13 +65,15 @@ def vocabulary(specification: Specification) -> set[str]:
     for key in ("groups", "zones", "landmarks"):
         names += told(arena.get(key, {}))
     names += [entry if isinstance(entry, str) else " ".join(told(entry)) for entry in arena.get("legend", {}).values()]
-    names += [name for name in arena if name not in ("map", "legend", "groups", "zones", "landmarks")]
+    language = ("map", "legend", "groups", "zones", "landmarks", "headings", "rotate")
+    names += [name for name in arena if name not in language]
     for key in ("vars", "draw", "measures", "schedule"):
         names += document.get(key, {})
     names += told(document.get("draw", {}))
     names += specification.states
     names += [line for state in specification.states.values() for line in state.say]
     names += specification.counters
+    names += specification.outcomes
     return {word for name in names for word in words(name) if len(word) > 2}
 
 
@@ -81,9 +84,7 @@ def test_the_vocabulary_is_not_empty() -> None:
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_no_prompt_names_what_a_paradigm_is_about(variant: str, changes: bool) -> None:
-    prompt = words(system_prompt(variant, "", 8, 500, changes)) | words(
-        " ".join(text.template for text in messages().values())
-    )
+    prompt = words(system_prompt(variant, "", 8, 500, changes)) | MESSAGES
     named = {word: spec.path for spec in specifications() for word in prompt & vocabulary(spec)}
     assert {word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR} == {}
 
@@ -98,7 +99,7 @@ def test_no_view_names_what_a_paradigm_is_about(view: View) -> None:
 
 
 def test_no_exception_is_idle() -> None:
-    prompts = set().union(*(words(system_prompt(variant, "", 8, 500, changes)) for variant, changes in PROMPTS))
+    prompts = MESSAGES.union(*(words(system_prompt(variant, "", 8, 500, changes)) for variant, changes in PROMPTS))
     assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
 
 

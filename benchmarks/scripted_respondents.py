@@ -1,0 +1,217 @@
+"""Respondents that play whole runs through the real path, behind a server of their own: four kinds, from bad to good.
+
+``hopeless`` writes words that hold no action, ``weak`` walks at random, ``ratlike`` and ``competent`` do what a solver
+finds, except in a quarter and in a twentieth of their trials, where they walk at random. The server tells subjects
+apart by the seeds of their calls, and lives each life along with the run, so that the solver sees what is going on.
+
+Tokens are those of ``o200k_base`` (which comes with litellm); a prompt's cached tokens are what was sent before, in
+blocks of 16 tokens as vLLM caches them, and, for the price of an API, in steps of 128 from 1,024 on as OpenAI does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cheesebench.experiment.conversations import call_seed
+from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.subjects import agent_seed
+from cheesebench.interfaces import ACTIONS, RUNNING, STAY
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.runs import DARKNESS
+from cheesebench.paradigms.arena.audit.search import Search, is_success
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.plugins.agents.llm.parsing import parse
+from cheesebench.testing.fake_server import Answer, Call
+
+#: Share of trials in which a respondent walks at random; None: it never says an action.
+LAPSES: Mapping[str, float | None] = {"hopeless": None, "weak": 1.0, "ratlike": 0.25, "competent": 0.05}
+#: Actions of a reply, at most; what the agent asks for.
+MOST = 8
+#: Steps that the solver may try until it has found a success, and to find a shorter one.
+EFFORT, POLISH = 20_000, 500
+_TEXT = (
+    "grey light near warm quiet perhaps again slowly beyond under the of and a this that some many round small "
+    "distant open narrow bright dim edge corner stone water cold dry late early still soft sharp far"
+)
+_WORDS = _TEXT.split()
+#: Tokens that a server puts around a message.
+AROUND = 4
+BLOCK = 16
+#: Tokens from which on an API caches a prompt, and its step.
+API_LEAST, API_STEP = 1024, 128
+
+
+@lru_cache(maxsize=1)
+def encoding() -> Any:
+    """Return the tokenizer: its file comes with litellm, so that nothing is downloaded."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        raise SystemExit("litellm, which brings the tokenizer, is not installed: pip install litellm tiktoken")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "litellm_core_utils" / "tokenizers")
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
+
+
+@lru_cache(maxsize=50_000)
+def tokens(text: str) -> tuple[int, ...]:
+    """Return the tokens of a text; the past is said again and again."""
+    return tuple(encoding().encode_ordinary(text))
+
+
+class PrefixCache:
+    """What a server has read so far, block by block: an endless cache."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+
+    def read(self, prompt: Sequence[int]) -> int:
+        """Return how many tokens of the prompt's beginning were read before, in whole blocks, and read the rest."""
+        mark, cached, known = 0, 0, True
+        for start in range(0, len(prompt) - BLOCK + 1, BLOCK):
+            mark = hash((mark, *prompt[start : start + BLOCK]))
+            known = known and mark in self._seen
+            cached += BLOCK if known else 0
+            self._seen.add(mark)
+        return cached
+
+
+@dataclass
+class Player:
+    """One subject, and its life as the run lives it."""
+
+    kind: str
+    paradigm: ArenaParadigm
+    plan: CellPlan
+    seed: int
+    subject: int
+    origin: int = 0
+    calls: int = 0
+    _plan: deque[int] = field(default_factory=deque)
+    _walks: bool = False
+
+    def __post_init__(self) -> None:
+        self.origin = agent_seed(self.plan, self.seed, self.subject)
+        self._life = ArenaSubject(self.paradigm.program, DARKNESS, self.seed, self.subject)
+        self._chance = random.Random(f"{self.kind}|{self.origin}")
+        self._search = Search(self.paradigm.program, self.paradigm.specification, is_success)
+        self._status: int | None = None
+        self._go_on()
+
+    @property
+    def next_seed(self) -> int:
+        """The seed of its next call, by which it is known."""
+        return call_seed(self.origin, self.calls + 1)
+
+    def reply(self) -> str:
+        """Return what it says to its next call, and live through what comes of it."""
+        self.calls += 1
+        text = self._say()
+        actions = parse(text, MOST, 500).actions or (STAY,)
+        for action in actions:
+            self._step(action)
+            if self._status != RUNNING:
+                break
+        self._go_on()
+        return text
+
+    def _say(self) -> str:
+        if LAPSES[self.kind] is None:
+            return " ".join(self._chance.choices(_WORDS, k=10)) + "."
+        if self._walks:
+            chosen = self._chance.choices(ACTIONS, k=MOST)
+        else:
+            chosen = [ACTIONS[action] for action in list(self._plan)[:MOST]] or ["STAY"]
+        learnt = " ".join(self._chance.choices(_WORDS, k=60))
+        return f"LEARNINGS: {learnt}\nACTIONS: {', '.join(chosen)}"
+
+    def _step(self, action: int) -> None:
+        self._status = self._life.step(action)[2]
+        if self._plan:
+            self._plan.popleft()
+
+    def _go_on(self) -> None:
+        """Live on to the moment of the next call."""
+        begun = self._status is not None and self._status == RUNNING
+        while True:
+            if not begun:
+                if self._life.begin_trial() is None:
+                    return
+                self._status, begun, new = RUNNING, True, True
+                self._plan.clear()
+            else:
+                new = False
+            while self._status == RUNNING and self._life.waiting:
+                self._step(STAY)
+            if self._status != RUNNING:
+                begun = False
+                continue
+            if new:
+                self._think()
+            return
+
+    def _think(self) -> None:
+        lapses = LAPSES[self.kind]
+        if lapses is None:
+            return
+        self._walks = self._chance.random() < lapses
+        if not self._walks:
+            found = self._search.solve(self._life, EFFORT, POLISH)
+            ending = found.shortest or found.best_failure
+            self._walks = ending is None
+            self._plan = deque(ending.actions if ending else ())
+
+
+@dataclass
+class Counted:
+    """Tokens of one call. ``api`` are those that an API's cache would have had."""
+
+    prompt: int
+    cached: int
+    api: int
+    completion: int
+
+
+class Respondents:
+    """The script of a server: answers every call as the subject whose it is."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Player] = {}
+        self._cache = PrefixCache()
+        #: What the calls of each subject took, in order.
+        self.counted: dict[tuple[str, str, int], list[Counted]] = {}
+
+    def seat(self, player: Player) -> None:
+        """Expect a subject's first call."""
+        self._waiting[player.next_seed] = player
+        self.counted[(player.kind, player.plan.protocol, player.subject)] = []
+
+    def __call__(self, call: Call) -> Answer:
+        """Answer a call, and count what it takes."""
+        player = self._waiting.pop(call.body["seed"])
+        text = player.reply()
+        self._waiting[player.next_seed] = player
+        prompt: list[int] = []
+        for message in call.body["messages"]:
+            # What stands around a message tells its role; it is the same for all of a role.
+            role = -1 - ("system", "user", "assistant").index(message["role"])
+            prompt += (*[role] * AROUND, *tokens(message["content"]))
+        cached = self._cache.read(prompt)
+        api = cached // API_STEP * API_STEP if cached >= API_LEAST else 0
+        counted = Counted(len(prompt), cached, api, len(encoding().encode_ordinary(text)))
+        self.counted[(player.kind, player.plan.protocol, player.subject)].append(counted)
+        usage = {
+            "prompt_tokens": counted.prompt,
+            "completion_tokens": counted.completion,
+            "total_tokens": counted.prompt + counted.completion,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+        return Answer(text=text, usage=usage)

@@ -1,0 +1,87 @@
+"""What the arguments of several commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cheesebench.options import BY_KEY
+
+#: Help of an argument that is a protocol.
+PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
+
+
+def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
+    """Add to the command's help what it does, and examples of its arguments."""
+    parser.description = f"{parser.description or ''} {description}".strip()
+    parser.epilog = "examples:\n" + "\n".join(f"  {parser.prog} {example}".rstrip() for example in examples)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add options of a run as they are declared."""
+    for name in names:
+        add_option(parser, name)
+
+
+def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
+    """Add an option of a run as it is declared; ``changes`` are keywords of ``add_argument`` that differ here."""
+    option = BY_KEY[name.replace("-", "_")]
+    default: Any = list(option.default) if isinstance(option.default, tuple) else option.default
+    keywords: dict[str, Any] = {"dest": option.key, "default": default, **option.arguments(), **changes}
+    parser.add_argument(option.short, **keywords)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the run that is meant, and where runs are."""
+    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    add_option(parser, "results")
+
+
+def add_baselines(parser: argparse.ArgumentParser) -> None:
+    """Add where baselines are."""
+    parser.add_argument("--baselines", metavar="DIR", default="baselines", help="where they are (default: baselines)")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add where the result goes."""
+    parser.add_argument("--output", metavar="PATH", help="write it to this file (default: standard output)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add that the result is to be JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def add_life(parser: argparse.ArgumentParser) -> None:
+    """Add which subject it is."""
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
+    parser.add_argument(
+        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+    )
+
+
+def positive_number(text: str) -> int:
+    """Return a whole number from 1; argparse says so where it is none."""
+    if (number := whole_number(text)) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+    return number
+
+
+def proportion(text: str) -> float:
+    """Return a number from 0 to 1; argparse says so where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
+    return number
+
+
+def whole_number(text: str) -> int:
+    """Return a whole number from 0; argparse says so where it is none."""
+    # 63 bits: more than any seed needs, and nothing overflows.
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0")
+    return int(text)

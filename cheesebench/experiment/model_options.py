@@ -1,0 +1,117 @@
+"""What the command line says of language models: who serves them, how they are asked, what it may cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import OptionError
+from cheesebench.experiment.budget import Limits
+from cheesebench.experiment.calling import Patience
+from cheesebench.experiment.contestants import LanguageModel, language_model
+from cheesebench.experiment.designs import find_design, usual_design
+from cheesebench.experiment.language_models import CallOptions
+from cheesebench.experiment.run_options import RunOptions
+from cheesebench.models import resolve_model
+from cheesebench.options import OPTIONS
+
+if TYPE_CHECKING:
+    from cheesebench.chat import ModelEntry
+    from cheesebench.plugin_manager import PluginManager
+
+#: What the query of a URL may not hold, because the URL is written down.
+_SECRETS = re.compile(r"[?&][^=&#]*(key|token|secret|passw|credential|sig)[^=&#]*=.", re.IGNORECASE)
+
+
+def language_models(
+    plugins: PluginManager, names: Iterable[str], options: RunOptions, entries: Iterable[ModelEntry] = ()
+) -> dict[str, LanguageModel]:
+    """Return those of ``names`` that are language models.
+
+    Raises a CheeseBenchError for a name that is neither agent nor model, and for options that mean nothing.
+    """
+    settings: dict[str, Any] = {
+        option.setting: options.value(option.key) for option in OPTIONS if option.models_only and option.setting
+    }
+    if isinstance(settings["temperature"], list):
+        # Of several, each cell takes its own; the first stands for all where they are checked.
+        settings["temperature"] = settings["temperature"][0]
+    settings |= pairs(options, "agent_option")
+    agent = options.value("agent")
+    if agent in plugins.model_agents:
+        usual = find_design(options.value("design") or usual_design(True)).settings
+        own = plugins.model_agent(agent).settings
+        settings |= {name: value for name, value in usual.items() if settings.get(name) is None and name in own}
+    base_url = options.value("base_url")
+    if _SECRETS.search(base_url or ""):
+        raise OptionError("--base-url holds a key, and is written down. Put the key into an environment variable.")
+    backend_options = pairs(options, "backend_option")
+    entries = tuple(entries)
+    found = {}
+    for name in names:
+        if name in plugins.agents or name in plugins.respondents:
+            continue
+        found[name] = language_model(
+            plugins,
+            resolve_model(plugins, name, entries),
+            agent=agent,
+            settings=settings,
+            base_url=base_url,
+            options=backend_options,
+        )
+    served = {model.entry.backend for model in found.values()}
+    if base_url and len(served) > 1:
+        # One backend's key must not go to another one's server.
+        raise OptionError(
+            f"--base-url {base_url}: the models are served in different ways ({', '.join(sorted(served))}), "
+            "so one URL cannot be meant for all of them. Run them one after the other."
+        )
+    if not found:
+        meant = [
+            option.key
+            for option in OPTIONS
+            if option.models_only and options.value(option.key) not in (None, [], option.default)
+        ]
+        if meant:
+            raise OptionError(
+                f"{options.spelling(meant[0])} is about language models; {', '.join(names)} is none. Leave it out."
+            )
+    return found
+
+
+def pairs(options: RunOptions, key: str) -> dict[str, str]:
+    """Return an option of the form ``NAME=VALUE`` as a mapping."""
+    found = {}
+    for text in options.value(key) or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise OptionError(f"{options.spelling(key)} {text}: expected NAME=VALUE, for example seed=1.")
+        found[name.strip().replace("-", "_")] = value.strip()
+    return found
+
+
+def call_options(options: RunOptions) -> CallOptions:
+    """Return how calls are made."""
+    return CallOptions(
+        concurrency=options.value("concurrency"),
+        patience=Patience(
+            request=options.value("timeout"),
+            trial=options.value("trial_timeout"),
+            retries=options.value("retries"),
+        ),
+        limits=Limits(
+            cost=options.value("max_cost"), tokens=options.value("max_tokens"), minutes=options.value("max_minutes")
+        ),
+        retry_errors=bool(options.value("retry_errors")),
+    )
+
+
+def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
+    """Raise OptionError if there is a limit in dollars for a model of which nobody knows what it costs."""
+    for model in models:
+        if limits.cost is not None and model.entry.price is None:
+            raise OptionError(
+                f"--max-cost {limits.cost:g}: no price is known for '{model.entry.name}', so its cost cannot be "
+                "limited. Give --max-tokens instead, or a price in a file of models (--cheese-models)."
+            )

@@ -1,0 +1,114 @@
+"""A recorded call once more: its whole prompt, which is in no log, made again by living the subject's life again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.call_log import CallRecord, digest
+from cheesebench.experiment.replay import recorded_paradigm, recorded_protocol
+from cheesebench.family import Seat
+
+if TYPE_CHECKING:
+    from cheesebench.chat import ChatReply, ChatRequest, Message
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.plugin_manager import PluginManager
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledCall:
+    """A call with its whole prompt.
+
+    ``actions`` is what the agent read in the reply (empty: it asked again); None for a fault, and where replies are
+    no actions.
+    """
+
+    record: CallRecord
+    request: ChatRequest
+    actions: tuple[int, ...] | None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The prompt."""
+        return self.request.messages
+
+
+def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int) -> RecalledCall:
+    """Return call number ``call`` (from 0) of a subject's ``trial``.
+
+    Every prompt on the way must be the one that was recorded: RunLogError names the first that is not, and says so
+    when there is no such call, or when the protocol cannot be read as the run had it.
+    """
+    specification = recorded_protocol(log, plan, plugins)
+    paradigm = recorded_paradigm(log, plugins, plan)
+    seat = Seat(plugins=plugins, plan=plan, seed=log.manifest["options"]["seed"], subject=subject)
+    memory = _Memory(log, plan, subject, (trial, call))
+
+    async def live() -> None:
+        async with contextlib.aclosing(plugins.family(specification).converse(paradigm, seat, memory)) as life:
+            async for _ in life:
+                pass
+
+    # The end of the life, too, is a way to reach the call: a family without actions does not say what it read.
+    with contextlib.suppress(_ReachedError):
+        asyncio.run(live())
+    if memory.reached is None:
+        raise memory.different(trial, call)
+    return memory.reached
+
+
+class _ReachedError(Exception):
+    """The wanted call has been made."""
+
+
+class _Memory:
+    """Answers from the log, up to the wanted call."""
+
+    def __init__(self, log: RunLog, plan: CellPlan, subject: int, wanted: tuple[int, int]) -> None:
+        self.plan = plan
+        self._subject = subject
+        self._wanted = wanted
+        self._records = {(record.trial, record.call): record for record in log.calls.of_life(plan, subject)}
+        self._asked: dict[int, int] = {}
+        #: The wanted call, once it has been made.
+        self.reached: RecalledCall | None = None
+        if wanted not in self._records:
+            raise RunLogError(f"{self.where(*wanted)} is not in the run.")
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        if self.reached is not None:
+            raise _ReachedError
+        call = self._asked.get(trial, 0)
+        self._asked[trial] = call + 1
+        record = self._records.get((trial, call))
+        if record is None or record.digest != digest(request):
+            raise self.different(trial, call)
+        if (trial, call) == self._wanted:
+            self.reached = RecalledCall(record, request, None)
+            if record.fault is not None:
+                raise _ReachedError
+        elif record.fault is not None:
+            raise self.different(trial, call)
+        return record.reply
+
+    def read_as(self, actions: Sequence[int]) -> None:
+        if self.reached is not None:
+            self.reached = dataclasses.replace(self.reached, actions=tuple(actions))
+            raise _ReachedError
+
+    def different(self, trial: int, call: int) -> RunLogError:
+        """Return the error for a life that leaves what was recorded."""
+        return RunLogError(
+            f"{self.where(trial, call)} does not come out as recorded. Use the version of CheeseBench, and the "
+            "plugins, that the run was made with."
+        )
+
+    def where(self, trial: int, call: int) -> str:
+        plan = self.plan
+        return f"Call {call} of trial {trial} of subject {self._subject} ({plan.model} on {plan.protocol}, {plan.view})"

@@ -1,0 +1,111 @@
+"""The queues of a session: one for each executor that is used, one for each language model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.errors import PluginError
+from cheesebench.executor import Executor, ExecutorContext
+from cheesebench.experiment.jobs import ParadigmCache
+from cheesebench.experiment.language_models import LanguageModels, ModelWorker
+from cheesebench.experiment.scheduling import CellRun, WorkQueue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pluggy import HookCaller
+
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import BaseSpecification
+
+#: Subjects that talk to a model at a time, for each call that may be in flight. Not many more: a server keeps the
+#: beginning of every conversation in its cache, as long as there is room.
+OVERSUBSCRIPTION = 1.25
+#: The executor where none is named, and the one for what only this process can load.
+DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
+
+
+class Queues:
+    """The queues of the cells of a session, made when the first cell needs one.
+
+    ``processes`` and ``executor`` are those of the session; ``ahead`` lets queues of free models live ahead.
+    """
+
+    def __init__(
+        self,
+        plugins: PluginManager,
+        language: LanguageModels | None,
+        directory: Path,
+        executor: str,
+        processes: int,
+        *,
+        ahead: bool,
+    ) -> None:
+        self._plugins = plugins
+        self._language = language
+        self._directory = directory
+        self._processes = processes
+        self._ahead = ahead
+        #: Name of the executor.
+        self.executor = executor if processes else IN_PROCESS
+        self._executors: dict[str, tuple[Executor, WorkQueue]] = {}
+        self._conversations: dict[str, WorkQueue] = {}
+        #: For conversations, which share this thread.
+        self._paradigms = ParadigmCache(plugins)
+
+    def of(self, cell: CellRun) -> WorkQueue:
+        """Return the queue that a cell belongs to."""
+        plan = cell.plan
+        if plan.agent:
+            return self._conversations.get(plan.model) or self._conversation(plan.model)
+        spec = self._plugins.executor(self.executor)
+        if not spec.in_process and not is_process_safe(self._plugins, plan, cell.specification):
+            spec = self._plugins.executor(IN_PROCESS)
+        if spec.name not in self._executors:
+            processes = max(self._processes, 1)
+            context = ExecutorContext(plugins=self._plugins, directory=self._directory, processes=processes)
+            executor = spec.create(context)
+            self._executors[spec.name] = executor, WorkQueue(executor, max(executor.capacity, 1))
+        return self._executors[spec.name][1]
+
+    def _conversation(self, model: str) -> WorkQueue:
+        if self._language is None:
+            raise PluginError(f"The session was given no language models, so '{model}' cannot be run.")
+        worker = ModelWorker(self._language, self._plugins, self._paradigms)
+        # Some more than there are calls in flight: while a subject decides, another one has its place.
+        limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
+        ahead = self._ahead and self._language.is_free(model)
+        queue = self._conversations[model] = WorkQueue(worker, limit, ahead, spare_jobs=worker.spare)
+        return queue
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """Return the tasks that serve them."""
+        queues = [*(queue for _, queue in self._executors.values()), *self._conversations.values()]
+        return [task for queue in queues for task in queue.tasks]
+
+    async def close(self) -> None:
+        """Close all executors; one that cannot be closed does not keep the others open."""
+        await asyncio.gather(*(executor.close() for executor, _ in self._executors.values()), return_exceptions=True)
+
+
+def is_process_safe(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> bool:
+    """Return whether a new process can load by itself all that a cell needs: agent, view and family."""
+    hooks = plugins.hook
+    # Which hook has the agent, its family knows: wherever there is one of that name, it must be possible.
+    agents = {_origin(hook, plan.model) for hook in (hooks.cheesebench_agents, hooks.cheesebench_respondents)}
+    needed = [agents - {""} or {""}, {_origin(hooks.cheesebench_families, specification.family)}]
+    if plan.view in plugins.views:  # other families look at something else, or at nothing
+        needed.append({_origin(hooks.cheesebench_views, plan.view)})
+    return all(origins <= plugins.reloadable for origins in needed)
+
+
+def _origin(hook: HookCaller, name: str) -> str:
+    """Return the name of the plugin that supplies what is called ``name``, or an empty string."""
+    # The last one that supplies a name wins, as in the look-ups of the plugin manager.
+    for implementation in reversed(hook.get_hookimpls()):
+        supplied: Any = implementation.function()
+        if any(item.name == name for item in supplied or ()):
+            return implementation.plugin_name
+    return ""

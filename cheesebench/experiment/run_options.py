@@ -1,0 +1,90 @@
+"""The values of the run options: what is given, what a resumed run was made with, or the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cheesebench.errors import OptionError
+from cheesebench.options import BY_KEY, OPTIONS, Option
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of one run by key (``cheesebench.options``), wherever they were given."""
+
+    given: Mapping[str, Any]
+    """None, or no entry, where an option is not given."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """How options are spelled where they were given; ``--NAME`` without an entry."""
+    recorded: Mapping[str, Any] | None = None
+    """The options in the manifest of the run that is resumed or replayed."""
+    origin: str = ""
+    """The option that names that run, as it was given."""
+
+    def spelling(self, key: str) -> str:
+        """Return how an option is spelled where it was given."""
+        return self.spellings.get(key, BY_KEY[key].short)
+
+    def with_given(self, **given: Any) -> RunOptions:
+        """Return the same options with others given."""
+        return replace(self, given={**self.given, **given})
+
+    def check(self) -> None:
+        """Raise OptionError for a number that makes no sense."""
+        for option in OPTIONS:
+            value = self.given.get(option.key)
+            if value is None:
+                continue
+            if option.minimum is not None and value < option.minimum:
+                raise OptionError(
+                    f"{self.spelling(option.key)} {value}: the smallest number that makes sense is {option.minimum}."
+                )
+            if option.positive and not value > 0:
+                raise OptionError(f"{self.spelling(option.key)} {value}: give a number above 0.")
+
+    def value(self, key: str) -> Any:
+        """Return the value of an option; a repeatable one is a list, None if there is no default.
+
+        Raises OptionError for a value that contradicts the run that is resumed.
+        """
+        option = BY_KEY[key]
+        given = _given(option, self.given.get(key))
+        if self.recorded is None or not option.recorded or key not in self.recorded:
+            return option.default if given is None else given
+        recorded = self.recorded[key]
+        if given is None:
+            return recorded
+        if option.overridable or given == recorded:
+            return given
+        if isinstance(given, list) and set(given) <= set(as_list(recorded)):
+            return given
+        raise OptionError(
+            f"{self.origin}: that run was made {self._with(key, recorded)}, not {_shown(given)}. "
+            f"Leave {self.spelling(key)} out, or start a new run."
+        )
+
+    def _with(self, key: str, value: Any) -> str:
+        """Return how an option was given; one that was left out has no value that a person could write."""
+        spelling = self.spelling(key)
+        return f"without {spelling}" if value is None else f"with {spelling} {_shown(value)}"
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return the values of a repeatable option: none, one that stands alone, or several."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _given(option: Option, value: Any) -> Any:
+    if value is None or not option.commas:
+        return value
+    # Split at commas, without repetitions, in the order given.
+    names = (name.strip() for part in value for name in part.split(","))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

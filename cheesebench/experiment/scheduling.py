@@ -1,0 +1,179 @@
+"""What the driver keeps of every cell and queue, and which cells go first where a budget may end the run."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cheesebench.executor import Job, Report
+    from cheesebench.experiment.budget import Budget
+    from cheesebench.experiment.controls import Yokes
+    from cheesebench.experiment.looks import Course
+    from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
+    from cheesebench.protocol import BaseSpecification
+
+#: Part of what is left of a budget that verdicts may be expected to cost together: an expectation may be too low.
+CAUTION = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short).
+
+    ``note`` says how the calls to models go, of all cells together; empty where there are none. Of a sequential cell
+    it is about the look at ``look`` subjects that is under way, of at most ``most``.
+    """
+
+    done: int
+    planned: int
+    note: str = ""
+    look: int | None = None
+    most: int = 0
+
+
+class Runs(Protocol):
+    """Does jobs: an executor, or whoever talks to a model."""
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """See ``Executor``."""
+
+
+@dataclass(slots=True, eq=False)
+class WorkQueue:
+    """A queue of subjects, and the tasks that serve it, each with one job at a time.
+
+    ``lives_ahead`` says that subjects of the next looks may be run with capacity to spare.
+    """
+
+    runs: Runs
+    limit: int
+    lives_ahead: bool = False
+    #: Jobs of those; what is in it yields to all others.
+    spare_jobs: set[Job] = field(default_factory=set)
+    #: Subjects that were ever queued: no more tasks than that are of use.
+    subjects: int = 0
+    #: Subjects that live ahead, or are queued for that.
+    spares: int = 0
+    running: int = 0
+    queue: asyncio.PriorityQueue[tuple[bool, int, int, CellRun, int]] = field(default_factory=asyncio.PriorityQueue)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def busy(self) -> int:
+        """Subjects that are running or queued."""
+        return self.running + self.queue.qsize()
+
+
+@dataclass(slots=True, eq=False)
+class CellRun:
+    """A cell of a session, and how far it is."""
+
+    plan: CellPlan
+    specification: BaseSpecification
+    started: bool = False
+    yokes: Yokes | None = None
+    queue: WorkQueue | None = None
+    #: How far it goes, if it has looks.
+    course: Course | None = None
+    #: Subjects that are waited for; those of the next look that live already; those whose job has ended in this
+    #: session; those that were stopped.
+    open: set[int] = field(default_factory=set)
+    ahead: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+    closed: set[int] = field(default_factory=set)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    checking: bool = False
+    #: Trials that are done, by subject; and the number of trials of those lives that are complete.
+    trials: dict[int, int] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)
+    over: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+    @property
+    def subjects(self) -> int:
+        """Subjects that it needs, as far as it is known."""
+        return self.plan.subjects if self.course is None else self.course.look
+
+    @property
+    def needed(self) -> int:
+        """Subjects with which it is expected to be decided."""
+        return self.subjects if self.course is None else max(self.course.needed, self.course.look)
+
+    def wanted(self) -> list[int]:
+        """Return the subjects that are to be run now."""
+        if self.course is None:
+            return [s for s in range(self.plan.subjects) if s not in self.lengths and s not in self.ended]
+        wanted = self.course.wanted()
+        for subject in self.ended.intersection(wanted):
+            self.course.end(subject, "broken")  # its last report could not be written
+        return self.course.wanted()
+
+    def has_begun(self, subject: int) -> bool:
+        """Tell whether a subject is running, has been, or never will be."""
+        return subject in self.jobs or subject in self.ended or subject in self.closed
+
+    def next_ahead(self) -> int | None:
+        """Return the first subject of the next look that could live ahead; None without any."""
+        course = self.course
+        if course is None or course.over or course.following is None or not self.open:
+            return None
+        possible = range(course.look, course.following)
+        return next(
+            (s for s in possible if s not in self.ahead and s not in self.lengths and not self.has_begun(s)), None
+        )
+
+    def trials_to(self, subjects: int) -> int:
+        """Return the most trials that are left before so many subjects are complete."""
+        done = sum(min(trials, self.plan.trials) for subject, trials in self.trials.items() if subject < subjects)
+        return max(0, subjects * self.plan.trials - done)
+
+
+class Ration:
+    """Whose look begins next while a budget is being spent: that of the cell nearest to a verdict.
+
+    What a trial costs is what the cell's own have cost so far; before it has any, what the others have, in proportion
+    to the calls that a trial can take at the most. Cells begin side by side as long as the budget is expected to last
+    for the verdicts of all of them; otherwise one after the other.
+    """
+
+    def __init__(self, budget: Budget, spent: Callable[[CellPlan], CallTotals | None]) -> None:
+        self._budget = budget
+        self._spent = spent
+        self._waiting: list[CellRun] = []
+        #: Part of the budget that a trial of each cell has cost.
+        self._own: dict[CellKey, float] = {}
+
+    def add(self, cell: CellRun) -> None:
+        """Take up a cell that is to begin a look."""
+        self._waiting.append(cell)
+        totals, trials = self._spent(cell.plan), sum(cell.trials.values())
+        if totals is not None and trials:
+            self._own[cell.plan.key] = self._budget.share_of(totals) / trials
+
+    def take(self, cells: Iterable[CellRun]) -> CellRun | None:
+        """Return the waiting cell that is to begin its look now; None if none is."""
+        self._waiting = [cell for cell in self._waiting if not cell.over.is_set()]
+        if not self._waiting:
+            return None
+        known = [cell for cell in cells if cell.plan.agent]
+        share = self._budget.share_of(self._budget.spent)
+        done = sum(sum(cell.trials.values()) * cell.specification.most_calls for cell in known)
+        # Before anything is known, every call costs the same.
+        each = share / done if done else 1.0
+
+        def expected(cell: CellRun, subjects: int) -> float:
+            trial = self._own.get(cell.plan.key, each * cell.specification.most_calls)
+            return trial * cell.trials_to(subjects)
+
+        best = min(self._waiting, key=lambda cell: expected(cell, cell.needed))
+        alive = [cell for cell in known if cell.open and not cell.over.is_set()]
+        if alive:
+            verdicts = sum(expected(cell, cell.needed) for cell in (*alive, best))
+            if not done or verdicts > CAUTION * (1 - share):
+                return None
+        self._waiting.remove(best)
+        return best

@@ -1,0 +1,88 @@
+"""Which protocols a session runs when its paths do not say: the chosen ones, or the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cheesebench.errors import OptionError, ProtocolError, UnknownNameError
+from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
+from cheesebench.protocol.inherit import file_names
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A protocol file that cannot be loaded, and why."""
+
+    path: Path
+    error: ProtocolError
+
+
+Selected = BaseSpecification | Broken
+
+
+def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
+    """Return the built-in protocols of an edition; a later directory's file of the same name goes first."""
+    built_in = Catalogue(catalogue.directories[:1]).files
+    found = _load(catalogue, [path for stem, path in catalogue.files.items() if stem in built_in])
+    chosen = _of_edition(found, edition)
+    if all(isinstance(one, Broken) for one in chosen):
+        known = {one.edition for one in found if not isinstance(one, Broken)}
+        raise UnknownNameError("edition", edition, known)
+    return chosen
+
+
+def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
+    """Return what ``--protocols`` means: directories and files (relative to ``directory``), and names.
+
+    A name is that of an installed protocol, else that of a file in ``directory`` (``my_maze``, ``my_maze@short``).
+    ``edition`` None takes every edition that a directory holds, and the default one of a name.
+    """
+    return [one for name in names for one in _named(catalogue, directory, name, edition)]
+
+
+def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
+    path = directory / name
+    if not path.exists() and name in catalogue.folders:
+        path = catalogue.folders[name]
+    if path.is_dir():
+        found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
+        if not found:
+            raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
+        return found if edition is None else _of_edition(found, edition)
+    if name.endswith(("/", "\\")):
+        raise OptionError(f"--protocols {name}: there is no such directory.")
+    if path.is_file() or name.endswith(SUFFIX):
+        return [_load_one(catalogue, path)]
+    try:
+        return [catalogue.find(name, edition)]
+    except UnknownNameError:
+        here = [directory / file for file in file_names(name if edition is None else f"{name}@{edition}")]
+        if (local := next(filter(Path.is_file, here), None)) is None:
+            raise
+        return [_load_one(catalogue, local)]
+    except ProtocolError as error:
+        return [Broken(catalogue.files.get(name, path), error)]
+
+
+def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
+    return [_load_one(catalogue, path) for path in paths]
+
+
+def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
+    """Load a file by the name that diagnostics and records are to show: relative if it is below us."""
+    here = Path.cwd()
+    return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _load_one(catalogue: Catalogue, path: Path) -> Selected:
+    try:
+        return load_shortly_named(catalogue, path)
+    except ProtocolError as error:
+        return Broken(path, error)
+
+
+def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
+    """Keep the broken ones: nobody can tell what edition they were to be."""
+    return [one for one in found if isinstance(one, Broken) or one.edition == edition]

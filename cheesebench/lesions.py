@@ -1,0 +1,214 @@
+"""Lesions: channels that are taken from a subject. The language, the audit and the controls of models share them.
+
+A lesion has a text, ``blind+anhedonia``, that ``Lesion.parse`` reads back. What is taken from the picture is one
+object, ``LesionedView``, for whoever needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cheesebench.errors import OptionError, did_you_mean
+from cheesebench.interfaces import PictureView, Scene, Tile, View
+
+#: Lesions that are one word, and what the subject is left with.
+WORDS: Mapping[str, str] = {
+    "blind": "no picture and no text; reward, its own actions and the clock are left",
+    "pose-only": "where it stands and which way it faces, and nothing else of the picture and text",
+    "anhedonia": "no reward",
+    "naive": "no learning from its own outcomes: no reward, but all that the protocol file says",
+    "memoryless": "the present observation only: the same picture, the same action",
+}
+#: What ``hide`` can name besides places: all landmarks, all lines of text.
+LANDMARKS, TEXT = "landmarks", "text"
+#: What ``amnesia`` can name besides states: nothing is carried from one trial to the next.
+TRIAL = "trial"
+_NOTHING = Tile("void", " ")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lesion:
+    """The channels that a subject lacks; ``Lesion()`` is the intact subject.
+
+    ``amnesia`` holds ``trial`` (nothing is carried across trials) or states (all before they were entered is
+    forgotten). ``hide`` holds ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or
+    ``text:STATE``.
+    """
+
+    words: frozenset[str] = frozenset()
+    amnesia: frozenset[str] = frozenset()
+    hide: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        parts = [word for word in WORDS if word in self.words]
+        parts += [f"amnesia={name}" for name in sorted(self.amnesia)]
+        parts += [f"hide={name}" for name in sorted(self.hide)]
+        return "+".join(parts) or "intact"
+
+    @classmethod
+    def parse(cls, text: str) -> Lesion:
+        """Return the lesion of a text such as ``blind``, ``hide=landmarks`` or ``blind+amnesia=trial``.
+
+        Raises OptionError for what is no lesion. Whether a zone or state exists is for the protocol to say.
+        """
+        words, amnesia, hide = set(), set(), set()
+        # A glyph can be a plus itself: hide=glyph:+
+        for part in text.strip().replace("glyph:+", "glyph:\0").split("+"):
+            kind, equals, name = part.strip().replace("glyph:\0", "glyph:+").partition("=")
+            if kind == "amnesia" and name:
+                amnesia.add(name)
+            elif kind == "hide" and name and (not name.startswith("glyph:") or len(name) == len("glyph:X")):
+                hide.add(name)
+            elif kind in WORDS and not equals:
+                words.add(kind)
+            elif text.strip() != "intact":
+                raise OptionError(_no_lesion(part.strip()))
+        return cls(frozenset(words), frozenset(amnesia), frozenset(hide))
+
+    def __or__(self, other: Lesion) -> Lesion:
+        return Lesion(self.words | other.words, self.amnesia | other.amnesia, self.hide | other.hide)
+
+    @property
+    def sees_nothing(self) -> bool:
+        """Whether the picture is gone as a whole."""
+        return "blind" in self.words
+
+    @property
+    def sees_pose_only(self) -> bool:
+        """Whether of the picture only the pose is left (blindness goes further)."""
+        return "pose-only" in self.words and not self.sees_nothing
+
+    @property
+    def changes_the_picture(self) -> bool:
+        """Whether anything of what is seen is taken away."""
+        return self.sees_nothing or self.sees_pose_only or bool(self.hide)
+
+    @property
+    def feels_no_reward(self) -> bool:
+        """Whether rewards are not felt."""
+        return bool(self.words & {"anhedonia", "naive"})
+
+    @property
+    def memoryless(self) -> bool:
+        """Whether nothing but the present observation is left."""
+        return "memoryless" in self.words
+
+    @property
+    def forgets_trials(self) -> bool:
+        """Whether nothing is carried across trials."""
+        return TRIAL in self.amnesia
+
+    @property
+    def forgets_at(self) -> frozenset[str]:
+        """The states at whose entry all that came before is forgotten."""
+        return self.amnesia - {TRIAL}
+
+
+INTACT = Lesion()
+
+
+def _no_lesion(part: str) -> str:
+    hint = did_you_mean(part, [*WORDS, "amnesia=trial", "hide=landmarks"])
+    known = (
+        f"{', '.join(WORDS)}, amnesia=trial, amnesia=STATE, hide=landmarks, hide=ZONE, hide=glyph:X, hide=text:STATE"
+    )
+    return f"'{part}' is no lesion.{hint} There are {known}; + joins several."
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What of a scene is hidden. ``squares`` are (column, row) of the scene; ``instead`` is what stands in their place.
+
+    ``texts`` are the lines of each state whose text is hidden. ``landmarks`` hides them wherever they stand, as
+    ``instead`` says or as empty space.
+    """
+
+    landmarks: bool = False
+    squares: frozenset[tuple[int, int]] = frozenset()
+    glyphs: frozenset[str] = frozenset()
+    text: bool = False
+    texts: frozenset[tuple[str, ...]] = frozenset()
+    instead: Mapping[tuple[int, int], Tile] = field(default_factory=dict)
+
+    def filtered(self, scene: Scene) -> Scene:
+        """Return the scene without what is hidden."""
+        last = len(scene.tiles) - 1
+
+        def home(column: int, row: int) -> tuple[int, int]:
+            """Return where in the arena a square of the scene is, which may be turned."""
+            for _ in range(scene.quarters):
+                column, row = row, last - column
+            return column, row
+
+        tiles = tuple(
+            tuple(
+                self.instead.get(home(column, row), _NOTHING) if self._hides(tile, home(column, row)) else tile
+                for column, tile in enumerate(line)
+            )
+            for row, line in enumerate(scene.tiles)
+        )
+        return Scene(tiles, () if self.text or scene.text in self.texts else scene.text)
+
+    def _hides(self, tile: Tile, square: tuple[int, int]) -> bool:
+        return square in self.squares or tile.glyph in self.glyphs or (self.landmarks and tile.kind == "landmark")
+
+
+#: Scenes that a lesioned view keeps.
+MOST_SCENES = 256
+
+
+class LesionedView:
+    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene without what is hidden.
+
+    It is a view like any other: ``name`` and ``characters`` are those of the view that it is made from.
+    """
+
+    def __init__(self, view: View, lesion: Lesion, hidden: Hidden) -> None:
+        self._view, self._lesion, self._hidden = view, lesion, hidden
+        self.name = view.name
+        self.characters = "0123456789 ." + view.characters
+        reading = getattr(view, "reading", None)
+        if reading is not None:
+            self.reading = reading
+        #: Scenes and what is left of them, by the scenes' identity: comparing scenes costs as much as filtering them.
+        self._left: dict[int, tuple[Scene, Scene]] = {}
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return the observation of an agent that stands at ``(column, row)`` and faces ``heading`` (0-7)."""
+        if self._lesion.sees_nothing:
+            return "."
+        if self._lesion.sees_pose_only:
+            return f"{column} {row} {heading}"
+        kept = self._left.get(id(scene))
+        if kept is None:
+            if len(self._left) >= MOST_SCENES:
+                self._left.clear()
+            kept = self._left[id(scene)] = scene, self._hidden.filtered(scene)
+        return self._view.render(kept[1], column, row, heading)
+
+    def max_length(self, scene: Scene) -> int:
+        """Return an upper bound of the length of what ``render`` returns."""
+        if self._lesion.sees_nothing or self._lesion.sees_pose_only:
+            return 1 + len(str(len(scene.tiles))) + len(str(max(map(len, scene.tiles), default=0))) + 3
+        return self._view.max_length(self._hidden.filtered(scene))
+
+
+class _LesionedPictureView(LesionedView):
+    """The same of a view that draws pictures."""
+
+    def picture_size(self, scene: Scene) -> tuple[int, int]:
+        """Return width and height in pixels of every picture of the scene."""
+        assert isinstance(self._view, PictureView)
+        return self._view.picture_size(scene)
+
+
+def lesioned_view(view: View, lesion: Lesion, hidden: Hidden) -> View:
+    """Return what a lesion leaves of a view: the view itself where it takes nothing from the picture.
+
+    The blind, and those who have only their pose, get texts, also where the view draws pictures.
+    """
+    if not lesion.changes_the_picture:
+        return view
+    draws = isinstance(view, PictureView) and not (lesion.sees_nothing or lesion.sees_pose_only)
+    return (_LesionedPictureView if draws else LesionedView)(view, lesion, hidden)

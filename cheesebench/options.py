@@ -1,0 +1,397 @@
+"""The options of a run, each declared once: data only, and light at import.
+
+pytest registers all of them (``cheesebench.pytest_plugin``), commands take those that they need
+(``cheesebench.commands.parsing.add_options``), the manifest keeps those that are ``recorded``, and the reference page
+lists them. A new option is one more entry in ``OPTIONS``; its value is ``RunOptions.value(key)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+#: All options store under this prefix in pytest, so that two spellings of one option share one value.
+PREFIX = "cheesebench_"
+#: What every option begins with in its long spelling, which pytest always accepts.
+LONG = "--cheese-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One option of a run."""
+
+    name: str
+    """Without dashes in front: ``--NAME``; in pytest also ``--cheese-NAME``."""
+    help: str
+    """One or two sentences, without default and example."""
+    metavar: str = ""
+    """NAME, or N for a whole number, unless something else is said."""
+    type: Callable[[str], Any] = str
+    default: Any = None
+    """What holds where nothing is given, neither here nor in the manifest of a run that is resumed."""
+    default_text: str = ""
+    """The default in words, where ``default`` does not say it."""
+    example: str = ""
+    """A value that a person could give."""
+    choices: tuple[str, ...] = ()
+    repeatable: bool = False
+    commas: bool = False
+    """Repeatable, and one value may hold several with commas between them."""
+    flag: bool = False
+    minimum: int | None = None
+    positive: bool = False
+    """The value must be above 0."""
+    recorded: bool = False
+    """The manifest keeps the value under ``key``; a resumed or replayed run takes it from there."""
+    overridable: bool = False
+    """Recorded, but a resumed run may be given another value."""
+    setting: str = ""
+    """The setting of a model agent that this is."""
+    models_only: bool = False
+    """Means nothing unless a language model is run."""
+    names_run: bool = False
+    """Says which run this is; a command that continues the run has ``--resume`` in its place."""
+
+    @property
+    def key(self) -> str:
+        """The name as an identifier: in the manifest and in ``RunOptions``."""
+        return self.name.replace("-", "_")
+
+    @property
+    def destination(self) -> str:
+        """Where pytest stores the value."""
+        return PREFIX + self.key
+
+    @property
+    def short(self) -> str:
+        """The spelling of the command line; in pytest it yields to another plugin's option of that name."""
+        return f"--{self.name}"
+
+    @property
+    def long(self) -> str:
+        """The spelling that pytest always accepts."""
+        return f"{LONG}{self.name}"
+
+    @property
+    def value_name(self) -> str:
+        """What stands for the value in the help; empty for a flag, and where there are choices."""
+        return "" if self.flag or self.choices else self.metavar or ("N" if self.type is int else "NAME")
+
+    @property
+    def description(self) -> str:
+        """The help with default and example."""
+        parts = [self.help]
+        default = self.default_text or ("" if self.default in (None, ()) else str(self.default))
+        if default:
+            parts.append(f"Default: {default}" + ("." if self.example else ""))
+        if self.example:
+            parts.append(f"Example: {self.short} {self.example}")
+        return " ".join(parts)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keywords of ``add_argument``. A value that is not given is None, or False for a flag."""
+        if self.flag:
+            return {"action": "store_true", "help": self.description}
+        keywords: dict[str, Any] = {"help": self.description}
+        if self.choices:
+            keywords["choices"] = self.choices
+        else:
+            keywords["metavar"] = self.value_name
+        if self.type is not str:
+            keywords["type"] = self.type
+        if self.repeatable:
+            keywords["action"] = "append"
+        return keywords
+
+
+OPTIONS = (
+    Option(
+        name="model",
+        help="Run this model through the paradigms; repeat it (or use commas) for several. "
+        "Without paths, the paper's protocols run and nothing else.",
+        example="random",
+        repeatable=True,
+        commas=True,
+        recorded=True,
+    ),
+    Option(
+        name="view",
+        help="Show the arena in this view; repeatable.",
+        default_text="the design's own",
+        example="ascii_2d",
+        repeatable=True,
+        commas=True,
+        recorded=True,
+    ),
+    Option(
+        name="protocols",
+        help="Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable.",
+        metavar="WHAT",
+        default_text="cheese_protocols in the ini file, or CHEESEBENCH_PROTOCOLS",
+        example="my_protocols",
+        repeatable=True,
+    ),
+    Option(
+        name="edition",
+        help="Edition of the protocols that are chosen by name or directory.",
+        default="default",
+        recorded=True,
+    ),
+    Option(
+        name="study",
+        help="Run the protocols under the settings of a study: a name (cheesebench study) or a *.study.yaml file.",
+        recorded=True,
+    ),
+    Option(
+        name="design",
+        help="How many subjects and trials: smoke (wiring only, no verdict), paper, cohort, or sequential (as many "
+        "subjects as a verdict needs).",
+        default_text="sequential for a language model, cohort for an agent",
+        recorded=True,
+    ),
+    Option(
+        name="subjects",
+        help="Number of subjects per cell, instead of the design's; with the design sequential, the most.",
+        type=int,
+        recorded=True,
+    ),
+    Option(
+        name="ahead",
+        help="Sequential design: never, or auto. On a server of one's own that has no price, subjects of the next look "
+        "begin while it has capacity to spare; they count only if they are needed.",
+        choices=("auto", "never"),
+        default="auto",
+        recorded=True,
+        overridable=True,
+        models_only=True,
+    ),
+    Option(
+        name="generations",
+        help="Dialogues: how often each question is asked.",
+        type=int,
+        default_text="30 (smoke: 2)",
+        recorded=True,
+    ),
+    Option(
+        name="against",
+        help="Dialogues: compare with this published model where the paper prints one.",
+        default_text="with chance",
+        recorded=True,
+    ),
+    Option(
+        name="seed",
+        help="Seed of the run; the same seed gives the same records.",
+        type=int,
+        default=0,
+        minimum=0,
+        recorded=True,
+    ),
+    Option(name="agent", help="Agent that asks a language model.", default="llm", recorded=True, models_only=True),
+    Option(
+        name="history",
+        help="Past observations and replies that a language model is shown: exactly so many, or a range such as 3-7.",
+        metavar="N",
+        default_text="the agent's own",
+        recorded=True,
+        models_only=True,
+        setting="history",
+    ),
+    Option(
+        name="actions",
+        help="Actions that a language model may give in one reply.",
+        type=int,
+        default_text="the agent's own",
+        recorded=True,
+        models_only=True,
+        setting="actions",
+    ),
+    Option(
+        name="prompt",
+        help="Wording of the system prompt: default, minimal, cot or few_shot.",
+        recorded=True,
+        models_only=True,
+        setting="prompt",
+    ),
+    Option(
+        name="temperature",
+        help="Sampling temperature; repeatable for dialogues.",
+        metavar="T",
+        type=float,
+        default_text="the agent's own",
+        repeatable=True,
+        recorded=True,
+        models_only=True,
+        setting="temperature",
+    ),
+    Option(
+        name="reply-tokens",
+        help="Most tokens of one reply.",
+        type=int,
+        default_text="the model's, or the agent's own",
+        recorded=True,
+        models_only=True,
+        setting="max_tokens",
+    ),
+    Option(
+        name="agent-option",
+        help="A setting of the agent that asks; repeatable.",
+        metavar="NAME=VALUE",
+        example="unparsed=end-trial",
+        repeatable=True,
+        recorded=True,
+        models_only=True,
+    ),
+    Option(
+        name="backend-option",
+        help="An option of the model's backend; repeatable.",
+        metavar="NAME=VALUE",
+        example="tensor_parallel_size=8",
+        repeatable=True,
+        recorded=True,
+        models_only=True,
+    ),
+    Option(
+        name="base-url",
+        help="Where the model's server is.",
+        metavar="URL",
+        example="http://127.0.0.1:8000/v1",
+        recorded=True,
+        overridable=True,
+    ),
+    Option(
+        name="models",
+        help="Also take models from this YAML file.",
+        metavar="FILE",
+        default_text="what CHEESEBENCH_MODELS names",
+    ),
+    Option(
+        name="control",
+        help="Also run each cell with this control: a lesion (blind, anhedonia, amnesia=trial, hide=landmarks, ...), "
+        "reward-shuffled, cue-off, cue-shuffled, labels-swapped or yoked:RUN; repeatable.",
+        default=(),
+        repeatable=True,
+        commas=True,
+        recorded=True,
+    ),
+    Option(
+        name="max-cost",
+        help="Stop calling models once the run has cost so many dollars; the rest is inconclusive.",
+        metavar="DOLLARS",
+        type=float,
+        positive=True,
+    ),
+    Option(
+        name="max-tokens",
+        help="Stop calling models once the run has used so many tokens; the rest is inconclusive.",
+        type=int,
+        positive=True,
+    ),
+    Option(
+        name="max-minutes",
+        help="Stop calling models after so many minutes; the rest is inconclusive.",
+        metavar="MINUTES",
+        type=float,
+        positive=True,
+    ),
+    Option(
+        name="concurrency",
+        help="Most calls in flight at once; fewer as long as the server objects.",
+        type=int,
+        default=256,
+        positive=True,
+    ),
+    Option(
+        name="timeout",
+        help="Seconds that one call may take.",
+        metavar="SECONDS",
+        type=float,
+        default=300,
+        positive=True,
+    ),
+    Option(
+        name="trial-timeout",
+        help="Seconds that all calls of one trial may take, waiting not counted.",
+        metavar="SECONDS",
+        type=float,
+        default=3600,
+        positive=True,
+    ),
+    Option(name="retries", help="How often a call is tried again after a fault.", type=int, default=6, minimum=0),
+    Option(
+        name="retry-errors",
+        help="With --resume: ask again what was refused for what it asked (content filter, context too long).",
+        flag=True,
+    ),
+    Option(
+        name="resume",
+        help="Continue this run: what it has finished is kept, only the rest is run.",
+        metavar="RUN-ID",
+        names_run=True,
+    ),
+    Option(
+        name="run-id",
+        help="Name of the run, and of its directory.",
+        metavar="RUN-ID",
+        default_text="date, time and a random suffix",
+        names_run=True,
+    ),
+    Option(
+        name="results",
+        help="Directory of the runs.",
+        metavar="DIR",
+        default="results",
+        default_text="results (of pytest: under its root directory)",
+    ),
+    Option(
+        name="executor",
+        help="Where subjects are run: local (worker processes), threads, or that of a plugin.",
+        default_text="local",
+    ),
+    Option(
+        name="processes",
+        help="Subjects that are run side by side.",
+        type=int,
+        default_text="one for each processor",
+        minimum=1,
+    ),
+    Option(name="markdown", help="Also write the Markdown report to this file.", metavar="PATH"),
+    Option(
+        name="html",
+        help="Also write the HTML report to this file: one page with charts, in which every trial can be watched.",
+        metavar="PATH",
+    ),
+    Option(
+        name="compare",
+        help="Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
+        metavar="BASELINE",
+    ),
+    Option(
+        name="compare-fail",
+        help="worse: exit with 1 if the run is worse than the baseline, overall or on a protocol.",
+        choices=("never", "worse"),
+        default="never",
+    ),
+    Option(
+        name="inconclusive",
+        help="What an inconclusive verdict is for the exit status: skip or fail.",
+        choices=("skip", "fail"),
+        default="skip",
+    ),
+    Option(name="exit-zero", help="Exit with 0 although a model has failed a verdict; errors still count.", flag=True),
+)
+
+#: The same options by key.
+BY_KEY = {option.key: option for option in OPTIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of pytest's ini file, a list of words."""
+
+    name: str
+    help: str
+    kind: str = "args"
+
+
+INI = (Setting("cheese_protocols", "What --protocols is where it is not given: names, files, directories."),)

@@ -1,0 +1,199 @@
+"""What four scripted respondents took on the shipped protocols: estimates before a model has been asked for once.
+
+They were played through the real path (``benchmarks/verdict_cost.py``, which writes the file): ``hopeless`` says no
+action, ``weak`` walks at random, ``ratlike`` and ``competent`` solve all but a quarter and a twentieth of their trials.
+A model lies somewhere between them. All are figures of the default view, prompt and window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Self
+
+from cheesebench.chat import Price, Usage
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.records import CellPlan
+
+#: From the worst to the best.
+RESPONDENTS = ("hopeless", "weak", "ratlike", "competent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Calls and tokens. ``cached`` are those of the prompt that vLLM has read before, ``api`` those that an API has."""
+
+    calls: float = 0
+    prompt: float = 0
+    cached: float = 0
+    api: float = 0
+    completion: float = 0
+
+    def __add__(self, other: Spent) -> Spent:
+        """Return both together."""
+        return Spent(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+
+    def __mul__(self, factor: float) -> Spent:
+        """Return so many times as much."""
+        return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
+
+    def dollars(self, price: Price) -> float:
+        """Return what an API takes for it."""
+        return price.cost(Usage(prompt=round(self.prompt), cached=round(self.api), completion=round(self.completion)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One respondent on one protocol.
+
+    ``rate``, ``stopped`` (subjects) and ``verdict`` are those of the look that decided; ``looks`` says what the
+    subjects up to each look took.
+    """
+
+    trials: int
+    rate: float
+    stopped: int
+    verdict: str
+    looks: Mapping[int, Spent]
+
+    def spent(self, subjects: int, trials: int) -> Spent:
+        """Return what so many subjects take, with so many trials each."""
+        # The look nearest from above has measured most of them; beyond the last one they are taken to be alike.
+        look = min((look for look in self.looks if look >= subjects), default=max(self.looks))
+        return self.looks[look] * (subjects / look * trials / self.trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profiles:
+    """All that was measured. ``fixed`` are the subjects of the fixed design that was played beside."""
+
+    history: str
+    encoding: str
+    fixed: int
+    by_protocol: Mapping[str, Mapping[str, Profile]]
+    sha256: Mapping[str, str]
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return what a file of the benchmark says."""
+        found: dict[str, Any] = json.loads(text)
+        by_protocol = {
+            name: {kind: _profile(one) for kind, one in measured["respondents"].items()}
+            for name, measured in found["protocols"].items()
+        }
+        marks = {name: measured["sha256"] for name, measured in found["protocols"].items()}
+        return cls(
+            history=found["history"],
+            encoding=found["encoding"],
+            fixed=found["fixed"],
+            by_protocol=by_protocol,
+            sha256=marks,
+        )
+
+
+def _profile(found: Mapping[str, Any]) -> Profile:
+    looks = {int(look): Spent(**spent) for look, spent in found["looks"].items()}
+    return Profile(**{**found, "looks": looks})
+
+
+@lru_cache(maxsize=1)
+def shipped_profiles() -> Profiles:
+    """Return those that ship."""
+    return Profiles.read(files("cheesebench.planning").joinpath("profiles.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledRun:
+    """A planned run as one respondent would have it: by protocol, and in all."""
+
+    respondent: str
+    subjects: Mapping[str, int]
+    """Subjects of each protocol: as planned, or at the look that decided."""
+    by_protocol: Mapping[str, Spent]
+    verdicts: Mapping[str, str]
+    """Of the sequential design; none for a design that claims nothing."""
+    total: Spent
+    dollars: float | None
+
+
+def profiled(
+    plans: Sequence[CellPlan], price: Price | None, profiles: Profiles, *, sequential: bool = False
+) -> tuple[ProfiledRun, ...]:
+    """Return what the cells would take of each respondent; none where a protocol was not measured.
+
+    A cell with looks (or any cell that claims something, if ``sequential``) is played to the look that decides.
+    """
+    if not plans or any(plan.protocol not in profiles.by_protocol for plan in plans):
+        return ()
+    measured = [kind for kind in RESPONDENTS if all(kind in profiles.by_protocol[plan.protocol] for plan in plans)]
+    return tuple(_run(kind, plans, price, profiles, sequential) for kind in measured)
+
+
+def _run(
+    kind: str, plans: Sequence[CellPlan], price: Price | None, profiles: Profiles, sequential: bool
+) -> ProfiledRun:
+    subjects: dict[str, int] = {}
+    by_protocol: dict[str, Spent] = {}
+    verdicts: dict[str, str] = {}
+    for plan in plans:
+        profile = profiles.by_protocol[plan.protocol][kind]
+        stops = bool(plan.looks) or (sequential and plan.claims)
+        number = min(profile.stopped, plan.looks[-1] if plan.looks else profile.stopped) if stops else plan.subjects
+        subjects[plan.protocol] = subjects.get(plan.protocol, 0) + number
+        by_protocol[plan.protocol] = by_protocol.get(plan.protocol, Spent()) + profile.spent(number, plan.trials)
+        if stops:
+            verdicts[plan.protocol] = profile.verdict
+    total = sum(by_protocol.values(), Spent())
+    return ProfiledRun(
+        respondent=kind,
+        subjects=subjects,
+        by_protocol=by_protocol,
+        verdicts=verdicts,
+        total=total,
+        dollars=None if price is None else total.dollars(price),
+    )
+
+
+def outdated(profiles: Profiles, marks: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the protocols (of name and hash) that have changed since they were measured."""
+    return [name for name, mark in marks if profiles.sha256.get(name, mark) != mark]
+
+
+def summary_rows(profiles: Profiles, price: Price) -> list[tuple[str, ...]]:
+    """Return the table of the documentation: each respondent, fixed design and sequential.
+
+    Each is about the protocols on which the respondent was measured. Cells are respondent, design, number of protocols,
+    subjects of each, calls, prompt tokens (millions), their cached share, reply
+    tokens (millions), dollars, and the verdicts PASS / FAIL / other of the sequential design.
+    """
+    rows: list[tuple[str, ...]] = []
+    for kind in RESPONDENTS:
+        cells = [measured[kind] for measured in profiles.by_protocol.values() if kind in measured]
+        if not cells:
+            continue
+        for name in ("fixed", "sequential"):
+            numbers = [profiles.fixed if name == "fixed" else cell.stopped for cell in cells]
+            parts = [cell.spent(number, cell.trials) for cell, number in zip(cells, numbers, strict=True)]
+            total = sum(parts, Spent())
+            verdicts = [cell.verdict for cell in cells]
+            told = [verdicts.count(verdict) for verdict in ("PASS", "FAIL")]
+            told.append(len(verdicts) - sum(told))
+            rows.append(
+                (
+                    kind,
+                    name,
+                    str(len(cells)),
+                    f"{sum(numbers) / len(numbers):.0f}",
+                    f"{total.calls:,.0f}",
+                    f"{total.prompt / 1e6:.1f}",
+                    f"{100 * total.cached / total.prompt:.0f} %",
+                    f"{total.completion / 1e6:.2f}",
+                    f"{total.dollars(price):,.2f}",
+                    " / ".join(map(str, told)) if name == "sequential" else "",
+                )
+            )
+    return rows

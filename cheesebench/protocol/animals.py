@@ -1,0 +1,141 @@
+"""A file of animals beside a protocol, read into its tree: the protocol's text then holds all that it says.
+
+One row for each animal and session, as CSV with the columns ``animal,session,trials,passed`` (further columns are
+left alone). A file names data of its own folder only: whose protocol it is may not read anything else.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cheesebench.errors import did_you_mean
+from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
+from cheesebench.protocol.source import Node
+
+COLUMNS = ("animal", "session", "trials", "passed")
+#: Largest file, in bytes, and most rows.
+MAX_BYTES, MAX_ROWS = 1_000_000, 10_000
+#: Longest name of an animal.
+MAX_NAME = 100
+#: Largest number of trials in a row, and of a session.
+MAX_NUMBER = 1_000_000
+
+#: An animal, a session (from 1), trials of the animal in it, and how many of those it passed.
+Row = tuple[str, int, int, int]
+
+
+def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
+    """Return the tree with the rows of each file that a reference names in place of its name."""
+    references = root.child("reference")
+    if references is None or not isinstance(references.value, list | tuple):
+        return root
+    found = [_embedded(reference, diagnostics) for reference in references.value]
+    if found == references.value:
+        return root
+    assert isinstance(root.value, Mapping)
+    return dataclasses.replace(root, value={**root.value, "reference": dataclasses.replace(references, value=found)})
+
+
+def _embedded(reference: Node, diagnostics: Diagnostics) -> Node:
+    animals = reference.child("animals")
+    if animals is None or not isinstance(animals.value, str):
+        return reference
+    assert isinstance(reference.value, Mapping)
+    rows = read_animals(animals.value, animals.position, diagnostics)
+    if rows is None:
+        return reference
+    position = animals.position
+    node = Node([Node([Node(cell, position) for cell in row], position) for row in rows], position)
+    return dataclasses.replace(reference, value={**reference.value, "animals": node})
+
+
+def read_animals(name: str, position: Position, diagnostics: Diagnostics) -> list[Row] | None:
+    """Return the rows of the file ``name``, relative to the protocol in which it stands; None with errors (225)."""
+    folder = Path(position.file).resolve().parent
+    try:
+        path = (folder / name).resolve()
+    except (OSError, ValueError, RuntimeError):  # too long, no text, or a circle of links
+        path = folder
+    if path.suffix != ".csv" or Path(name).is_absolute() or not path.is_relative_to(folder):
+        sentence = f"'{name}' is no CSV file in the protocol's folder."
+        diagnostics.error(225, position, sentence, "Put it beside the protocol, and write its name: animals.csv.")
+        return None
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError(0, "it is no file")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        known = sorted(str(file.relative_to(folder)) for many in ("*.csv", "*/*.csv") for file in folder.glob(many))
+        hint = did_you_mean(name, known).strip() or "Put it beside the protocol."
+        diagnostics.error(225, position, f"The animals' file '{name}' cannot be read: {why}.", hint)
+        return None
+    if len(content) > MAX_BYTES:
+        sentence = f"The animals' file '{name}' has more than {MAX_BYTES} bytes."
+        diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+        return None
+    before = len(diagnostics.errors)
+    rows = list(_rows(text, str(Path(position.file).parent / name), diagnostics))
+    return rows if len(diagnostics.errors) == before else None
+
+
+def _rows(text: str, file: str, diagnostics: Diagnostics) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip() for name in next(reader, [])]
+    if missing := [name for name in COLUMNS if name not in header]:
+        hint = f"The first line names the columns: {','.join(COLUMNS)}."
+        diagnostics.error(225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint)
+        return
+    where = [header.index(name) for name in COLUMNS]
+    seen: set[tuple[str, int]] = set()
+    try:
+        for cells in reader:
+            if not cells:
+                continue
+            position = Position(file, reader.line_num, 1)
+            if len(seen) == MAX_ROWS:
+                sentence = f"There are more than {MAX_ROWS} rows."
+                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+                return
+            row = row_of([cells[n].strip() if n < len(cells) else "" for n in where])
+            if row is None:
+                shown = ",".join(cells)[:100]
+                remedy = "Write an animal, a session from 1, its trials from 1, and how many of them it passed."
+                diagnostics.error(225, position, f"'{shown}' is no row of an animal.", remedy)
+            elif row[:2] in seen:
+                sentence = f"Session {row[1]} of '{row[0]}' stands there twice."
+                diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+            else:
+                seen.add(row[:2])
+                yield row
+    except csv.Error as error:
+        diagnostics.error(225, Position(file, reader.line_num, 1), f"This is no CSV: {error}.", "")
+    if reader.line_num <= 1:
+        diagnostics.error(225, Position(file, 1, 1), "There is no animal in it.", "Add a row for each, and session.")
+
+
+def row_of(cells: object) -> Row | None:
+    """Return four values as a row, or None where they make none."""
+    if not isinstance(cells, list | tuple) or len(cells) != len(COLUMNS):
+        return None
+    animal, *numbers = cells
+    if not (isinstance(animal, str | int) and 0 < len(str(animal)) <= MAX_NAME and str(animal).isprintable()):
+        return None
+    counts = [_whole(number) for number in numbers]
+    session, trials, passed = counts
+    if session is None or trials is None or passed is None or not (session >= 1 and 0 <= passed <= trials >= 1):
+        return None
+    return str(animal), session, trials, passed
+
+
+def _whole(number: object) -> int | None:
+    if isinstance(number, str) and number.isascii() and number.isdecimal() and len(number) <= len(str(MAX_NUMBER)):
+        number = int(number)
+    whole = isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MAX_NUMBER
+    return number if whole and isinstance(number, int) else None

@@ -1,0 +1,107 @@
+"""What the language has: its names, functions, triggers and effects, in one table.
+
+The parser, the documents, the scalar kernel and the compiled one read it. An entry that the compiled kernel does not
+have is declared ``scalar_only``: a protocol that uses it is run by the scalar kernel, whatever the number of lanes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["number", "truth", "name", "set"]
+#: What a name can be the name of. ``any`` belongs to ``none``.
+Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Type of an expression; for names and sets also what they may name."""
+
+    kind: Kind
+    domains: frozenset[Domain] = frozenset()
+
+    def overlaps(self, other: Type) -> bool:
+        """Whether names of both types can be equal."""
+        return bool(self.domains & other.domains) or "any" in self.domains | other.domains
+
+
+NUMBER = Type("number")
+TRUTH = Type("truth")
+
+#: What a value depends on besides variables: where the subject has been in this trial, where it stands, or the clock.
+Reads = Literal["", "trace", "pose", "clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A built-in name. ``later``: whatever an author calls so goes first, and older files stay as they are."""
+
+    type: Type
+    reads: Reads = ""
+    later: bool = False
+    scalar_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of one argument, computed by the method of a life (``evaluate.Memory``) that has its name.
+
+    ``takes`` says of what: a group, a set, any place (also a solid), or a zone of the floor.
+    """
+
+    takes: Literal["group", "set", "place", "zone"]
+    reads: Reads = ""
+    scalar_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A trigger or an effect of a rule, by its key."""
+
+    meaning: str
+    scalar_only: bool = False
+
+
+#: The built-in names (language page, section 1).
+BUILT_INS: dict[str, BuiltIn] = {
+    "it": BuiltIn(Type("name", frozenset({"place"}))),
+    "last": BuiltIn(Type("name", frozenset({"outcome"}))),
+    "block": BuiltIn(Type("name", frozenset({"block"}))),
+    "session": BuiltIn(NUMBER),
+    "trial": BuiltIn(NUMBER),
+    "subject": BuiltIn(NUMBER),
+    "steps": BuiltIn(NUMBER, reads="clock"),
+    "state": BuiltIn(Type("name", frozenset({"state"}))),
+    "x": BuiltIn(NUMBER, reads="clock", later=True),
+    "y": BuiltIn(NUMBER, reads="clock", later=True),
+    "heading": BuiltIn(NUMBER, reads="clock", later=True),
+    "moves": BuiltIn(NUMBER, reads="trace", later=True),
+}
+#: The functions (language page, section 1).
+FUNCTIONS: dict[str, Function] = {
+    "where": Function("group"),
+    "size": Function("set"),
+    "time": Function("zone", reads="trace"),
+    "entries": Function("zone", reads="trace"),
+    "distance": Function("zone", reads="pose"),
+    "bearing_error": Function("zone", reads="pose"),
+    "departure_error": Function("zone", reads="trace"),
+    "column": Function("place"),
+    "row": Function("place"),
+}
+#: What makes a rule fire; it has exactly one.
+TRIGGERS: dict[str, Part] = {
+    "enter": Part("A zone, a group, or a variable holding one, was entered."),
+    "press": Part("FORWARD was blocked by this solid."),
+    "after": Part("At least this many steps in the state."),
+    "act": Part("This action was taken."),
+}
+#: What then happens, in this order.
+EFFECTS: dict[str, Part] = {
+    "set": Part("All right-hand sides read old values."),
+    "add": Part("Adds a member to a set."),
+    "count": Part("Counters of the trial that go up by one."),
+    "reward": Part("Added to the reward of the step."),
+    "place": Part("Teleports to a zone; the heading is reset to `start.face`."),
+}

@@ -1,0 +1,240 @@
+"""The animals' numbers, resolved: what each is over, computed from curve or animals where it is not written."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from cheesebench.protocol import documents as doc
+from cheesebench.protocol.animals import Row, row_of
+from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.source import Node
+from cheesebench.protocol.specification import ReferenceSpec, Specification
+
+#: Numbers that differ by no more are the same, rounded to two digits.
+ROUNDING = 0.0051
+
+
+def resolve_references(spec: Specification, root: Node, say: Diagnostics) -> tuple[ReferenceSpec, ...]:
+    """Return the references of a protocol; what contradicts itself is reported, and left out."""
+    primary = next((n for n, one in enumerate(spec.document.reference) if one.measure == "success"), None)
+    found = [
+        _Resolver(one, root.find(("reference", number)), spec, say).resolve(primary=number == primary)
+        for number, one in enumerate(spec.document.reference)
+    ]
+    return tuple(one for one in found if one is not None)
+
+
+class _Resolver:
+    """Resolves one reference."""
+
+    def __init__(self, written: doc.Reference, node: Node, spec: Specification, say: Diagnostics) -> None:
+        self.written, self.node, self.spec, self.say = written, node, spec, say
+        self.judged = spec.judged_sessions
+
+    def resolve(self, *, primary: bool) -> ReferenceSpec | None:
+        written = self.written
+        if not self.judged:
+            return None  # 'estimand' names blocks that the schedule lacks, which is reported elsewhere
+        before = len(self.say.errors)
+        self._contradictions()
+        if isinstance(written.animals, str):
+            return None  # a file that could not be read is reported already
+        rows = self._rows()
+        curve, curve_sd = _curves(rows) if rows else (tuple(written.curve), tuple(written.curve_sd))
+        over = self._over()
+        if len(self.say.errors) > before:
+            return None
+        sessions = over or tuple(self.judged)
+        computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
+        value = written.value if written.value is not None else computed.value
+        if value is None:
+            sentence = "There is no number."
+            if rows:
+                sentence = f"No animal has {in_words(sessions)}."
+            elif curve:
+                sentence = f"The curve has {len(curve)} sessions, and the value would be over {in_words(sessions)}."
+            self._error(sentence, "Add 'value', a 'curve' for all sessions, or 'animals'.")
+            return None
+        n = written.n_animals or computed.n
+        sd = written.sd if written.sd is not None else computed.sd
+        if written.sem is not None and n is not None:
+            sd = written.sem * math.sqrt(n)
+        if primary:
+            self._check_sessions(value, computed.value, over)
+            self._check_curve(curve, rows)
+        spread = written.interval is not None or (sd is not None and n is not None and n > 1)
+        kind: Literal["measured", "declared", "analogy"] = written.kind or ("measured" if spread else "declared")
+        return ReferenceSpec(
+            measure=written.measure,
+            value=value,
+            interval=written.interval,
+            n_animals=n,
+            sd=sd,
+            kind=kind,
+            curve=curve,
+            curve_sd=curve_sd,
+            over=sessions if over or written.value is None else (),
+            at=None if written.at is None else str(written.at),
+            where=None if written.where is None else str(written.where),
+            species=written.species or self.spec.document.species or "",
+            source=written.source or "",
+            status=written.status,
+        )
+
+    def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
+        self.say.error(226, self.node.key_position(key) if key else self.node.position, sentence, remedy)
+
+    def _contradictions(self) -> None:
+        """217: no rates; 226: two numbers for one thing, or a spread without what it belongs to."""
+        written = self.written
+        rates = [written.value, *written.curve, *(written.interval or ())] if written.measure == "success" else []
+        if outside := [rate for rate in rates if rate is not None and not 0 <= rate <= 1]:
+            sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
+            self.say.error(217, self.node.position, sentence, "Write 0.8 for 80 %.")
+        if written.interval and written.interval[0] > written.interval[1]:
+            self.say.error(217, self.node.position, "The interval runs backwards.", "Write [low, high].")
+        if written.sd is not None and written.sem is not None:
+            self._error("'sd' and 'sem' are two ways to write one number.", "Keep one of them.", "sem")
+        if any(spread is not None and spread < 0 for spread in (written.sd, written.sem, *written.curve_sd)):
+            self._error("A standard deviation is never below 0.", "Write it without a sign.")
+        if (written.sd is not None or written.sem is not None) and written.n_animals is None and not written.animals:
+            key = "sd" if written.sd is not None else "sem"
+            self._error(f"'{key}' says nothing without the number of animals.", "Add 'n_animals'.", key)
+        if written.curve_sd and len(written.curve_sd) != len(written.curve):
+            sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
+            self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
+        if written.animals is not None:
+            if written.measure != "success":
+                self._error(
+                    "'animals' are trials and passed trials: a reference on 'success'.", "Remove it.", "animals"
+                )
+            computed = ("sd", "sem", "n_animals", "curve", "curve_sd", "interval")
+            for key in computed:
+                if getattr(written, key):
+                    self._error(f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key)
+
+    def _rows(self) -> list[Row]:
+        if not isinstance(self.written.animals, list):
+            return []
+        rows = [(row_of(cells), number) for number, cells in enumerate(self.written.animals)]
+        for row, number in rows:
+            if row is None:
+                position = self.node.find(("animals", number)).position
+                remedy = "Write [animal, session, trials, passed], or the name of a CSV file."
+                self.say.error(225, position, f"{self.written.animals[number]!r:.100} is no row of an animal.", remedy)
+        kept = [row for row, _ in rows if row is not None]
+        if len({row[:2] for row in kept}) < len(kept):
+            self.say.error(
+                225, self.node.key_position("animals"), "A session of an animal stands there twice.", "Keep one."
+            )
+        if not rows:
+            self.say.error(225, self.node.key_position("animals"), "There is no animal in it.", "Add some.")
+        return kept
+
+    def _over(self) -> tuple[int, ...]:
+        """Return the sessions that the value is over, as far as that is written."""
+        written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
+        if written is None:
+            return ()
+        if isinstance(written, list):
+            return tuple(sorted(set(written)))
+        kind, _, count = written.partition(":")
+        if kind == "all":
+            return known
+        return known[-int(count or 1) :]
+
+    def _of_animals(self, rows: Sequence[Row], sessions: Iterable[int]) -> _Computed:
+        """Return mean and spread over animals of each animal's own rate in these sessions."""
+        chosen, own = set(sessions), dict[str, tuple[int, int]]()
+        for animal, session, trials, passed in rows:
+            if session in chosen:
+                before = own.get(animal, (0, 0))
+                own[animal] = (before[0] + passed, before[1] + trials)
+        rates = [passed / trials for passed, trials in own.values()]
+        if not rates:
+            return _Computed()
+        sd = statistics.stdev(rates) if len(rates) > 1 else None
+        return _Computed(statistics.fmean(rates), sd, len(rates))
+
+    def _of_curve(self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]) -> _Computed:
+        """Return the mean of the curve over these sessions, weighted by their trials where those are judged.
+
+        Its standard deviation is the mean of those of the sessions: as large as it can be, because how much an
+        animal's sessions have in common is not said.
+        """
+        if not curve or not sessions or max(sessions) > len(curve):
+            return _Computed()
+        weights = [self.judged.get(session, 1) for session in sessions]
+        if tuple(sessions) != tuple(self.judged):
+            weights = [1] * len(weights)
+        value = statistics.fmean([curve[session - 1] for session in sessions], weights)
+        sd = statistics.fmean([curve_sd[session - 1] for session in sessions], weights) if curve_sd else None
+        return _Computed(value, sd, None)
+
+    def _check_sessions(self, value: float, computed: float | None, over: Sequence[int]) -> None:
+        """325: the value is over other trials than the pass rate."""
+        own = tuple(self.judged)
+        differs = computed is not None and abs(value - computed) > ROUNDING
+        remedy = "Leave 'value' and 'over' out: it is computed from the curve; or say in 'estimand' which trials count."
+        place = self._place("over" if over and over != own else "value")
+        if over and over != own:
+            sentence = f"The animals' value is over {in_words(over)}, the pass rate over {in_words(own)}."
+            self.say.warning(325, place, sentence, remedy)
+        elif differs:
+            assert computed is not None
+            sentence = (
+                f"The pass rate is over {in_words(own)}, and there the animals' own curve comes to {computed:.2f}, "
+                f"not {value:g}."
+            )
+            self.say.warning(325, place, sentence, remedy)
+
+    def _check_curve(self, curve: Sequence[float], rows: Sequence[Row]) -> None:
+        """326: the curve has other sessions than the life. Animals of a file may have gone on longer."""
+        sessions, last = len(self.spec.sessions), max(self.judged, default=0)
+        if rows:
+            lived = {row[1] for row in rows}
+            if missing := [session for session in self.judged if session not in lived]:
+                sentence = f"No animal has {in_words(missing)}, which the pass rate is over."
+                remedy = "Number the sessions as the schedule does, over the whole life; or say in 'over' which count."
+                self.say.warning(326, self._place("animals"), sentence, remedy)
+        elif curve and not last <= len(curve) <= sessions:
+            sentence = f"The animals' curve has {len(curve)} sessions, and a life has {sessions}."
+            remedy = "Give the sessions that the schedule has, counted over the whole life."
+            self.say.warning(326, self._place("curve"), sentence, remedy)
+
+    def _place(self, key: str) -> Position:
+        child = self.node.child(key)
+        return self.node.position if child is None else child.position
+
+
+class _Computed:
+    """What is computed of a reference, as far as it can be."""
+
+    def __init__(self, value: float | None = None, sd: float | None = None, n: int | None = None) -> None:
+        self.value, self.sd, self.n = value, sd, n
+
+
+def _curves(rows: Sequence[Row]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return mean and standard deviation over animals by session, up to the last without a gap."""
+    rates: dict[int, list[float]] = {}
+    for _, session, trials, passed in rows:
+        rates.setdefault(session, []).append(passed / trials)
+    means, spreads = [], []
+    for session in range(1, len(rates) + 1):
+        if session not in rates:
+            break
+        means.append(statistics.fmean(rates[session]))
+        spreads.append(statistics.stdev(rates[session]) if len(rates[session]) > 1 else 0.0)
+    return tuple(means), tuple(spreads)
+
+
+def in_words(sessions: Sequence[int]) -> str:
+    """Return ``session 5``, ``sessions 1 to 5``, ``sessions 1, 3``."""
+    if len(sessions) == 1:
+        return f"session {sessions[0]}"
+    if list(sessions) == list(range(sessions[0], sessions[-1] + 1)):
+        return f"sessions {sessions[0]} to {sessions[-1]}"
+    return f"sessions {', '.join(map(str, sessions))}"

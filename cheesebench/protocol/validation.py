@@ -1,0 +1,73 @@
+"""Whether a construct has been tried: the shipped protocols' in every release, another's where its audit is kept.
+
+An audit is kept beside the protocol, in a file that ends with ``.audit.json``: what ``cheesebench audit FILE --json``
+prints. It counts for the very protocol with the hash that it names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from cheesebench.protocol.specification import Specification
+
+#: What the name of a kept audit ends with.
+SUFFIX = ".audit.json"
+#: What the name of a lesion's rule begins with in an audit.
+RULE = "lesion: "
+#: Larger files are no audits.
+MAX_BYTES = 5_000_000
+SHIPPED = Path(__file__).parents[1] / "protocols"
+
+Status = Literal["validated", "failed", "declared"]
+
+
+def construct_status(specification: Specification) -> Status:
+    """Return what is known of a protocol's construct; ``declared`` where nobody has tried its lesions, or it has none.
+
+    Where several audits have the protocol's hash, one that fails decides.
+    """
+    if specification.construct is None:
+        return "declared"
+    folder = Path(specification.path).resolve().parent
+    found = {_verdict(specification, report) for report in _reports(folder, specification.sha256)} - {None}
+    if "failed" in found:
+        return "failed"
+    if "validated" in found or folder.is_relative_to(SHIPPED.resolve()):
+        return "validated"
+    return "declared"
+
+
+def _reports(folder: Path, sha256: str) -> Iterator[Mapping[str, Any]]:
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                continue
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            continue
+        for report in content if isinstance(content, list) else [content]:
+            if isinstance(report, dict) and report.get("sha256") == sha256:
+                yield report
+
+
+def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status | None:
+    """Return what one audit says of the construct; None where it has not tried all of its lesions."""
+    construct = specification.construct
+    assert construct is not None
+    findings = report.get("findings")
+    tried: dict[str, tuple[str, float]] = {}
+    for finding in findings if isinstance(findings, list) else []:
+        numbers = finding.get("numbers") if isinstance(finding, dict) else None
+        if isinstance(numbers, dict) and isinstance(most := numbers.get("at_most"), int | float):
+            tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
+    verdicts = set()
+    for lesion, most in construct.abolished_by:
+        verdict, bound = tried.get(f"{RULE}{lesion}", ("", 0.0))
+        # The bound is not part of the hash: an audit of a looser one says nothing.
+        verdicts.add(verdict if bound <= most else "")
+    if "FAIL" in verdicts:
+        return "failed"
+    return "validated" if verdicts == {"ok"} else None

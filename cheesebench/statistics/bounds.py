@@ -1,0 +1,137 @@
+"""Bounds on the mean of something between 0 and 1 that is measured once per subject, whatever its distribution.
+
+The bound is Gaffke's (2005, Math Methods Stat 14:451; studied by Learned-Miller and Thomas 2019, arXiv 1905.06208).
+Weight the subjects' values, and one subject more that has the worst value there is, by random shares (Dirichlet with
+ones): the probability that this mean is at most ``mean`` is the p value of "the population's mean is at most ``mean``".
+Its properties are those that a verdict needs. For subjects that pass all or nothing it is the exact binomial test
+(Clopper-Pearson); it rises with every single value, so that a pass more never makes a verdict worse; and it assumes
+nothing of how subjects differ, so that a subject in twenty that fails throughout cannot be overlooked.
+
+``rates`` has shape ``[..., subjects]``; leading axes are independent data sets, so that the simulations which validate
+a verdict run the code that judges. numpy and scipy load on the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+#: Up to so many subjects p values are exact; beyond, they are saddlepoint approximations (within 4 %).
+EXACT_SUBJECTS = 100
+#: Limits are found to this distance.
+PRECISION = 1e-10
+
+
+def p_value(rates: Sequence[float], mean: float) -> float:
+    """Return the p value of "the population's mean is at most ``mean``" for the rates of at least one subject."""
+    ahead = [rate - mean for rate in rates if rate >= mean]
+    if not any(ahead) or mean >= 1:
+        return 1.0
+    if mean <= 0:
+        return 0.0
+    if len(rates) > EXACT_SUBJECTS:
+        return float(p_values(rates, mean))
+    # The shares are exponential variables over their sum. So this is a race between two runners, whose stages take
+    # exponential times with the means in `ahead` and in `behind`: the p value is the probability that the first wins.
+    behind = [mean - rate for rate in rates if rate < mean] + [mean]
+    chances = [1.0] * len(behind) + [0.0]
+    for own in ahead:
+        for stage in reversed(range(len(behind))):
+            other = behind[stage]
+            chances[stage] = (other * chances[stage] + own * chances[stage + 1]) / (own + other)
+    return chances[0]
+
+
+def p_values(rates: ArrayLike, mean: ArrayLike) -> Floats:
+    """Return ``p_value`` of many data sets: ``rates`` of shape ``[..., subjects]``, ``mean`` and result ``[...]``."""
+    import numpy as np
+
+    values, means = np.asarray(rates, dtype=float), np.asarray(mean, dtype=float)
+    shape = np.broadcast_shapes(values.shape[:-1], means.shape)
+    inside = np.clip(np.broadcast_to(means, shape), 1e-12, 1 - 1e-12).reshape(-1)
+    gaps = np.broadcast_to(values, (*shape, values.shape[-1])).reshape(-1, values.shape[-1]) - inside[:, None]
+    solve = _race if values.shape[-1] <= EXACT_SUBJECTS else _saddlepoint
+    found = np.where(gaps.max(axis=1) > 0, solve(gaps, inside), 1.0).reshape(shape)
+    found = np.where(means <= 0, np.where(values.max(axis=-1) > 0, 0.0, 1.0), found)
+    return np.asarray(np.where(means >= 1, 1.0, found))
+
+
+def _race(gaps: Floats, mean: Floats) -> Floats:
+    """Return the p values of rates - mean of shape ``[sets, subjects]``, as in ``p_value``."""
+    import numpy as np
+
+    # Sorted, and padded with stages that take no time.
+    ahead = -np.sort(-np.maximum(gaps, 0), axis=1).T
+    behind = np.concatenate([mean[None], -np.sort(np.minimum(gaps, 0), axis=1).T])
+    ahead = ahead[: max(1, int((ahead > 0).any(axis=1).sum()))]
+    behind = behind[: int((behind > 0).any(axis=1).sum())]
+    chances = [np.ones(len(mean)) for _ in behind] + [np.zeros(len(mean))]
+    for own in ahead:
+        for stage in reversed(range(len(behind))):
+            other = behind[stage]
+            # 0 of both: a runner with nothing left to do has arrived before.
+            share = other / np.maximum(own + other, 1e-300)
+            chances[stage] = chances[stage + 1] + share * (chances[stage] - chances[stage + 1])
+    return chances[0]
+
+
+def _saddlepoint(gaps: Floats, mean: Floats) -> Floats:
+    """Return the p values for many subjects (Lugannani and Rice 1980, Adv Appl Prob 12:475)."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    steps = np.concatenate([gaps, -mean[:, None]], axis=1)
+    low, high = 1 / steps.min(axis=1), 1 / np.maximum(steps.max(axis=1), 1e-12)
+    for _ in range(45):  # the derivative of the cumulant generating function rises from -infinity to infinity
+        middle = (low + high) / 2
+        rising = (steps / (1 - middle[:, None] * steps)).sum(axis=1) > 0
+        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+    tilted = steps / (1 - middle[:, None] * steps)
+    root = np.sign(middle) * np.sqrt(np.maximum(2 * np.log1p(-middle[:, None] * steps).sum(axis=1), 1e-300))
+    scaled = middle * np.sqrt((tilted**2).sum(axis=1))
+    near = np.abs(root) < 1e-4  # at the mean itself the formula is 0 / 0
+    corrected = root + np.log(np.where(near, 1.0, scaled / np.where(near, 1.0, root))) / np.where(near, 1.0, root)
+    skewness = 2 * (tilted**3).sum(axis=1) / (tilted**2).sum(axis=1) ** 1.5
+    return np.asarray(np.where(near, 0.5 + skewness / 6 / np.sqrt(2 * np.pi), ndtr(corrected)))
+
+
+def mean_limits(rates: Sequence[float], tail: float) -> tuple[float, float]:
+    """Return the limits of the population's mean that each leave ``tail`` outside, for at least one subject."""
+    low = _lower(rates, tail)
+    return low, 1 - _lower([1 - rate for rate in rates], tail)
+
+
+def _lower(rates: Sequence[float], tail: float) -> float:
+    from scipy.optimize import brentq
+
+    middle = sum(rates) / len(rates)
+    if middle <= 0:
+        return 0.0
+    if p_value(rates, middle) <= tail:  # only with a tail above .3
+        return middle
+    return float(brentq(lambda mean: p_value(rates, mean) - tail, 0.0, middle, xtol=PRECISION))
+
+
+def resized(rates: ArrayLike, subjects: int) -> Floats:
+    """Return the rates of so many subjects that are spread as these are: the same mean, rising, along the last axis.
+
+    The distribution is cut into as many equal parts, and each part is a subject with the mean of the part. With fewer
+    subjects than rates this is what copies leave of them, with more it is what a larger sample would look like.
+    """
+    import numpy as np
+
+    ordered = np.sort(np.asarray(rates, dtype=float), axis=-1)
+    count = ordered.shape[-1]
+    if subjects == count:
+        return ordered
+    edges, old = np.linspace(0, 1, subjects + 1), np.linspace(0, 1, count + 1)
+    # How much of each old part lies in each new one.
+    shared = np.minimum(edges[None, 1:], old[1:, None]) - np.maximum(edges[None, :-1], old[:-1, None])
+    parts = np.clip(ordered @ (np.maximum(shared, 0) * subjects), ordered[..., :1], ordered[..., -1:])
+    return np.asarray(parts)

@@ -1,0 +1,125 @@
+"""The declared animal: does a subject that does exactly what a reference says pass the verdict it is declared for?
+
+Animals with the declared curve and spread are simulated and judged by the rule that judges models. One that fails, or
+that cannot be told from a worse one, says that the reference and the pass rate are about different things, or that the
+animals are too uncertain for the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cheesebench.experiment.records import ReferenceValue
+from cheesebench.statistics.intervals import ICC_FLOOR
+from cheesebench.statistics.power import fixed_verdicts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cheesebench.statistics.intervals import Floats
+
+    Booleans = NDArray[np.bool_]
+
+#: Subjects at which the declared animal must pass, and all numbers of subjects at which it must not fail.
+MOST, COHORTS = 60, (10, 60)
+#: It may fail so often, and must pass so often.
+MAY_FAIL, MUST_PASS = 0.05, 0.80
+#: Simulated experiments: a standard error of .7 points at .05 and of 1.3 at .8.
+RUNS = 1000
+_GRID = 512
+
+#: Rates of shape ``[runs, subjects]``, reference, margin -> whether each run is a PASS, and whether it is a FAIL.
+Judge = Callable[["Floats", ReferenceValue, float], "tuple[Booleans, Booleans]"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredAnimal:
+    """How often the declared animal fails and passes, as proportions of simulated experiments."""
+
+    fails: Mapping[int, float]
+    """By number of subjects."""
+    passes: float
+    """At ``MOST`` subjects."""
+    mean: float
+    """Its true pass rate over the trials that are compared."""
+    icc: float
+
+    @property
+    def is_at_fault(self) -> bool:
+        """Whether it fails too often or passes too rarely, by more than three standard errors of the simulation."""
+        rare = max(self.fails.values()) > MAY_FAIL + 3 * _error(MAY_FAIL)
+        return rare or self.passes < MUST_PASS - 3 * _error(MUST_PASS)
+
+
+def _error(share: float) -> float:
+    return float((share * (1 - share) / RUNS) ** 0.5)
+
+
+def simulate(
+    reference: ReferenceValue,
+    sessions: Mapping[int, int],
+    margin: float,
+    *,
+    seed: int,
+    judge: Judge | None = None,
+    runs: int = RUNS,
+) -> DeclaredAnimal:
+    """Return what becomes of animals that follow a reference exactly.
+
+    ``sessions`` maps the number (from 1) of each session that the pass rate is over to its trials. Where the curve has
+    no such session, and where there is none, the animal's rate is ``value``. Animals differ by a beta distribution
+    whose standard deviation is the reference's ``sd`` less what chance adds, or with an ICC of .3 where it gives none;
+    each keeps its rank from session to session. ``judge`` is the rule for a fixed number of subjects unless given.
+    """
+    import numpy as np
+
+    rates = np.array([_rate(reference, session) for session in sessions])
+    trials = np.array(list(sessions.values()))
+    mean = float(rates @ trials / trials.sum())
+    icc = _icc(reference, rates, trials, mean)
+    random = np.random.default_rng(seed)
+    fails, passes = {}, 0.0
+    for subjects in COHORTS:
+        own = _passed(rates, trials, icc, (runs, subjects), random) / trials.sum()
+        passing, failing = (judge or fixed_verdicts)(own, reference, margin)
+        fails[subjects] = float(failing.mean())
+        if subjects == MOST:
+            passes = float(passing.mean())
+    return DeclaredAnimal(fails=fails, passes=passes, mean=mean, icc=icc)
+
+
+def _rate(reference: ReferenceValue, session: int) -> float:
+    return reference.curve[session - 1] if session <= len(reference.curve) else reference.value
+
+
+def _icc(reference: ReferenceValue, rates: Floats, trials: Floats, mean: float) -> float:
+    """Return the share of the variance of one trial that is between animals."""
+    import numpy as np
+
+    if reference.sd is None or not 0 < mean < 1:
+        return ICC_FLOOR
+    by_chance = float(((rates * (1 - rates)) * trials).sum() / trials.sum() ** 2)
+    return float(np.clip((reference.sd**2 - by_chance) / (mean * (1 - mean)), 0.0, 0.95))
+
+
+def _passed(
+    rates: Floats, trials: Floats, icc: float, shape: tuple[int, int], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the passed trials of each animal of each experiment, over all sessions."""
+    import numpy as np
+    from scipy.special import betaincinv
+
+    rank = random.uniform(size=shape)
+    total = np.zeros(shape, dtype=np.int64)
+    grid = (np.arange(_GRID) + 0.5) / _GRID
+    for rate, count in zip(rates, trials, strict=True):
+        own = np.full(shape, rate)
+        if 0 < icc < 1 and 0 < rate < 1:
+            spread = (1 - icc) / icc
+            # The inverse is dear: it is looked up on a grid.
+            own = np.clip(np.interp(rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)), 0, 1)
+        total += random.binomial(int(count), own)
+    return total

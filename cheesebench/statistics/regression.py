@@ -1,0 +1,120 @@
+"""Has a model become worse than its baseline? A sequential rule over pairs of subjects that met the same worlds.
+
+A pair's difference is new - baseline, in -1 to 1. There are two ways to be done: the model is *worse* if a sign-flip
+test excludes that nothing has changed (exact then, because the two of a pair could be exchanged), and *not worse* if
+Gaffke's bound excludes a loss of ``LOSS`` or more. Each errs with ``ALPHA`` at the most over all looks together; where
+several protocols are compared, *worse* does over all of them (Bonferroni), or an unchanged model would often fail
+somewhere.
+
+``LOSS`` cannot be small and pairs few: a model that now fails throughout in one subject of ten has lost ten points, and
+shows nothing of it in 29 pairs in one run of twenty. Pairs that are all alike exclude a loss of 30 points after 14 to
+18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from cheesebench.statistics.bounds import p_value
+from cheesebench.statistics.spending import ALPHA, looks_until, symmetric_tails, tails
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+#: Looks at pairs; those beyond the pairs that the baseline has drop out, and its last pair is the last look.
+PAIR_LOOKS = (6, 8, 10, 12, 14, 18, 24, 30, 40, 50, 60)
+#: The loss that a model must be shown not to have.
+LOSS = 0.3
+#: Up to so many pairs all sign flips are tried, beyond them so many as below.
+EXACT_PAIRS = 12
+FLIPS = 9999
+
+
+class Change(StrEnum):
+    """What the pairs say of the new run."""
+
+    WORSE = "worse"
+    NOT_WORSE = "not worse"
+    GO_ON = "go on"
+    """Neither, as yet."""
+    UNDECIDED = "undecided"
+    """Neither, and there are no more pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionLook:
+    """What a look at the first ``pairs`` pairs says."""
+
+    change: Change
+    pairs: int
+    most: int
+    difference: float
+    """Mean of new - baseline."""
+    p_worse: float
+    p_loss: float
+    """P value of "it has lost ``LOSS`` or more"."""
+
+
+def has_changed(differences: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1) -> RegressionLook:
+    """Return what the pairs say at the first look that decides, or else at the last one they allow.
+
+    ``differences`` (new - baseline, at least one) are in the order of the subjects' numbers; ``most`` pairs can be
+    had, and ``tests`` protocols are compared.
+    """
+    return between(differences, differences, most, loss=loss, tests=tests)
+
+
+def between(
+    lowest: Sequence[float], highest: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1
+) -> RegressionLook:
+    """Return ``has_changed`` where trials are open: with each difference as low, and as high, as it can become.
+
+    Both p values rise or fall with every difference, so that nothing between these two says anything else.
+    """
+    looks = looks_until(max(most, 1), PAIR_LOOKS)
+    reached = [look for look in looks if look <= len(lowest)] or [len(lowest)]
+    found = []
+    for look in reached:
+        number = looks.index(look) if look in looks else 0
+        worse = float(flip_p_values(highest[:look]))
+        lost = p_value([(1 + one) / 2 for one in lowest[:look]], (1 - loss) / 2)
+        change = Change.UNDECIDED if look >= most else Change.GO_ON
+        if look in looks and look > 1:
+            flips_tail = symmetric_tails(looks, ALPHA / tests)[number]
+            if worse < flips_tail:
+                change = Change.WORSE
+            elif lost < tails(looks)[number] and float(flip_p_values(lowest[:look])) >= flips_tail:
+                change = Change.NOT_WORSE
+        found.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
+        if change in (Change.WORSE, Change.NOT_WORSE):
+            break
+    return found[-1]
+
+
+def flip_p_values(differences: ArrayLike, flips: int = FLIPS) -> Floats:
+    """Return one-sided p values of "no worse than before" for differences of shape ``[..., pairs]``, by sign flips.
+
+    The sum of flipped differences is as low as the one found exactly if the pairs that are flipped add up to 0 or more.
+    That is why it falls with every difference. Beyond ``EXACT_PAIRS`` a fixed sample of flips is tried.
+    """
+    import numpy as np
+
+    values = np.asarray(differences, dtype=float)
+    pairs = values.shape[-1]
+    if pairs <= EXACT_PAIRS:
+        chosen = (np.arange(2**pairs)[:, None] >> np.arange(pairs) & 1).astype(np.float32)
+    else:
+        chosen = np.random.default_rng(pairs).integers(0, 2, (flips, pairs)).astype(np.float32)
+        chosen = np.concatenate([np.zeros((1, pairs), dtype=np.float32), chosen])  # nothing flipped is one of them
+    sums = values.reshape(-1, pairs).astype(np.float32) @ chosen.T
+    return np.asarray((sums >= -1e-5).mean(axis=-1).reshape(values.shape[:-1]))
+
+
+def _mean(lowest: Sequence[float], highest: Sequence[float], look: int) -> float:
+    return (sum(lowest[:look]) + sum(highest[:look])) / 2 / look

@@ -1,0 +1,121 @@
+"""How an error probability is spent over several looks at the same subjects.
+
+Each look has a tail of its own: what the bound leaves outside there. Their shape is ``EARLY + (1 - EARLY) * t ** 3``
+with t the share of subjects lived so far: little at first, so that much is left for the last look, but enough for six
+subjects that never succeed. Their size is computed, not simulated: the largest with which all-or-none subjects, for
+which the bound is the exact binomial test, are judged wrongly with ``ALPHA`` at the most, whatever the true rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cheesebench.experiment.records import LOOKS, looks_until
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+#: One-sided error probability of PASS and of FAIL, over all looks together.
+ALPHA = 0.05
+#: Part of the spending that does not wait for more subjects.
+EARLY = 0.12
+#: Most true rates times subjects in a computation: with many subjects, rates between those tried make no difference.
+_MOST_STATES = 64_000
+
+__all__ = ["ALPHA", "EARLY", "LOOKS", "looks_until", "most_wrong", "spend", "symmetric_tails", "tails"]
+
+Crossing = Callable[[tuple[int, ...], Sequence[float]], float]
+
+
+@lru_cache(maxsize=256)
+def tails(looks: tuple[int, ...]) -> tuple[float, ...]:
+    """Return the tail of each look; a single look has all of ``ALPHA``."""
+    return spend(looks, most_wrong)
+
+
+@lru_cache(maxsize=256)
+def symmetric_tails(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
+    """Return the tails of a test that is exact at each look, as sign flips are."""
+    return spend(looks, _walk_crossing, alpha)
+
+
+def spend(looks: tuple[int, ...], crossing: Crossing, alpha: float = ALPHA) -> tuple[float, ...]:
+    """Return the largest tails of the shape above for which ``crossing`` is at most ``alpha``."""
+    if len(looks) == 1:
+        return (alpha,)
+    shape = [EARLY + (1 - EARLY) * (look / looks[-1]) ** 3 for look in looks]
+    low, high = 0.0, alpha
+    for _ in range(14):
+        middle = (low + high) / 2
+        fits = crossing(looks, [middle * part for part in shape]) <= alpha
+        low, high = (middle, high) if fits else (low, middle)
+    return tuple(low * part for part in shape)
+
+
+def most_wrong(looks: tuple[int, ...], found: Sequence[float]) -> float:
+    """Return the largest probability that all-or-none subjects are ever judged wrongly, over all true rates.
+
+    It is largest where a number of passes just suffices at one of the looks, so that only those rates are tried.
+    """
+    import numpy as np
+    from scipy.special import betaincinv
+
+    passes = [np.arange(1, look + 1) for look in looks]
+    rates = np.concatenate(
+        [betaincinv(k, look - k + 1, tail) for k, look, tail in zip(passes, looks, found, strict=True)]
+    )
+    every = 1 + len(rates) * looks[-1] // _MOST_STATES
+    return float(crossing_probability(looks, found, np.sort(rates)[::every] * (1 - 1e-12)).max())
+
+
+def crossing_probability(looks: Sequence[int], found: Sequence[float], rates: Floats) -> Floats:
+    """Return the probability that all-or-none subjects pass at one of the looks, for each true rate (an array).
+
+    They are tested against that very rate: these are errors.
+    """
+    import numpy as np
+    from scipy.special import betainc
+    from scipy.stats import binom
+
+    state = np.zeros((len(rates), looks[-1] + 1))
+    state[:, 0] = 1
+    wrong, before = np.zeros(len(rates)), 0
+    for look, tail in zip(looks, found, strict=True):
+        new = np.asarray(binom.pmf(np.arange(look - before + 1), look - before, rates[:, None]))
+        moved = np.zeros_like(state)
+        for passed in range(look - before + 1):
+            moved[:, passed : look + 1] += state[:, : look + 1 - passed] * new[:, passed : passed + 1]
+        counts = np.arange(1, look + 1)
+        crossed = betainc(counts, look - counts + 1, rates[:, None]) <= tail * (1 + 1e-9)
+        wrong += (moved[:, 1 : look + 1] * crossed).sum(axis=1)
+        moved[:, 1 : look + 1] *= ~crossed
+        state, before = moved, look
+    return wrong
+
+
+def _walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
+    """Return the probability that a normal random walk crosses at one of the looks (in steps fine enough for that)."""
+    import numpy as np
+    from scipy.special import ndtri
+    from scipy.stats import binom
+
+    fine = max(1, 1200 // looks[-1])
+    state, wrong, before = np.ones(1), 0.0, 0
+    for look, tail in zip(looks, found, strict=True):
+        steps = (look - before) * fine
+        state = np.convolve(state, binom.pmf(np.arange(steps + 1), steps, 0.5))
+        # Half a step further: the walk is looked at where a step has its middle.
+        boundary = look * fine / 2 - ndtri(tail) * (look * fine) ** 0.5 / 2 + 0.5
+        first = min(len(state), int(np.ceil(boundary)))
+        part = first - boundary
+        wrong += float(state[first:].sum() + part * (state[first - 1] if first <= len(state) - 1 else 0.0))
+        if first < len(state):
+            state[first:] = 0.0
+            state[first - 1] *= 1 - part
+        before = look
+    return wrong

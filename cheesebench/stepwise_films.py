@@ -1,0 +1,90 @@
+"""Recorded trials of paradigms that are lived step by step: to be watched, and to explain a failure."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.call_replay import retell
+from cheesebench.experiment.conversations import create_agent
+from cheesebench.experiment.lesioned import lesion_of
+from cheesebench.experiment.replay import film, films, recorded_paradigm, steppable
+from cheesebench.family import WatchedTrial
+from cheesebench.film import film_strip
+
+if TYPE_CHECKING:
+    from cheesebench.chat import ModelAgent
+    from cheesebench.experiment.call_log import CallRecord
+    from cheesebench.experiment.call_replay import ToldCall
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.experiment.replay import Frame
+    from cheesebench.interfaces import Paradigm, View
+    from cheesebench.plugin_manager import PluginManager
+
+_INDENT = "  "
+
+
+def watch(
+    log: RunLog, plugins: PluginManager, view: View, plan: CellPlan, wanted: Mapping[int, set[int]]
+) -> Iterator[WatchedTrial]:
+    """Yield the wanted trials, lived again from their actions; all trials before the last wanted one are lived."""
+    paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
+    seed = log.manifest["options"]["seed"]
+    for subject, trials in wanted.items():
+        played = [record for record in log.trials(plan, subject) if not record.missing][: max(trials) + 1]
+        talk = _Talk(log, plugins, plan, subject, view)
+        for record, frames in zip(played, films(paradigm.life(view, seed, subject), played), strict=True):
+            calls = talk.calls(record.trial, frames)
+            if record.trial in trials:
+                yield WatchedTrial(record=record, frames=frames, calls=calls, note=talk.problem)
+
+
+def film_text(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> str:
+    """Return the film of a trial under a heading, or why there is none."""
+    steps = f"{record.steps} step" if record.steps == 1 else f"{record.steps} steps"
+    heading = f"A failed trial: subject {record.subject}, trial {record.trial}, {record.outcome} after {steps}."
+    try:
+        frames = film(log, paradigm, view, record)
+    except CheeseBenchError as error:
+        return f"{heading}\n{error}"
+    # Indented, because a line of the picture at column 0 could be a command to a CI service.
+    strip = film_strip(frames, shutil.get_terminal_size().columns - len(_INDENT))
+    return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"
+
+
+class _Talk:
+    """What a subject that asks a model was told, trial by trial from its first one; nothing for other subjects."""
+
+    def __init__(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, view: View) -> None:
+        #: Why replies are not told (any more).
+        self.problem = ""
+        self._agent: ModelAgent | None = None
+        self._calls: dict[int, list[CallRecord]] = {}
+        if not plan.agent:
+            return
+        if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
+            self.problem = "What the model replied is not shown: this subject forgot what it was told."
+            return
+        try:
+            self._agent = create_agent(
+                plugins.model_agent(plan.agent), view, plan, log.manifest["options"]["seed"], subject
+            )
+        except (CheeseBenchError, KeyError) as error:
+            self.problem = f"What the model replied is not shown: {error}"
+            return
+        for call in log.calls.of_life(plan, subject):
+            self._calls.setdefault(call.trial, []).append(call)
+
+    def calls(self, trial: int, frames: Sequence[Frame]) -> list[ToldCall]:
+        """Return the calls of the next trial in their places."""
+        if self._agent is None or self.problem:
+            return []
+        try:
+            return retell(self._agent, frames, self._calls.pop(trial, []))
+        except CheeseBenchError as error:
+            self.problem = f"What the model replied is not shown: {error}"
+            return []

@@ -1,0 +1,425 @@
+"""A real HTTP server on loopback that speaks the OpenAI protocol and does what a script says: for tests of backends.
+
+It serves from a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it:
+
+    from cheesebench.testing.fake_server import Answer, FakeServer
+
+    with FakeServer("ACTIONS: FORWARD", latency=0.2, capacity=64) as server:
+        ...  # call server.base_url
+    assert server.peak <= 64
+
+    def flaky(call):  # every third call is refused, the others see what they were asked
+        return Answer(status=429, headers={"Retry-After": "1"}) if call.number % 3 == 0 else call.prompt[:20]
+
+``python -m cheesebench.testing.fake_server --help`` runs it as a process of its own, for benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+#: What a server can do instead of answering. ``hang``: nothing, for ever. ``reset``: the connection is cut before
+#: the reply, ``reset_in_body`` in the middle of it. ``noise``: bytes that are no HTTP. ``drip``: the reply comes
+#: byte by byte, ten a second. ``huge``: a reply of 100 MB that is valid JSON.
+Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
+#: Bytes of a ``huge`` reply.
+HUGE = 100 * 1024 * 1024
+#: Seconds between two bytes of a ``drip`` reply.
+DRIP = 0.1
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One request as the server saw it. Times are ``time.monotonic()``; ``begun`` is when capacity was free for it."""
+
+    number: int
+    """Counts from 0 in the order of arrival."""
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    arrived: float
+    path: str = ""
+    """Where it went: path and query, decoded, with whatever comes below ``base_url`` at its end."""
+    begun: float = 0.0
+    ended: float = 0.0
+    """0.0 while it is served, and for a call that the client gave up."""
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last message."""
+        messages = self.body.get("messages") or [{}]
+        content = messages[-1].get("content") or ""
+        if isinstance(content, str):
+            return content
+        return "".join(part.get("text", "") for part in content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the server does with one call.
+
+    ``body`` replaces the whole body: bytes as they are, anything else as JSON. A status other than 200 without a
+    body gets an error body of OpenAI's form with ``error`` as its ``error`` object. ``usage`` is sent as it is
+    (default: about four characters to a token, nothing cached). ``delay`` (seconds) comes on top of the latency.
+    """
+
+    text: str | None = ""
+    reasoning: str = ""
+    finish: str | None = "stop"
+    model: str | None = None
+    """What the server says it is; None: what was asked for."""
+    usage: Mapping[str, Any] | None = None
+    status: int = 200
+    error: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    fault: Fault | None = None
+
+
+#: Says what to do with a call; a plain text is an Answer with that text.
+Script = Callable[[Call], Answer | str]
+
+
+class FakeServer:
+    """The server: started by ``with`` (or ``start``), stopped at its end (or by ``stop``).
+
+    ``script`` answers: one text for all, a list of answers (one for each call, the last one for all that follow), or
+    a function of the call. Every call takes ``latency`` seconds. At most ``capacity`` calls are served at once; the
+    others wait, or are refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models`` they must
+    name one of them. ``keep`` bounds the list of calls that are remembered.
+
+    A server that speaks another protocol is a subclass with another ``path``, ``reply_body`` and ``error_body``.
+    """
+
+    #: Where calls go, below ``base_url``; a part in braces stands for anything (``/models/{model}/say``).
+    path = "/chat/completions"
+
+    def __init__(
+        self,
+        script: str | Answer | Sequence[str | Answer] | Script = "ACTIONS: STAY",
+        *,
+        latency: float = 0.0,
+        capacity: int | None = None,
+        refuse: bool = False,
+        key: str | None = None,
+        models: Sequence[str] | None = None,
+        keep: int | None = None,
+        port: int = 0,
+    ) -> None:
+        self._script = _as_script(script)
+        self.latency, self.capacity, self.refuse = latency, capacity, refuse
+        self.key, self.models, self.port = key, models, port
+        #: The calls so far, in the order of arrival (the last ``keep`` of them).
+        self.calls: deque[Call] = deque(maxlen=keep)
+        #: How many calls there were, how many are being served, and how many were at most.
+        self.count = self.in_flight = self.peak = 0
+        #: Calls whose client went away before the answer.
+        self.given_up = 0
+        #: Seconds that calls have been served, all together, until ``_counted``.
+        self._busy, self._counted = 0.0, time.monotonic()
+        self._thread: threading.Thread | None = None
+        self._runner: web.AppRunner | None = None
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The URL that a client is given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected, at work or not."""
+        server = self._runner.server if self._runner is not None else None
+        return 0 if server is None else len(server.connections)
+
+    @property
+    def prompts(self) -> list[str]:
+        """The last message of every remembered call."""
+        return [call.prompt for call in self.calls]
+
+    def start(self) -> FakeServer:
+        """Start serving; return when it can be called."""
+        self._ready.clear()
+        self._thread = threading.Thread(target=self._serve, name="fake-server", daemon=True)
+        self._thread.start()
+        self._ready.wait(30)
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """Cut all connections and return when the server is gone."""
+        if self._thread is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join(30)
+            self._thread = None
+
+    def __enter__(self) -> FakeServer:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:
+            self._failure = error
+            self._ready.set()
+
+    async def _main(self) -> None:
+        from aiohttp import web
+
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._room = asyncio.Semaphore(self.capacity or 1_000_000)
+        application = web.Application(client_max_size=64 * 1024 * 1024)
+        application.router.add_post(f"/v1{self.path}", self._complete)
+        application.router.add_get("/v1/models", self._list_models)
+        application.router.add_get("/health", self._health)
+        application.router.add_get("/stats", self._stats)
+        # A client that goes away makes room: nothing is served to nobody.
+        runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        self._runner = runner
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096)
+            await site.start()
+            self.port = runner.addresses[0][1]
+            self._ready.set()
+            await self._stopping.wait()
+        finally:
+            await runner.cleanup()
+
+    async def _health(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        return web.Response(text="")
+
+    async def _stats(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        return web.json_response(self.stats())
+
+    def stats(self) -> dict[str, float]:
+        """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy`` and ``cpu`` (of the process).
+
+        ``busy`` grows by one second in a second for every call that is being served. Between two looks it has grown
+        by capacity x time where the whole capacity was used.
+        """
+        self._occupy(0)
+        return {
+            "calls": self.count,
+            "in_flight": self.in_flight,
+            "busy": self._busy,
+            "clock": self._counted,
+            "cpu": time.process_time(),
+        }
+
+    def _occupy(self, change: int) -> None:
+        """Count the time since the last change of the number of calls that are being served."""
+        now = time.monotonic()
+        self._busy += self.in_flight * (now - self._counted)
+        self._counted = now
+        self.in_flight += change
+        self.peak = max(self.peak, self.in_flight)
+
+    async def _list_models(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        data = [{"id": name, "object": "model", "owned_by": "cheesebench"} for name in self.models or ("fake",)]
+        return web.json_response({"object": "list", "data": data})
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        try:
+            body = json.loads(await request.read())
+        except ValueError:
+            return self._response(Answer(status=400, error={"message": "the body is no JSON"}), None)
+        call = Call(
+            number=self.count,
+            body=body,
+            headers=dict(request.headers),
+            arrived=time.monotonic(),
+            path=str(request.rel_url.human_repr()),
+        )
+        self.count += 1
+        self.calls.append(call)
+        if refusal := self._refusal(call):
+            return self._response(refusal, call)
+        try:
+            async with self._room:
+                self._occupy(1)
+                call.begun = time.monotonic()
+                try:
+                    response = await self._answer(request, call)
+                finally:
+                    self._occupy(-1)
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        call.ended = time.monotonic()
+        return response
+
+    def _refusal(self, call: Call) -> Answer | None:
+        if self.key is not None and call.headers.get("Authorization") != f"Bearer {self.key}":
+            return Answer(status=401, error={"message": "Incorrect API key provided.", "code": "invalid_api_key"})
+        model = call.body.get("model")
+        if self.models is not None and model not in self.models:
+            message = f"The model `{model}` does not exist."
+            return Answer(status=404, error={"message": message, "code": "model_not_found"})
+        if self.refuse and self._room.locked():
+            return Answer(status=429, error={"message": "Rate limit reached.", "code": "rate_limit_exceeded"})
+        return None
+
+    async def _answer(self, request: web.Request, call: Call) -> web.StreamResponse:
+        answer = self._script(call)
+        if isinstance(answer, str):
+            answer = Answer(text=answer)
+        await asyncio.sleep(self.latency + answer.delay)
+        if answer.fault is None:
+            return self._response(answer, call)
+        return await _misbehave(answer, self.reply_body, call, request)
+
+    def reply_body(self, answer: Answer, call: Call) -> Any:
+        """Return the JSON of a reply: here as OpenAI's servers and vLLM send it.
+
+        ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names (``prompt_tokens``,
+        ``completion_tokens``, ``prompt_tokens_details.cached_tokens``), and is None where a test says nothing of it.
+        """
+        return _completion(answer, call)
+
+    def error_body(self, answer: Answer) -> Any:
+        """Return the JSON of a status other than 200.
+
+        ``answer.error`` has ``message`` and perhaps ``code``; a wish for a pause is ``answer.headers["Retry-After"]``
+        (seconds), which is sent as a header in any case.
+        """
+        return {"error": {"message": "", **answer.error}}
+
+    def _response(self, answer: Answer, call: Call | None) -> web.Response:
+        from aiohttp import web
+
+        body = answer.body
+        if body is None:
+            body = self.reply_body(answer, call) if answer.status == 200 and call else self.error_body(answer)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **answer.headers}
+        return web.Response(status=answer.status, body=data, headers=headers)
+
+
+def _as_script(script: str | Answer | Sequence[str | Answer] | Script) -> Script:
+    if callable(script):
+        return script
+    answers = [script] if isinstance(script, str | Answer) else list(script)
+    return lambda call: answers[min(call.number, len(answers) - 1)]
+
+
+def _completion(answer: Answer, call: Call) -> dict[str, Any]:
+    """Return a reply as OpenAI's servers and vLLM send it."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
+    usage = answer.usage
+    if usage is None:
+        prompt = len(str(call.body.get("messages"))) // 4 + 1
+        completion = len((answer.text or "") + answer.reasoning) // 4 + 1
+        usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return {
+        "id": f"chatcmpl-{call.number}",
+        "object": "chat.completion",
+        "created": 1700000000,
+        "model": call.body.get("model") if answer.model is None else answer.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
+        "usage": usage,
+    }
+
+
+async def _misbehave(
+    answer: Answer, reply_body: Callable[[Answer, Call], Any], call: Call, request: web.Request
+) -> web.StreamResponse:
+    from aiohttp import web
+
+    if answer.fault == "hang":
+        await asyncio.Event().wait()
+    if answer.fault in ("reset", "noise"):
+        if answer.fault == "noise" and request.transport is not None:
+            request.transport.write(b"\x00\xff SSH-2.0 I am no web server \x1b[31m\r\n\r\n")
+            await asyncio.sleep(0.05)
+        _cut(request)
+        return web.Response()
+    data = json.dumps(reply_body(answer, call)).encode()
+    if answer.fault == "huge":
+        head, tail = json.dumps(reply_body(Answer(text="|"), call)).split("|")
+        length = HUGE
+    else:
+        head, tail, length = "", "", len(data)
+    # The length is announced, or each piece is (a test of a client's bounds needs both).
+    headers = {"Content-Type": "application/json", **answer.headers}
+    if "Transfer-Encoding" not in headers:
+        headers["Content-Length"] = str(length)
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    with contextlib.suppress(ConnectionError):
+        if answer.fault == "drip":
+            for byte in data:
+                await response.write(bytes([byte]))
+                await asyncio.sleep(DRIP)
+        elif answer.fault == "reset_in_body":
+            await response.write(data[: len(data) // 2])
+            await asyncio.sleep(0.05)
+            _cut(request)
+        else:
+            await response.write(head.encode())
+            rest, piece = HUGE - len(head) - len(tail), b"x" * 65536
+            while rest > 0:
+                await response.write(piece[:rest])
+                rest -= len(piece)
+            await response.write(tail.encode())
+    return response
+
+
+def _cut(request: web.Request) -> None:
+    """Reset the connection (without lingering, the other side gets RST and not a clean end)."""
+    if request.transport is not None:
+        end: socket.socket | None = request.transport.get_extra_info("socket")
+        if end is not None:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        request.transport.abort()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve as a process of its own: print the base URL, then serve until standard input ends."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cheesebench.testing.fake_server",
+        description=(__doc__ or "").split("\n")[0],
+        epilog="It prints its base URL and serves until standard input ends (in the background: one that stays open).",
+    )
+    parser.add_argument("--text", default="ACTIONS: STAY", help="what every call is answered with")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds that every call takes")
+    parser.add_argument("--capacity", type=int, help="calls that are served at once; the others wait")
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    options = parser.parse_args(arguments)
+    server = FakeServer(options.text, latency=options.latency, capacity=options.capacity, port=options.port, keep=100)
+    with server:
+        print(server.base_url, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

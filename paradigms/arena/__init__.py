@@ -1,0 +1,96 @@
+"""The arena family: maps and generators, movement tables, the step kernel, and the Gymnasium classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cheesebench.interfaces import (
+        AuditFinding,
+        AuditSettings,
+        CueControl,
+        Still,
+        SubjectEnvironment,
+        TestOutcome,
+        View,
+    )
+    from cheesebench.lesions import Lesion
+    from cheesebench.protocol import Specification
+
+
+class ArenaParadigm:
+    """A compiled protocol of the arena family."""
+
+    def __init__(self, specification: Specification) -> None:
+        from cheesebench.paradigms.arena.program import Program
+
+        self.specification = specification
+        self.program = Program(specification)
+
+    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+        """Return the life of ``subject`` (from 0) under ``seed``."""
+        from cheesebench.paradigms.arena.life import ArenaSubject
+
+        return ArenaSubject(self.program, view, seed, subject)
+
+    def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
+        """Return how the first trial of this life begins; or what ``state`` would show at that moment.
+
+        Nothing happens for it: the subject stays where it is, whatever ``place`` would do on entry.
+        """
+        from cheesebench.interfaces import Still
+        from cheesebench.paradigms.arena.life import ArenaSubject
+        from cheesebench.paradigms.arena.scenes import canvas_of
+
+        life = ArenaSubject(self.program, view, seed, subject)
+        life.begin_trial()
+        geometry, state = self.program.geometry, state or life.state
+        canvas = canvas_of(geometry.arena)
+        column, row, heading = life.standing
+        return Still(
+            state=state,
+            scene=life.scene_of(state),
+            column=column,
+            row=row,
+            heading=heading,
+            left=canvas.left,
+            top=canvas.top,
+            quarters=self.program.quarters(life),
+        )
+
+    def with_cues(self, how: CueControl, seed: int) -> ArenaParadigm:
+        """Return the same paradigm with other cues; see ``controls``."""
+        from cheesebench.paradigms.arena import controls
+
+        if how == "cue-off":
+            return ArenaParadigm(controls.without_cues(self.specification))
+        if how == "cue-shuffled":
+            return controls.CuesDrawnAnew(self.specification)
+        return controls.LabelsSwapped(self.specification, seed)
+
+    def lesioned(self, view: View, lesion: Lesion) -> View:
+        """Return the view of a subject with a lesion; see ``lesions``."""
+        from cheesebench.lesions import lesioned_view
+        from cheesebench.paradigms.arena.scenes import hidden_by
+
+        return lesioned_view(view, lesion, hidden_by(lesion, self.specification))
+
+    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
+        """Return the life yoked to the one that ``subject`` led with these actions; see ``controls.YokedSubject``."""
+        from cheesebench.paradigms.arena.controls import YokedSubject
+
+        return YokedSubject(self.program, view, seed, subject, trials)
+
+    def own_tests(self, view: View) -> Sequence[TestOutcome]:
+        """Play the protocol's ``tests:``; see ``author_tests.run_tests``."""
+        from cheesebench.paradigms.arena.author_tests import run_tests
+
+        return run_tests(self, view)
+
+    def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
+        """Return what an audit finds: chance levels, blind policies, leaks and the rest; see ``audit``."""
+        from cheesebench.paradigms.arena.audit import audit
+
+        return audit(self, views, settings)

@@ -1,0 +1,43 @@
+"""The audit: does a paradigm measure what it names, or can it be gamed? What each rule means is in docs/audit.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSettings, View
+from cheesebench.paradigms.arena import ArenaParadigm
+
+#: Parts that make no sense where nothing is a success.
+JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards", "lesions")
+
+
+def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
+    """Yield the findings of all rules on a paradigm, one part after the other; see ``interfaces.Auditable``."""
+    from cheesebench.paradigms.arena.audit import chances, validity
+    from cheesebench.paradigms.arena.audit.lesions import findings as lesions
+    from cheesebench.paradigms.arena.audit.runs import Runner
+
+    tallies = chances.Chances()
+    # The animal's part needs the rule that judges: who asks for an audit adds it.
+    wanted = [part for part in AUDIT_PARTS if part != "animal" and (settings.parts is None or part in settings.parts)]
+    if paradigm.specification.success is None:
+        wanted = [part for part in wanted if part not in JUDGING]
+        yield AuditFinding("success", "note", "the protocol declares no 'success': there is nothing to reach", {})
+    with Runner(paradigm, settings.processes) as runner:
+        parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
+            "chance": lambda: chances.audit_chances(paradigm, settings, runner, tallies),
+            "blind": lambda: chances.audit_blind(paradigm, settings, runner, tallies),
+            "limit": lambda: chances.audit_limit(paradigm, settings, runner),
+            "solvable": lambda: lesions.audit_decidable(
+                paradigm, settings, list(validity.audit_solvable(paradigm, settings))
+            ),
+            "rewards": lambda: validity.audit_rewards(paradigm, settings, tallies),
+            "draws": lambda: validity.audit_draws(paradigm, settings),
+            "leaks": lambda: validity.audit_leaks(paradigm, views, settings),
+            "lesions": lambda: lesions.audit_lesions(paradigm, settings, runner),
+            "cues": lambda: validity.audit_cues(paradigm, views, settings),
+        }
+        for part in wanted:
+            if settings.progress:
+                settings.progress(part)
+            yield from parts[part]()

@@ -1,0 +1,195 @@
+"""Rules on chance: what uniform, event-driven and blind policies reach, and what the step limit does to it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.family import CYCLE, cycles, judged, mutated, reported, variations
+from cheesebench.paradigms.arena.audit.numbers import Z99, differ, shown
+from cheesebench.paradigms.arena.audit.policies import spelt
+from cheesebench.paradigms.arena.audit.runs import Order, Runner, Tally
+from cheesebench.paradigms.arena.audit.walkers import always_first, event_random, walk_subjects
+from cheesebench.protocol import Specification
+
+#: The ceiling of blind policies where no choice has a higher chance, and the highest that any choice may have.
+CEILING, HIGHEST_CEILING = 0.25, 0.5
+#: The best of all policies that are tried again on other lives, and of these those that get the full number of trials.
+SEMIFINAL, FINAL = 8, 3
+#: Fewest fixed cycles that are tried, however short the audit.
+FEWEST_CYCLES = 40
+#: The search for a fixed string of actions: for how many trials of the audit there is a beginning, for how many a
+#: generation (one at least), the strings that survive it, and those that are made of them.
+PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
+#: Fewest judged trials from which a ceiling counts as kept when the interval does not say so.
+FEWEST_JUDGED = 100
+#: How a finding begins that has no trial to go by.
+NOT_JUDGED = "not judged"
+#: Seeds of the parts of an audit lie so far apart.
+APART = 1_000_000
+
+
+@dataclass
+class Chances:
+    """All that has been played so far: the rule on rewards looks at it, too."""
+
+    all: list[Tally] = field(default_factory=list)
+
+
+def ceiling(specification: Specification) -> tuple[float, str]:
+    """Return the most that a blind policy may reach, and why: the chance of a hidden choice, or the usual ceiling."""
+    checks = [check for check in specification.document.checks if check.chance > CEILING]
+    if not checks:
+        return CEILING, "the usual ceiling"
+    largest = max(checks, key=lambda check: check.chance)
+    return min(HIGHEST_CEILING, largest.chance), f"the chance of '{largest.hidden}' in `checks`"
+
+
+def audit_chances(
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: Chances
+) -> Iterator[AuditFinding]:
+    """Yield the findings on uniform, event-random and always-first, and whether the file states them."""
+    trials, seed, document = settings.trials, settings.seed, paradigm.specification.document
+    (uniform,) = runner.run([Order("uniform", trials, seed)])
+    chances.all.append(uniform)
+    measured = uniform.rate()
+    yield AuditFinding("chance: uniform", "note", _of_trials(uniform), measured.numbers())
+    stated = document.chance
+    if not measured.trials:
+        yield AuditFinding("chance: as stated", "note", _of_trials(uniform), measured.numbers())
+    elif stated is None:
+        lines = f"chance: {{value: {measured.value:.4g}, trials: {measured.trials}, how: ...}}"
+        text = f"no chance is stated; write {lines}"
+        yield AuditFinding("chance: as stated", "note", text, measured.numbers())
+    else:
+        wrong = differ(measured, stated.value * stated.trials, stated.trials)
+        text = f"stated {shown(stated.value)} of {stated.trials} trials, measured {measured}"
+        numbers = measured.numbers() | {"stated": stated.value, "stated_trials": stated.trials}
+        yield AuditFinding("chance: as stated", "FAIL" if wrong else "ok", text, numbers)
+    for name, choice in (("event-random", event_random), ("always-first", lambda _: always_first)):
+        tally = walk_subjects(paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART))
+        chances.all.append(tally)
+        yield AuditFinding(f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers())
+
+
+def _of_trials(tally: Tally) -> str:
+    """Return the rate and of how many trials it is; where no trial counts, that."""
+    rate = tally.rate()
+    if rate.trials:
+        return f"{rate} of {rate.trials} trials"
+    return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, in whole lives"
+
+
+def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
+    """Return the verdict on a ceiling, and what would settle it where the trials are too few to tell."""
+    rates = [tally.rate(Z99) for tally in finalists]
+    if any(rate.low > most for rate in rates):
+        return "FAIL", ""
+    fewest = min((rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED)
+    if fewest >= FEWEST_JUDGED:
+        return "ok", ""
+    text = f"; {NOT_JUDGED}: of {fewest} trials it may still lie above, {FEWEST_JUDGED - fewest} more trials are needed"
+    return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
+
+
+def audit_blind(
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: Chances
+) -> Iterator[AuditFinding]:
+    """Yield the findings on policies that never observe."""
+    specification = paradigm.specification
+    finalists = contest(settings, runner, chances, with_strings=True)
+    best = finalists[0]
+    most, reason = ceiling(specification)
+    verdict, unsettled = under(finalists, most)
+    rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances.all)
+    text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
+    numbers = rate.numbers() | {
+        "policy": best.name,
+        "ceiling": most,
+        "policies": tried,
+        "finalists": {tally.name: tally.rate(Z99).numbers() for tally in finalists},
+    }
+    yield AuditFinding("blind ceiling", verdict, text, numbers)
+    yield from _under_the_rodent(specification, best)
+    (touch,) = contest(settings, runner, chances, with_strings=False)[:1]
+    rate = touch.rate(Z99)
+    text = f"{touch.name} {rate}: by blocked steps and reward, and memory for what was rewarded last; not judged"
+    yield AuditFinding("blind, by other senses", "note", text, rate.numbers() | {"policy": touch.name})
+
+
+def _under_the_rodent(specification: Specification, best: Tally) -> Iterator[AuditFinding]:
+    reference = specification.reference
+    if reference is None:
+        yield AuditFinding("blind, below the rodent", "note", "there is no reference for 'success'", {})
+        return
+    rate, most = best.rate(Z99), reference.value - specification.document.margin
+    verdict, unsettled = under([best], most)
+    text = f"{best.name} {rate}; the rodent {shown(reference.value)} less the margin is {shown(most)}{unsettled}"
+    numbers = rate.numbers() | {"policy": best.name, "reference": reference.value, "most": most}
+    yield AuditFinding("blind, below the rodent", verdict, text, numbers)
+
+
+def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_strings: bool) -> list[Tally]:
+    """Return the best blind policies, best first, each with a rate from lives on which nothing was selected.
+
+    ``with_strings`` is the judged family; without, the policies that are only reported.
+    """
+    trials, seed = settings.trials, settings.seed
+    # Fixed cycles learn nothing, so a few trials of every subject tell as much as whole lives.
+    few, some = max(16, trials // 40), max(16, trials // 6)
+    orders = [Order(name, some, seed + 2 * APART) for name in (judged() if with_strings else reported())]
+    if with_strings:
+        orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
+    tell = settings.progress or (lambda _: None)
+    first = runner.run(orders, lambda done: tell(f"blind policies {done} of {len(orders)}"))
+    if with_strings:
+        tell("search for a blind string of actions")
+        first += climb(first, settings, runner, few)
+    chances.all += first
+    names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
+    tell("the best blind policies again, on other lives")
+    second = runner.run([Order(name, max(32, trials // 4), seed + 3 * APART) for name in names])
+    names = [tally.name for tally in _ranked(second)[: FINAL if with_strings else 1]]
+    final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])
+    chances.all += final
+    return _ranked(final)
+
+
+def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trials: int) -> list[Tally]:
+    """Return what hill climbing over fixed strings finds with a bounded effort, starting from good and random ones."""
+    chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
+    strings = variations(settings.seed)
+    names = [CYCLE + spelt(next(strings)) for _ in range(1 + settings.trials // PER_BEGINNING)]
+    found = runner.run([Order(name, trials, seed) for name in names])
+    best = _ranked([*found, *(tally for tally in first if tally.name.startswith(CYCLE))])[:PARENTS]
+    for generation in range(1 + settings.trials // PER_GENERATION):
+        parents = [[ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)] for tally in best]
+        names = [tally.name for tally in best]
+        names += [CYCLE + spelt(mutated(chance.choice(parents), chance)) for _ in range(OFFSPRING)]
+        # Other lives in each generation, for those that were best on the last ones were lucky, too.
+        orders = [Order(name, 2 * trials, seed + 1000 * (generation + 1)) for name in dict.fromkeys(names)]
+        best = _ranked(runner.run(orders))[:PARENTS]
+    return best
+
+
+def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
+    """Return them best first; of equal ones those first that earn more, for they may be half way there."""
+    return sorted(tallies, key=lambda tally: (-tally.rate().value, -tally.reward / max(1, tally.outcomes.total())))
+
+
+def audit_limit(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
+    """Yield how the limit of steps sets the chance level."""
+    limit = paradigm.specification.limit
+    if not isinstance(limit, int):
+        yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', and was not varied", {})
+        return
+    trials = max(16, settings.trials // 2)
+    limits = (max(1, limit // 2), limit, 2 * limit)
+    tallies = runner.run([Order("uniform", trials, settings.seed, steps) for steps in limits])
+    rates = {steps: tally.rate() for steps, tally in zip(limits, tallies, strict=True)}
+    text = "; ".join(f"{steps} steps: uniform {shown(rate.value)}" for steps, rate in rates.items())
+    numbers = {str(steps): rate.numbers() for steps, rate in rates.items()}
+    yield AuditFinding("step limit", "note", text, numbers)

@@ -1,0 +1,140 @@
+"""How much of a paradigm is left under each lesion: real lives of adversaries, and what can be proven."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cheesebench.interfaces import AuditSettings
+from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary, Lived
+from cheesebench.paradigms.arena.audit.lesions.tables import live_by_table
+from cheesebench.paradigms.arena.audit.numbers import Z99, Rate, rate
+from cheesebench.paradigms.arena.audit.runs import Runner, subjects
+from cheesebench.protocol import Specification
+
+#: Real lives that a ceiling is measured on, and most trials of all of them together (but at least two lives).
+LIVES, TRIALS = 8, 320
+#: Where nothing is asked of a lesion, no more lives are lived after so many if the interval is so narrow.
+FEWEST, NARROW = 3, 0.06
+#: Added to the seed of an audit: none of its other lives are lived here.
+APART = 31_000_000
+#: A naive subject that knows the file differs in nothing from one that feels no reward.
+_SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """What an adversary with a lesion came to: ``lives`` holds the trials of each life."""
+
+    lesion: Lesion
+    lives: tuple[tuple[Lived, ...], ...]
+    proven: float | None = None
+    """No subject with this lesion does better; None: not proven."""
+
+    @property
+    def found(self) -> Rate:
+        """The pass rate over judged trials."""
+        return rate([_counted([one for one in life if one.judged]) for life in self.lives])
+
+    @property
+    def surely(self) -> float:
+        """What is left at least: the lower end of a wider interval, as many lesions of many protocols are judged."""
+        return rate([_counted([one for one in life if one.judged]) for life in self.lives], Z99).low
+
+    @property
+    def at_last(self) -> Rate:
+        """The pass rate over the last third of each life's judged trials: after what there was to learn."""
+        counts = []
+        for life in self.lives:
+            judged = [one for one in life if one.judged]
+            counts.append(_counted(judged[-max(1, len(judged) // 3) :]))
+        return rate(counts)
+
+    @property
+    def by_session(self) -> dict[int, float]:
+        """The pass rate of all trials of each session, judged or not."""
+        return self._curve([[(one.session, one.success) for one in life] for life in self.lives])
+
+    @property
+    def by_trial(self) -> dict[int, float]:
+        """The pass rate of the first, second, ... trial of a life."""
+        return self._curve([[(one.trial + 1, one.success) for one in life] for life in self.lives])
+
+    def _curve(self, lives: Sequence[Sequence[tuple[int, bool]]]) -> dict[int, float]:
+        points: dict[int, list[bool]] = {}
+        for life in lives:
+            for number, success in life:
+                points.setdefault(number, []).append(success)
+        return {number: sum(points[number]) / len(points[number]) for number in sorted(points)}
+
+
+def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
+    return sum(one.success for one in trials), len(trials)
+
+
+def battery(specification: Specification) -> list[Lesion]:
+    """Return the lesions that are tried: none, the standard ones, and those that the construct names."""
+    texts = ["blind", "pose-only", "anhedonia", f"amnesia={TRIAL}", "memoryless"]
+    if specification.arena.landmarks:
+        texts.append(f"hide={LANDMARKS}")
+    named: list[Lesion] = []
+    if specification.construct is not None:
+        named = [lesion for lesion, _ in specification.construct.abolished_by]
+        named += specification.construct.spared_by
+    return list(dict.fromkeys([INTACT, *named, *map(Lesion.parse, texts)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One lesion, and how thoroughly its ceiling is looked for."""
+
+    lesion: Lesion
+    effort: float
+    seed: int
+    is_brief: bool = False
+    """Whether a rate that is known well enough is not looked at for longer: for lesions of which nothing is asked."""
+
+
+def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
+    """Let an adversary with the lesion lead real lives."""
+    lesion = Lesion(_SAME.get(order.lesion.words, order.lesion.words), order.lesion.amnesia, order.lesion.hide)
+    planned = paradigm.specification.planned_trials
+    group = subjects(paradigm.specification)
+    number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), TRIALS // planned))
+    # Subjects of one seed are balanced: of a draw that holds for life, no row comes more often by luck.
+    seeds = [(order.seed + APART + one // group, one % group) for one in range(number)]
+    proven = None
+    if lesion.memoryless:
+        lives = live_by_table(paradigm, lesion, seeds, order.effort)
+    else:
+        gc.disable()  # tens of thousands of lives are kept: looking through them time and again takes half of the time
+        try:
+            adversary = Adversary(paradigm, lesion, order.effort)
+            lives = []
+            for seed, subject in seeds:
+                lives.append(adversary.live(seed, subject, planned))
+                if order.is_brief and len(lives) >= FEWEST and _is_narrow(lives):
+                    break
+            proven = upper_bound(adversary, order.effort)
+        finally:
+            gc.enable()
+    return Ceiling(order.lesion, tuple(tuple(life) for life in lives), proven)
+
+
+def _is_narrow(lives: Sequence[Sequence[Lived]]) -> bool:
+    found = rate([_counted([one for one in life if one.judged]) for life in lives])
+    return found.high - found.low <= NARROW
+
+
+def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
+    """Return the ceilings under these lesions, side by side where there are processes for it."""
+    construct = runner.paradigm.specification.construct
+    asked = {INTACT}
+    if construct is not None:
+        asked |= {*dict(construct.abolished_by), *construct.spared_by}
+    orders = [Order(lesion, settings.effort, settings.seed, lesion not in asked) for lesion in lesions]
+    return runner.map(measure, orders, settings.progress)

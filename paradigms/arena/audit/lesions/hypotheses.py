@@ -1,0 +1,328 @@
+"""What a subject may be in, as far as it knows: lives whose random numbers are choices that can be enumerated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations, permutations
+from typing import Self, TypeVar
+
+from cheesebench.interfaces import TaskEvent, View
+from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
+from cheesebench.paradigms.arena.draws import Row, as_sets
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program, Rule
+from cheesebench.paradigms.arena.schedule import Schedule
+from cheesebench.paradigms.arena.streams import Stream
+from cheesebench.protocol.declare import TIMEOUT
+from cheesebench.protocol.specification import DrawSpec, RuntimeValue
+from cheesebench.protocol.values import Scope
+
+T = TypeVar("T")
+
+
+class Script(Stream):
+    """A stream that is asked for choices: each has its probabilities, and which one is taken is written before.
+
+    Where nothing is written, the likeliest is taken. ``happens``, ``below`` are choices, too.
+    """
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+        self.taken: list[tuple[int, Sequence[float]]] = []
+        #: Whether it does not matter what is chosen.
+        self.is_mute = False
+
+    def choose(self, chances: Sequence[float]) -> int:
+        """Return the number of the alternative that is taken."""
+        number = len(self.taken)
+        if number < len(self.written):
+            choice = self.written[number]
+        else:
+            choice = max(range(len(chances)), key=chances.__getitem__)
+        self.taken.append((choice, chances))
+        return choice
+
+    def below(self, n: int, key: str) -> int:
+        """Return a number from 0 to n - 1, all equally likely."""
+        return 0 if self.is_mute else self.choose((1 / n,) * n)
+
+    def happens(self, p: float, key: str) -> bool:
+        """Return whether something of probability ``p`` happens; no choice where that is certain."""
+        if p >= 1 or not p > 0:
+            return p >= 1
+        return self.choose((p, 1 - p)) == 0
+
+    def all_of(self, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
+        """Do something once for each combination of its choices; yield probability and result of each.
+
+        ``do`` must begin from the same every time. The first one takes the likeliest choices throughout.
+        """
+        done: set[tuple[int, ...]] = set()
+        pending: list[tuple[int, ...]] = [()]
+        while pending:
+            prefix = pending.pop()
+            self.written, self.taken = list(prefix), []
+            result = do()
+            taken, self.written = self.taken, []
+            choices = tuple(choice for choice, _ in taken)
+            assert choices not in done
+            done.add(choices)
+            for number in range(len(taken) - 1, len(prefix) - 1, -1):
+                choice, chances = taken[number]
+                pending += [(*choices[:number], other) for other, p in enumerate(chances) if other != choice and p > 0]
+            yield math.prod(chances[choice] for choice, chances in taken), result
+
+
+class OpenSequence:
+    """The rows that a draw may give: what ``DrawSequence`` does, with the row as a choice of the script.
+
+    A row that goes by the subject's number is any row, and then always that one: no real subject learns its number.
+    """
+
+    def __init__(self, spec: DrawSpec, script: Script) -> None:
+        self._spec, self._script = spec, script
+        self.count = 0
+        self._row: Row | None = None
+        self._left: tuple[int, ...] = ()
+        self._run: tuple[RuntimeValue, ...] = ()
+        if spec.pick is None:
+            self._rows: Sequence[Row] = spec.rows
+        else:
+            self._rows = [as_sets(subset) for subset in combinations(spec.rows, spec.pick)]
+
+    def copy(self) -> Self:
+        """Return one that goes on by itself."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
+        """Draw the next row; ``dealt`` is what a draw with ``sample`` deals out."""
+        rows, order = self._rows, self._spec.order
+        if self._spec.sample is not None:
+            rows = list(permutations(dealt, len(self._spec.columns)))
+            self.count += 1
+            return rows[self._script.choose((1 / len(rows),) * len(rows))]
+        if order == "by_subject":
+            if self._row is None:
+                self._row = rows[self._script.choose((1 / len(rows),) * len(rows))]
+            row = self._row
+        elif order == "cycle":
+            row = rows[self.count % len(rows)]
+        else:
+            chances = self._shuffled() if order == "shuffle" else self._independent()
+            choice = self._script.choose(chances) if len(rows) > 1 else 0
+            row = rows[choice]
+            if order == "shuffle":
+                self._left = (*self._left[:choice], self._left[choice] - 1, *self._left[choice + 1 :])
+        self.count += 1
+        if self._spec.max_run:
+            self._run = (*self._run, row[0])[-self._spec.max_run :]
+        return row
+
+    def _independent(self) -> Sequence[float]:
+        allowed = [not self._too_long(row) for row in self._rows]
+        return [is_allowed / sum(allowed) for is_allowed in allowed]
+
+    def _too_long(self, row: Row) -> bool:
+        longest = self._spec.max_run
+        return longest is not None and len(self._run) == longest and {*self._run} == {row[0]}
+
+    def _shuffled(self) -> Sequence[float]:
+        """Return the chance of each row: the share of the permutations of what is left that begin with it."""
+        rows = self._rows
+        if self.count % (len(rows) * self._spec.copies) == 0:
+            self._left = (self._spec.copies,) * len(rows)
+        firsts = tuple(row[0] for row in rows)
+        run = next((n for n, value in enumerate(reversed(self._run)) if value != self._run[-1]), len(self._run))
+        weights = [
+            float(often) * _ways(firsts, _without(self._left, n), row[0], *self._after(row, run))
+            if often and not self._too_long(row)
+            else 0.0
+            for n, (row, often) in enumerate(zip(rows, self._left, strict=True))
+        ]
+        # Where no permutation keeps `max_run`, the rows are put together otherwise: any that is left may come.
+        return [w / sum(weights) for w in weights] if sum(weights) else [n / sum(self._left) for n in self._left]
+
+    def _after(self, row: Row, run: int) -> tuple[int, int | None]:
+        same = bool(self._run) and self._run[-1] == row[0]
+        return (run + 1 if same else 1), self._spec.max_run
+
+    def key(self) -> Hashable:
+        """Return what the next rows depend on."""
+        order = self._spec.order
+        if order == "shuffle":
+            size = len(self._rows) * self._spec.copies
+            return self.count % size, self._left, self._run, bool(self.count)
+        return (self.count % len(self._rows) if order == "cycle" else 0), self._row, self._run, bool(self.count)
+
+
+def _without(left: tuple[int, ...], n: int) -> tuple[int, ...]:
+    return (*left[:n], left[n] - 1, *left[n + 1 :])
+
+
+@lru_cache(maxsize=100_000)
+def _ways(
+    firsts: tuple[RuntimeValue, ...], left: tuple[int, ...], last: RuntimeValue, run: int, most: int | None
+) -> float:
+    """Return how many permutations of the rows left keep the longest run; ``last`` has come ``run`` times."""
+    if most is None or not any(left):
+        return 1.0
+    total = 0.0
+    for n, often in enumerate(left):
+        longer = run + 1 if firsts[n] == last else 1
+        if often and longer <= most:
+            total += often * _ways(firsts, _without(left, n), firsts[n], longer, most)
+    return total
+
+
+class Hypothesis(ArenaSubject):
+    """A life that a subject may be leading. Its twins can begin further trials, and share nothing that changes."""
+
+    def __init__(self, program: Program, view: View, script: Script, relevance: Relevance) -> None:
+        super().__init__(program, view, 0, 0)
+        self._script, self._relevance = script, relevance
+        self._stream = script
+        self._plan = Schedule(program.specification.schedule)
+        self._schedule = Schedule(())  # deaf: what has ended is noted when the next trial begins, in a copy
+        self._open = [(draw, OpenSequence(draw, script)) for draw in program.specification.draws]
+        self._fired = 0
+        if not relevance.trace:
+            self._note = _forget
+
+    def twin(self) -> Self:
+        """Return a copy that goes on by itself; it may begin further trials."""
+        twin = object.__new__(type(self))
+        held = twin.__dict__
+        held.update(self.__dict__)
+        held["values"] = self.values.copy()
+        if self.occupied:
+            held["occupied"] = self.occupied.copy()
+        if self._relevance.trace:
+            trace = held["_trace"] = self._trace.copy()
+            held["_note"] = trace.entries.append
+        return twin
+
+    def begin_trial(self) -> str | None:
+        """Begin the next trial; None when the schedule is over."""
+        plan = self._plan.copy()
+        if self._ended and self.outcome is not None:
+            plan.note(self.outcome)
+        self._plan = self._schedule = plan
+        self._open = [(draw, sequence.copy()) for draw, sequence in self._open]
+        self._trace = type(self._trace)(self._geometry)
+        self._note = self._trace.entries.append if self._relevance.trace else _forget
+        self._fired = 0
+        try:
+            return super().begin_trial()
+        finally:
+            self._schedule = _DEAF
+
+    def _place_at_start(self, session_begins: bool) -> None:
+        self._script.is_mute = self._relevance.placed_on_entry
+        super()._place_at_start(session_begins)
+        self._script.is_mute = False
+
+    def _draw_rows(self, began: set[Scope]) -> None:
+        for draw, sequence in self._open:
+            if draw.per in began:
+                keep_if = self._program.keep_if.get(draw.name)
+                if not (sequence.count and keep_if is not None and keep_if(self)):
+                    self.values.update(zip(draw.columns, sequence.next(self._dealt(draw)), strict=True))
+
+    def _fire(self, rule: Rule) -> float:
+        self._fired += 1
+        return self._apply(rule.effects, "place")
+
+    def _test_finish(self) -> None:
+        super()._test_finish()
+        self._events = []
+
+    @property
+    def happenings(self) -> int:
+        """How many rules have fired in this trial."""
+        return self._fired
+
+    @property
+    def events(self) -> Sequence[TaskEvent]:
+        """Nothing is recorded of a hypothesis."""
+        return ()
+
+    @property
+    def trials_left(self) -> int:
+        """Trials that are planned after this one."""
+        return self._plan.left
+
+    def can_branch(self, action: int) -> bool:
+        """Whether the next step may ask for a choice."""
+        mask, by_itself = self._relevance.chance[self.state]
+        return bool(self._bits[self._pose + action] & mask or (by_itself and self.steps + 1 >= self._wake))
+
+    @property
+    def lasting(self) -> Hashable:
+        """What is drawn for longer than a trial: what a subject can learn."""
+        return tuple([self.values.get(name) for name in self._relevance.lasting])
+
+    @property
+    def named(self) -> dict[str, RuntimeValue]:
+        """What the variables hold that matter."""
+        return {name: self.values[name] for name in self._relevance.variables if name in self.values}
+
+    @property
+    def drawn(self) -> Hashable:
+        """All that is drawn."""
+        return tuple([self.values.get(name) for name in self._relevance.drawn])
+
+    def key(self) -> tuple[str, int, int, Hashable, Hashable]:
+        """Return all that the rest of the trial depends on, but the clock: lives of one key differ in nothing else."""
+        values = self.values
+        relevant = tuple([values.get(name) for name in self._relevance.variables])
+        timer = self.steps - self._entered if self._current.timed else 0
+        return self.state, self._pose, timer, relevant, tuple(self.occupied.values())
+
+    def identity(self) -> Hashable:
+        """Return all that the rest of the trial depends on, in whichever trial, but for the limit."""
+        return self.key(), self.clock, tuple([getattr(self, name) for name in self._relevance.read])
+
+    def at(self, steps: int, limit: int) -> Self:
+        """Return a copy that has taken so many steps and has another limit; clocks of states stand as they do here."""
+        twin = self.twin()
+        twin._entered += steps - twin.steps
+        twin.steps, twin._limit = steps, limit
+        twin._look_around()
+        return twin
+
+    def abandon(self) -> None:
+        """End the trial where it is: for those who need not know how it would have ended."""
+        self._ended, self.outcome = True, TIMEOUT
+
+    def circumstances(self) -> Hashable:
+        """Return the key without pose and timer: who is in like circumstances can try like moves."""
+        state, _, _, relevant, occupied = self.key()
+        return state, relevant, occupied
+
+    def future(self) -> Hashable:
+        """Return what later trials depend on besides ``key``: the schedule and the draws."""
+        return self._plan.key(), tuple([sequence.key() for _, sequence in self._open])
+
+    @property
+    def clock(self) -> int:
+        """The steps of the trial, where something reads them; the limit alone does not count."""
+        return self.steps if self._relevance.clock else 0
+
+    def lasting_key(self) -> Hashable:
+        """Return what the next trials depend on, once this one has ended."""
+        values = self.values
+        kept = tuple([values.get(name) for name in self._relevance.kept])
+        pose = self._pose if self._relevance.carry else 0
+        recent = self.outcome if self._plan.counts_outcomes or self._relevance.last else None
+        return self._plan.key(), tuple([sequence.key() for _, sequence in self._open]), kept, pose, recent
+
+
+_DEAF = Schedule(())
+
+
+def _forget(_: int) -> None:
+    """Take no note."""

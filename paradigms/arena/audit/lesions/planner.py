@@ -1,0 +1,294 @@
+"""The adversary's decisions: plans of single hypotheses and macros, rolled out exactly within the belief.
+
+Whoever follows the plan of a hypothesis does what is right if that is true, and learns from what does not happen. Where
+the belief parts, the likeliest hypothesis of each part is followed on. The first thing to do is the one whose roll-out
+succeeds most often; what is learnt for later trials counts, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
+from cheesebench.paradigms.arena.audit.lesions.beliefs import (
+    Belief,
+    Particle,
+    Percept,
+    World,
+    sampled,
+    signature,
+    total,
+)
+from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
+from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node, Nodes
+from cheesebench.paradigms.arena.audit.lesions.plans import Plan, Plans
+
+L = TypeVar("L", Node, Hypothesis)
+#: Kinds of hypotheses whose plans are tried to begin with, and of which the nearest is followed.
+LEADERS, NEAREST = 10, 5
+#: Hypotheses by which a belief is represented in each round of a decision, and candidates that are left after it.
+ROUNDS = ((16, 14), (50, 5), (200, 1))
+#: By how much something must be better than following the likeliest.
+BETTER = 0.005
+#: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
+TRIAL, LIFE = 400_000, 8_000_000
+#: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
+NEGLIGIBLE = 0.004
+#: Parts for which it is asked in what manner the likeliest is best followed.
+LIKELY = 0.25
+#: What is learnt for later trials, in successes: being certain of all that lasts, against not knowing.
+LASTING, FULL_AFTER = 0.3, 5
+#: Macros: turns, then steps forward; waiting.
+STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
+#: A value that is as good as certain.
+CERTAIN = 0.999
+
+
+@dataclass(slots=True)
+class Worth:
+    """What a way of going on comes to, as weights: success, and being right about what lasts."""
+
+    success: float = 0.0
+    learnt: float = 0.0
+
+    def add(self, other: Worth) -> None:
+        """Add what another part of the belief comes to."""
+        self.success += other.success
+        self.learnt += other.learnt
+
+
+class Manner(NamedTuple):
+    """How whoever is followed is chosen: what it counts that a kind is likely, and that its plan is short."""
+
+    weight: int
+    length: int
+
+
+MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
+#: Actions to begin with (none: following the likeliest at once), and the manner of following.
+Course = tuple[tuple[int, ...], Manner]
+
+BASE: Course = ((), MANNERS[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Actions to take one after the other for as long as ``leader`` (None: whatever) stays possible."""
+
+    actions: tuple[int, ...]
+    leader: Hypothesis | None
+
+
+class Planner:
+    """Decides for one subject with one lesion; equal beliefs get equal decisions."""
+
+    def __init__(self, world: World, effort: float = 1.0) -> None:
+        self.world, self.effort = world, effort
+        self.plans, self._nodes = Plans(world.program), Nodes(world)
+        self._known: dict[Hashable, Course] = {}
+        turns = world.program.geometry.turns
+        self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
+        self._macros = [macro for macro in self._macros if macro] + [(STAY,) * n for n in WAITS]
+
+        #: Steps that may still be taken in this trial, and that were taken in all.
+        self._left, self._all = 0.0, 0.0
+
+    def begin_trial(self) -> None:
+        """Take new heart for another trial."""
+        self._left = TRIAL * self.effort
+
+    # -- following the likeliest
+
+    def base(self, belief: Belief, manner: Manner = MANNERS[0]) -> Decision:
+        """Return what is done without looking ahead."""
+        kinds = [(weight, particle.life) for weight, particle in _kinds(belief)[:NEAREST]]
+        leader, plan = _nearest([(weight, life, self.plans.of(life)) for weight, life in kinds], manner)
+        return Decision(plan.actions, leader)
+
+    def leader(self, cloud: Cloud, steps: int, manner: Manner) -> tuple[Node, Plan]:
+        """Return the node to follow, and its plan: of a likely kind, near success."""
+        if len(cloud) == 1:
+            node = next(iter(cloud))
+            return node, self._plan(node, steps)
+        likeliest: dict[int, Node] = {}
+        weights: dict[int, float] = {}
+        for node, weight in cloud.items():
+            kind = node.kind
+            weights[kind] = weights.get(kind, 0.0) + weight
+            if kind not in likeliest or weight > cloud[likeliest[kind]]:
+                likeliest[kind] = node
+        best = sorted(weights.items(), key=lambda entry: -entry[1])[:NEAREST]
+        return _nearest([(w, likeliest[kind], self._plan(likeliest[kind], steps)) for kind, w in best], manner)
+
+    def _plan(self, node: Node, steps: int) -> Plan:
+        plan = node.plans.get(steps)
+        if plan is None:
+            plan = node.plans[steps] = self.plans.of(self._nodes.life(node, steps))
+        return plan
+
+    # -- looking ahead
+
+    def decide(self, belief: Belief, trials_left: int) -> Decision:
+        """Return what to do now."""
+        if len(belief) == 1 or all(one.life.waiting for one in belief):
+            return self.base(belief)
+        key = (signature(belief), min(trials_left, FULL_AFTER))
+        if key not in self._known:
+            self._known[key] = self._best(belief, trials_left)
+        actions, manner = self._known[key]
+        return Decision(actions, None) if actions else self.base(belief, manner)
+
+    def _best(self, belief: Belief, trials_left: int) -> Course:
+        """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
+        learning = LASTING * min(1.0, trials_left / FULL_AFTER)
+        begun, allowed = self.world.spent, min(self._left / 3, LIFE * self.effort - self._all)
+        found: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(belief)]
+        size = 0
+        for number, (most, kept) in enumerate(ROUNDS, 1):
+            if len(belief) <= size:
+                break  # all of it was looked at
+            sample, size = sampled(belief, most), most
+            courses = dict.fromkeys([BASE, *(course for _, course in found)])
+            found = []
+            for course in courses:
+                found.append((self._worth(sample, course, learning), course))
+                is_certain = found[-1][0] >= CERTAIN * (1 + learning)
+                if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
+                    break
+            base = found[0][0]
+            found.sort(key=lambda entry: (-entry[0], len(entry[1][0])))
+            found = found[:kept]
+        self._left -= self.world.spent - begun
+        self._all += self.world.spent - begun
+        # To dither costs time: something else must be better by more than luck with the sample.
+        return found[0][1] if found[0][0] > base + BETTER else BASE
+
+    def _worth(self, belief: Belief, course: Course, learning: float) -> float:
+        """Return what a course of action comes to."""
+        cloud = self._nodes.cloud(belief)
+        whole = sum(cloud.values())
+        worth = self.play(cloud, belief[0].life.steps, course, whole)
+        return round((worth.success + learning * worth.learnt) / whole, 9)
+
+    def _candidates(self, belief: Belief) -> Iterator[Course]:
+        given: set[tuple[int, ...]] = {()}
+        yield from (((), manner) for manner in MANNERS)  # the first is BASE
+        for _, particle in _kinds(belief)[:LEADERS]:
+            plan = self.plans.of(particle.life)
+            if plan.actions not in given:
+                given.add(plan.actions)
+                yield plan.actions, MANNERS[0]
+        yield from ((macro, MANNERS[0]) for macro in self._macros)
+
+    def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
+        """Return what a course of action comes to, where each part of the belief then follows its likeliest."""
+        actions, manner = course
+        if not actions:
+            return self.follow(cloud, steps, whole, manner)
+        worth, pending = Worth(), [(cloud, 0)]
+        while pending:
+            part, done = pending.pop()
+            if done == len(actions):
+                worth.add(self._follow_best(part, steps + done, whole))
+                continue
+            half = sum(part.values()) / 2
+            parts = self._nodes.step(part, actions[done], steps + done)
+            self._nodes.release(part)
+            for percept, there in parts.items():
+                if percept < 0:
+                    worth.add(ended(there))
+                # Whoever perceives something that not all do decides anew; the larger part goes on.
+                elif sum(there.values()) > half or next(iter(there)).life.waiting:
+                    pending.append((there, done + 1))
+                else:
+                    worth.add(self._follow_best(there, steps + done + 1, whole))
+        return worth
+
+    def _follow_best(self, cloud: Cloud, steps: int, whole: float) -> Worth:
+        """Return what following in the best manner comes to, where it is likely enough to be worth the choice."""
+        if len(cloud) == 1 or sum(cloud.values()) < LIKELY * whole:
+            return self.follow(cloud, steps, whole, MANNERS[0])
+        found = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]
+        return max(found, key=lambda worth: (worth.success, worth.learnt))
+
+    def follow(self, cloud: Cloud, steps: int, whole: float, manner: Manner) -> Worth:
+        """Return what following the likeliest comes to."""
+        worth, pending, nodes = Worth(), [(cloud, steps)], self._nodes
+        while pending:
+            part, now = pending.pop()
+            if sum(part.values()) < NEGLIGIBLE * whole:
+                likeliest = max(part, key=part.__getitem__)
+                part = {likeliest: part[likeliest]}
+            followed, plan = self.leader(part, now, manner)
+            if not plan.success:
+                worth.learnt += certainty(part)  # nobody in it is known to succeed
+                continue
+            if len(part) == 1:
+                weight = part[followed]
+                worth.add(Worth(weight, weight))
+                continue
+            for action in plan.actions:
+                parts = nodes.step(part, action, now)
+                _, percept, followed, ends = nodes.leads(followed, action, now)[0]
+                nodes.release(part)
+                now += 1
+                part = {} if ends else parts.pop(percept)
+                for key, there in parts.items():
+                    if key < 0:
+                        worth.add(ended(there))
+                    else:
+                        pending.append((there, now))
+                if len(part) <= 1:
+                    weight = sum(part.values())
+                    worth.add(Worth(weight, weight))
+                    break
+            else:
+                worth.learnt += certainty(part)  # chance had it otherwise than the plan
+        return worth
+
+
+def has_ended(percept: Percept) -> bool:
+    """Return whether a trial has ended, by what is perceived."""
+    assert isinstance(percept, tuple)
+    return bool(percept[2])
+
+
+def ended(cloud: Cloud) -> Worth:
+    """Return what a cloud comes to whose trials have ended."""
+    return Worth(sum(weight for node, weight in cloud.items() if node.success), certainty(cloud))
+
+
+def certainty(cloud: Cloud) -> float:
+    """Return how often the likeliest guess at what lasts is right, as a weight."""
+    kinds: dict[int, float] = {}
+    for node, weight in cloud.items():
+        kinds[node.lasting] = kinds.get(node.lasting, 0.0) + weight
+    return max(kinds.values(), default=0.0)
+
+
+def _nearest(choices: Sequence[tuple[float, L, Plan]], manner: Manner) -> tuple[L, Plan]:
+    """Return which is followed: one with a plan that succeeds, then by weight and length as in the manner."""
+    best: tuple[tuple[bool, float], L, Plan] | None = None
+    for weight, life, plan in choices:
+        score = (plan.success, weight**manner.weight / (len(plan.actions) + 10) ** manner.length)
+        if best is None or score > best[0]:
+            best = score, life, plan
+    assert best is not None
+    return best[1], best[2]
+
+
+def _kinds(belief: Belief) -> list[tuple[float, Particle]]:
+    """Return each kind's (of equal draws) weight and likeliest hypothesis, the likeliest kind first."""
+    kinds: dict[Hashable, list[Particle]] = defaultdict(list)
+    for particle in belief:
+        kinds[particle.life.drawn].append(particle)
+    found = [(total(members), max(members, key=lambda one: one.weight)) for members in kinds.values()]
+    return sorted(found, key=lambda entry: -entry[0])
+
+
+def _turns(turns: int) -> list[tuple[int, ...]]:
+    half = turns // 2
+    return [(ROTATE_RIGHT,) * n if n <= half else (ROTATE_LEFT,) * (turns - n) for n in range(turns)]

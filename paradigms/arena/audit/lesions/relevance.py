@@ -1,0 +1,93 @@
+"""What of a life can matter to what is to come."""
+
+from __future__ import annotations
+
+from cheesebench.paradigms.arena.program import Program
+from cheesebench.protocol.expressions import BuiltIn, Expression, Variable, reads_trace, walk
+from cheesebench.protocol.specification import EffectsSpec, Specification, StateSpec
+
+
+class Relevance:
+    """What of a life can matter to what is to come; measures are for reports only."""
+
+    def __init__(self, program: Program) -> None:
+        specification = program.specification
+        effects = list(program.all_effects())
+        rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
+        measures = {id(tree) for tree in specification.measures.values()}
+        sets = [assignment for one in effects for assignment in (*one.set, *one.add)]
+        written = {id(assignment.value) for assignment in sets}
+        deciding = [tree for tree in program.all_expressions() if id(tree) not in measures | written]
+        #: Of each state, the events on which chance may have a say, and whether it may have without an event.
+        self.chance = {name: self._chance(program, state) for name, state in specification.states.items()}
+        start, named = specification.start, {name for tree in deciding for name in _variables(tree)}
+        places = [
+            start.at,
+            *(one.place for one in effects if one.place),
+            *(rule.target for rule in rules if rule.target),
+        ]
+        for state in specification.states.values():
+            places += [*state.close, *(place for pair in state.show for place in pair)]
+        named |= {place.name for place in places if place.variable}
+        named |= {start.face} if start.face_variable else set()
+        named |= {specification.rotate} if specification.rotate is not None else set()
+        named |= {specification.limit} if isinstance(specification.limit, str) else set()
+        more = named
+        while more:  # what is copied into a variable that matters, matters
+            read = {name for one in sets if one.variable in more for name in _variables(one.value)}
+            more = read - named
+            named = named | more
+        trees = deciding + [one.value for one in sets if one.variable in named]
+        #: Whether a rule, an end or success reads where the subject has been; or the steps of the trial.
+        self.trace = any(map(reads_trace, trees))
+        self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
+        #: What is read besides of what lasts for a trial at least.
+        self.read = [
+            name
+            for name in ("it", "last", "block", "session", "trial")
+            if any(BuiltIn(name) in walk(tree) for tree in program.all_expressions())
+        ]
+        scope = {name: variable.per for name, variable in specification.variables.items()}
+        scope |= {column: draw.per for draw in specification.draws for column in draw.columns}
+        self.drawn = [column for draw in specification.draws for column in draw.columns if column in named]
+        self.variables = [name for name in (*scope, *specification.counters) if name in named]
+        self.lasting = [
+            column for draw in specification.draws if draw.per != "trial" for column in draw.columns if column in named
+        ]
+        self.kept = [name for name in self.variables if scope.get(name, "trial") != "trial"]
+        self.kept += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
+        self.carry = start.carry
+        last = (*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws))
+        self.last = any(BuiltIn("last") in walk(tree) for tree in last)
+        until = any(block.until is not None for block in specification.schedule)
+        #: Whether later trials depend on what a subject does.
+        self.behaviour = self.carry or until or self.last or bool({one.variable for one in sets} & set(self.kept))
+        #: Whether every state in which a trial begins puts the subject somewhere: where it was before is nothing.
+        self.placed_on_entry = not program.geometry.member_at and all(
+            program.states[name].entry.place is not None for _, name in program.entry
+        )
+
+    def _chance(self, program: Program, state: StateSpec) -> tuple[int, bool]:
+        specification, compiled = program.specification, program.states[state.name]
+        pairs = [*zip(state.rules, compiled.rules, strict=True), *zip(specification.watch, program.watch, strict=True)]
+        mask, by_itself = 0, any(_scatters(one, specification) for one in (state.each, specification.each))
+        for rule, listening in pairs:
+            entered = [specification.states[rule.go].entry, specification.states[rule.go].each] if rule.go else []
+            if rule.p is not None or any(_scatters(one, specification) for one in (rule.effects, *entered)):
+                mask |= listening.mask
+                by_itself = by_itself or not listening.mask
+        return mask, by_itself
+
+
+def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
+    """Return whether effects may put the subject in one of several poses."""
+    place, start = effects.place, specification.start
+    if place is None:
+        return False
+    names = specification.drawn(place.name) if place.variable else [place.name]
+    facing = start.face == "random" or start.face_variable
+    return facing or not names or any(len(specification.arena.cells_of(name)) > 1 for name in names)
+
+
+def _variables(tree: Expression | None) -> list[str]:
+    return [node.name for node in walk(tree) if isinstance(node, Variable)]

@@ -1,0 +1,184 @@
+"""The tests that a protocol carries (``tests:``): trials that are played and must come out as the author says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, RUNNING, STAY, Value, View
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.navigation import Destination, arrives, destination, shortest_path
+from cheesebench.paradigms.arena.program import names_in
+from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.protocol import Arena, Position
+from cheesebench.protocol.documents import Test
+
+#: Expected and actual numbers may differ by so much (absolutely, and as a share of the number).
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """What one of a protocol's tests came to.
+
+    ``index`` counts from 0 in the order of the file, ``position`` is where the test stands (in a parent's file when
+    it is inherited), ``actions`` has one letter (``FLRS``) for every step that was played in the tested trial.
+    ``differences`` are sentences such as ``outcome: expected correct, was timeout``; none when it passed.
+    """
+
+    __test__: ClassVar[bool] = False  # not for pytest to collect
+
+    index: int
+    position: Position
+    actions: str
+    differences: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything came out as expected."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        number = f"{self.position}: test {self.index + 1}"
+        return f"{number} passed" if self.passed else f"{number} failed: {'; '.join(self.differences)}"
+
+
+def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
+    """Play all tests of a protocol; the view matters to no result.
+
+    The trials before the tested one are waited out with STAY. Then either the ``actions`` are executed, or the names
+    in ``visit`` are gone to, one after the other: each is one *event*, the entry into a zone (or the nearest member
+    of a group or set) or the press of a solid. So a zone that is named twice is left and entered again, and one in
+    which the subject stands already is left first. A variable means what it holds when its turn comes (and while it
+    is walked to). The path is the shortest one with the doors of the moment, and taken anew when they change; while
+    nothing moves or no way is open, the subject waits with STAY. After the list it waits until the trial ends; what
+    is left of the list when the trial ends is dropped. Rewards of all steps of the trial count.
+    """
+    specification = paradigm.specification
+    pairs = zip(specification.document.tests, specification.test_positions, strict=True)
+    return [_run(paradigm, view, index, test, position) for index, (test, position) in enumerate(pairs)]
+
+
+def _run(paradigm: ArenaParadigm, view: View, index: int, test: Test, position: Position) -> TestReport:
+    life = ArenaSubject(paradigm.program, view, test.seed, test.subject)
+    played: list[int] = []
+    try:
+        differences = _play(life, paradigm.program.geometry, test, played)
+    except CheeseBenchError as error:
+        # What only shows at run time, such as a place that is none: a finding of the test.
+        differences = [str(error)]
+    letters = "".join(ACTION_LETTERS[action] for action in played)
+    return TestReport(index, position, letters, tuple(differences))
+
+
+def _play(life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]) -> list[str]:
+    """Live up to the tested trial and through it; return the differences, and in ``played`` the actions."""
+    for before in range(test.trial):
+        if life.begin_trial() is None:
+            return [f"trial: expected trial {test.trial} of the life, but the schedule is over after {before}"]
+        if before < test.trial - 1:
+            _wait_out(life)
+    reward, status = 0.0, RUNNING
+    visits, actions = test.visit or (), _read_actions(test.actions or "")
+    plan = itertools.chain(actions, *(_go(life, geometry, name) for name in visits))
+    while status == RUNNING:
+        action = next(plan, STAY)
+        _, gained, status = life.step(action)
+        played.append(action)
+        reward += gained
+    return list(_differences(life, test, reward))
+
+
+def _wait_out(life: ArenaSubject) -> None:
+    while life.step(STAY)[2] == RUNNING:
+        pass
+
+
+def _read_actions(actions: Sequence[str] | str) -> list[int]:
+    """Return action numbers of letters, full names, or one string of letters (blanks are left out)."""
+    words = actions.replace(" ", "") if isinstance(actions, str) else actions
+    return [ACTIONS.index(word) if word in ACTIONS else ACTION_LETTERS.index(word) for word in words]
+
+
+# -- visits
+
+
+def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
+    """Yield the actions that lead to what is named; each is executed before the next is asked for."""
+    path: Iterator[int] = iter(())
+    planned: tuple[Destination, Tables, int] | None = None
+    while True:
+        goal, tables, pose = _goal(life, geometry.arena, name), life.tables, life.pose
+        # Somebody may have closed a door, changed the variable, or put the subject elsewhere.
+        if planned is None or goal != planned[0] or tables is not planned[1] or pose != planned[2]:
+            path = iter(shortest_path(geometry, tables, pose, goal) or ())
+        index = pose + next(path, STAY)
+        planned = (goal, tables, tables.moves[index])
+        yield index & 3
+        if arrives(geometry, tables, index, goal):
+            return
+
+
+def _goal(life: ArenaSubject, arena: Arena, name: str) -> Destination:
+    if name not in life.values:
+        return destination(arena, [name])
+    held = names_in(life.values[name])
+    known = (*arena.zones, *arena.solids, *arena.groups)
+    if odd := next((one for one in held if one not in known), None):
+        raise CheeseBenchError(f"visit: '{name}' holds {odd}, which is no place")
+    return destination(arena, held)
+
+
+# -- what was expected, and what was
+
+
+def _differences(life: ArenaSubject, test: Test, reward: float) -> Iterator[str]:
+    expect, result = test.expect, life.result()
+    if expect.outcome is not None:
+        yield from _compare("outcome", expect.outcome, result.outcome)
+    if expect.success is not None:
+        yield from _compare("success", expect.success, result.success)
+    if expect.reward is not None:
+        yield from _compare("reward", expect.reward, reward)
+    if expect.steps is not None:
+        yield from _compare("steps", expect.steps, life.steps)
+    variables = {**result.variables, **result.counters}
+    yield from _compare_all("counter", expect.counters, result.counters)
+    yield from _compare_all("measure", expect.measures, result.measures)
+    yield from _compare_all("variable", expect.variables, variables)
+
+
+def _compare_all(kind: str, expected: Mapping[str, object], actual: Mapping[str, Value]) -> Iterator[str]:
+    for name, value in expected.items():
+        yield from _compare(f"{kind} {name}", value, actual.get(name))
+
+
+def _compare(what: str, expected: object, actual: Value) -> Iterable[str]:
+    if _same(expected, actual):
+        return ()
+    return (f"{what}: expected {_shown(expected)}, was {_shown(actual)}",)
+
+
+def _same(expected: object, actual: Value) -> bool:
+    if isinstance(expected, list):  # a set: order and repetition mean nothing
+        return isinstance(actual, list) and {str(value) for value in expected} == set(actual)
+    if isinstance(expected, int | float) and isinstance(actual, int | float):
+        return math.isclose(expected, actual, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return actual == (None if expected == "none" else expected)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value)

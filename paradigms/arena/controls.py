@@ -1,0 +1,302 @@
+"""Controls of the arena family: the same world with other cues, and a subject that meets what another brought about."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cheesebench.errors import StepAfterEndError
+from cheesebench.interfaces import RUNNING, TERMINATED, Scene, Tile, View
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.draws import DrawSequence
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program, Rule, State
+from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
+from cheesebench.paradigms.arena.streams import Stream
+from cheesebench.protocol import Specification
+from cheesebench.protocol.arena import FLOOR, VOID, WALL
+from cheesebench.protocol.declare import TIMEOUT
+from cheesebench.protocol.values import Scope
+
+#: Characters that are the place itself and no label.
+STRUCTURE = (WALL, FLOOR, VOID)
+#: What takes the place of a label that changes, so that there is always another one: some letters, and a word.
+FRESH_GLYPHS = "QXKJZVWY"
+FRESH_TEXT = "zup"
+
+
+def without_cues(specification: Specification) -> Specification:
+    """Return the protocol without landmarks, shown glyphs and texts. Doors, solids and drawn zones stay: the place."""
+    states = {name: dataclasses.replace(state, say=(), show=()) for name, state in specification.states.items()}
+    arena = dataclasses.replace(specification.arena, landmarks=())
+    return dataclasses.replace(specification, states=states, arena=arena)
+
+
+# -- cues drawn anew
+
+
+class CuesDrawnAnew(ArenaParadigm):
+    """Landmarks, shown glyphs and texts come by chance: they tell neither the state, nor a draw, nor where one is."""
+
+    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+        """Return the life of ``subject`` (from 0) under ``seed``."""
+        return LifeOfNewCues(self.program, view, seed, subject)
+
+
+class LifeOfNewCues(ArenaSubject):
+    """A life that differs from the plain one in nothing but what is seen.
+
+    In every trial the landmarks change their glyphs among one another, and the draws that cues are given by are drawn
+    once more, independently. On every entry into a state (and again when its clock restarts), what is shown and said
+    is that of a state drawn uniformly from all states. Where a cue's place is given by a variable that rules change, a
+    member of the same group is drawn instead. Doors and freezing are no cues: they stay those of the state.
+    """
+
+    def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
+        super().__init__(program, view, seed, subject)
+        specification = program.specification
+        self._chance = Stream(seed, f"{specification.paradigm}|cues", subject)
+        self._states = list(program.states.values())
+        #: Every trial draws a row of its own, whatever the protocol's order is.
+        again = [
+            dataclasses.replace(draw, per="trial", order="random", copies=1, max_run=None, keep_if=None)
+            for draw in specification.draws
+            if draw.sample is None
+        ]
+        self._other_draws = [(draw.columns, DrawSequence(draw, self._chance, subject)) for draw in again]
+
+    def begin_trial(self) -> str | None:
+        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        arena, chance = self._program.specification.arena, self._chance
+        self._other: dict[str, Any] = {}
+        for columns, sequence in self._other_draws:
+            self._other.update(zip(columns, sequence.next(), strict=True))
+        glyphs = chance.shuffled([mark.glyph for mark in arena.landmarks], f"landmarks|{self._trial_number}")
+        self._marks = tuple((LANDMARK + mark.name, glyph) for mark, glyph in zip(arena.landmarks, glyphs, strict=True))
+        return super().begin_trial()
+
+    def _appearance(self, state: State) -> LookKey:
+        closed, frozen, _, _ = super()._appearance(state)
+        key = f"cues|{self._trial_number}|{self._entered}"
+        source = self._states[self._chance.below(len(self._states), key)]
+        moved = {
+            name: self._moved(self.values[name], f"{key}|{name}") for name in self._program.specification.variables
+        }
+        _, _, shown, text = source.read_look(_Memory({**self.values, **moved, **self._other}))
+        return closed, frozen, (*shown, *self._marks), text
+
+    def _moved(self, value: Any, key: str) -> Any:
+        """Return a member of the first group that a place is in, drawn uniformly; any other value as it is."""
+        groups = self._program.specification.arena.groups.values()
+        group = next((members for members in groups if value in members), None) if isinstance(value, str) else None
+        return value if group is None else group[self._chance.below(len(group), key)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What the look of a state is read from."""
+
+    values: dict[str, Any]
+
+
+# -- labels that change places
+
+
+class LabelsSwapped(ArenaParadigm):
+    """Every label means what another one means in the plain world, for the whole run."""
+
+    def __init__(self, specification: Specification, seed: int) -> None:
+        super().__init__(specification)
+        chance = Stream(seed, f"{specification.paradigm}|labels", 0)
+        self._glyphs = _cycle(chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs"))
+        texts = dict.fromkeys(line for state in specification.states.values() for line in state.say)
+        self._texts = _cycle(chance.shuffled([*texts, FRESH_TEXT], "texts"))
+        self._views: dict[str, SwappedView] = {}
+
+    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+        """Return the life of ``subject`` (from 0) under ``seed``."""
+        known = self._views.get(view.name)
+        if known is None or known.view is not view:
+            # One for all lives: what has been drawn is kept for a view.
+            known = self._views[view.name] = SwappedView(view, self._glyphs, self._texts)
+        return ArenaSubject(self.program, known, seed, subject)
+
+
+class SwappedView:
+    """A view of the same scene with other glyphs and texts."""
+
+    def __init__(self, view: View, glyphs: Mapping[str, str], texts: Mapping[str, str]) -> None:
+        self.view, self._glyphs, self._texts = view, glyphs, texts
+        self.name = view.name
+        self.characters = view.characters
+        #: The scene that was asked for last, and what became of it: views are drawn pose by pose.
+        self._last: tuple[Scene, Scene] | None = None
+
+    def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
+        """Return the view's observation of the changed scene."""
+        return self.view.render(self._swapped(scene), column, row, heading)
+
+    def max_length(self, scene: Scene) -> int:
+        """Return an upper bound of the length of observations."""
+        return self.view.max_length(self._swapped(scene))
+
+    def _swapped(self, scene: Scene) -> Scene:
+        if self._last is None or self._last[0] is not scene:
+            tiles = tuple(tuple(self._tile(tile) for tile in row) for row in scene.tiles)
+            self._last = scene, Scene(tiles, tuple(self._texts.get(line, line) for line in scene.text))
+        return self._last[1]
+
+    def _tile(self, tile: Tile) -> Tile:
+        return tile if tile.kind == "door" else Tile(tile.kind, self._glyphs.get(tile.glyph, tile.glyph))
+
+
+def _labels(specification: Specification) -> list[str]:
+    """Return the glyphs that mean something, in the order of the protocol. Floor, walls and doors are the place."""
+    arena = specification.arena
+    doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
+    found = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
+    found += [mark.glyph for mark in arena.landmarks]
+    for state in specification.states.values():
+        for _, glyph in state.show:
+            if not glyph.variable:
+                found.append(glyph.name)
+            elif glyph.name in specification.variables:
+                found.append(str(specification.variables[glyph.name].initial))
+            else:
+                found += specification.drawn(glyph.name)
+    return [glyph for glyph in dict.fromkeys(found) if len(glyph) == 1 and glyph not in STRUCTURE]
+
+
+def _fresh(specification: Specification) -> str:
+    """Return a letter that is no label: with it every label changes, also a single one."""
+    labels = _labels(specification)
+    return next(letter for letter in FRESH_GLYPHS if letter not in labels)
+
+
+def _cycle(labels: Sequence[str]) -> dict[str, str]:
+    return dict(zip(labels, [*labels[1:], labels[0]], strict=True))
+
+
+# -- yoked
+
+
+class Master(ArenaSubject):
+    """The life that is lived again for the one that is yoked to it; it tells which rule fired and where it went."""
+
+    taken: Rule | None = None
+    arrivals = 0
+
+    def _fire(self, rule: Rule) -> float:
+        if not any(rule is watching for watching in self._program.watch):
+            self.taken = rule
+        return super()._fire(rule)
+
+    def _enter(self, name: str) -> float:
+        self.arrivals += 1
+        return super()._enter(name)
+
+
+class YokedSubject(ArenaSubject):
+    """A life in the world of another one, which it cannot change.
+
+    Body and memory are its own: it walks (under the master's doors and freezing), its ``watch`` rules note its own
+    events, and when the master's state changes its own entry effects and those of the rule are executed for it, so
+    that it is placed when the master is placed. Rewards, states and the end of the trial are the master's.
+
+    Its outcome is what it would have come to: the ``end`` of the first rule of a state that its own events would have
+    fired, or the first ``finish`` that its own counters would have met; else, where a clock ended the master's trial,
+    that end; else ``timeout``.
+    """
+
+    def __init__(self, program: Program, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> None:
+        super().__init__(program, view, seed, subject)
+        self._master = Master(program, view, seed, subject)
+        self._trials = iter(trials)
+        self._actions: Sequence[int] = ()
+        self._would: str | None = None
+
+    def begin_trial(self) -> str | None:
+        """Begin the next trial of both; None when either schedule, or the record, is over."""
+        actions = next(self._trials, None)
+        if actions is None or self._master.begin_trial() is None:
+            return None
+        self._actions, self._would = actions, None
+        observation = super().begin_trial()
+        if observation is not None and self.state != self._master.state:  # it began by what had happened to each
+            self._enter(self._master.state)
+            self._look_around()
+            observation = self._observation()
+        return observation
+
+    def _draw_rows(self, began: set[Scope]) -> None:
+        super()._draw_rows(began)
+        columns = [column for draw, _ in self._draws for column in draw.columns]
+        self.values.update({column: self._master.values[column] for column in columns})
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        """Execute one action, and the master's; return own observation, the master's reward, and whether it ended."""
+        master = self._master
+        if self._ended or self.steps >= len(self._actions):
+            raise StepAfterEndError("This trial has ended. Begin the next one before you step.")
+        arrivals, master.taken = master.arrivals, None
+        _, reward, status = master.step(self._actions[self.steps])
+        index = self._pose + action
+        self.steps += 1
+        self._pose = self._moves[index]
+        self._note(self._pose + action)
+        self._live_own_step(self._bits[index])
+        self._meet(master.taken, master.arrivals > arrivals)
+        if status != RUNNING:
+            self._end(status)
+        else:
+            now = self._current
+            self._apply(now.each, "each")
+            self._apply(self._program.each, "each")
+        self._look_around()
+        return self._observation(), reward, status
+
+    def _live_own_step(self, bits: int) -> None:
+        """Note its own events, and what they would have come to; nothing follows from them."""
+        program, state, fired = self._program, self._current, False
+        if bits & program.where_mask:
+            self._update_occupied(self._geometry.cell(self._pose))
+        for number, rule in enumerate(program.watch):
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
+                fired = True
+                self._fire(rule)
+        for number, rule in enumerate(state.rules):
+            if rule.after is None and bits & rule.mask and self._holds(rule, bits, state.name, number):
+                fired = True
+                self._would = self._would or rule.end
+                break
+        if fired and self._would is None:
+            self._would = next((name for guard, name, _ in program.finish if guard is None or guard(self)), None)
+
+    def _meet(self, taken: Rule | None, entered: bool) -> None:
+        """Let happen to it what the master's rule brought about."""
+        if taken is not None:
+            self.it = self._master.it
+            self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))
+            self._apply(taken.effects, "place")
+        if entered:
+            self._enter(self._master.state)
+
+    def _due(self, taken: Rule) -> str | None:
+        """Return the end that is due by the clock. When is the master's; which may depend on its own body."""
+        for rule in self._current.rules:
+            if rule.after is None or not self.steps - self._entered >= rule.after(self):
+                continue
+            # The master has drawn for the rule that it took; the others are not drawn again.
+            if (rule.guard is None or rule.guard(self)) and (rule.p is None or rule.source == taken.source):
+                return rule.end
+        return None
+
+    def _end(self, status: int) -> None:
+        master = self._master
+        taken = master.taken if status == TERMINATED else None
+        by_clock = self._due(taken) or master.outcome if taken is not None and taken.after is not None else None
+        self.outcome = self._would or by_clock or TIMEOUT
+        self._ended, self.last = True, self.outcome
+        self._schedule.note(master.outcome or TIMEOUT)

@@ -1,0 +1,115 @@
+"""Draws: which row of a small table holds in this trial, session, block or life (language page, clause 3)."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+from cheesebench.paradigms.arena.streams import Stream
+from cheesebench.protocol.specification import DrawSpec, RuntimeValue
+
+#: Attempts at a permuted block that keeps ``max_run``.
+MAX_ATTEMPTS = 100
+
+Row = tuple[RuntimeValue, ...]
+
+
+class DrawSequence:
+    """The rows that one draw of one life gives, one after the other."""
+
+    def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
+        self._spec, self._stream, self._subject = spec, stream, subject
+        #: Number of draws so far.
+        self.count = 0
+        self._block: list[Row] = []
+        self._run: list[RuntimeValue] = []
+
+    def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
+        """Draw the next row; ``dealt`` is what a draw with ``sample`` deals out."""
+        spec, count = self._spec, self.count
+        if spec.sample is not None:
+            self.count += 1
+            return tuple(self._stream.shuffled(dealt, f"{spec.name}|{count}")[: len(spec.columns)])
+        rows = self._rows()
+        if spec.order == "by_subject":
+            row = rows[self._subject % len(rows)]
+        elif spec.order == "balanced":
+            row = self._balanced(rows)
+        elif spec.order == "cycle":
+            row = rows[count % len(rows)]
+        elif spec.order == "shuffle":
+            row = self._shuffled(rows)
+        else:
+            row = self._independent(rows)
+        self.count += 1
+        if spec.max_run:
+            self._run = [*self._run, row[0]][-spec.max_run :]
+        return row
+
+    def _rows(self) -> Sequence[Row]:
+        """Return what is drawn from: the rows, or (``pick`` in a fixed order) all subsets of them."""
+        spec = self._spec
+        if spec.pick is None or spec.order == "random":
+            return spec.rows
+        return [as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
+
+    def _balanced(self, rows: Sequence[Row]) -> Row:
+        """Return the subject's row: of each cycle of subjects every one has another, in an order of the run's seed."""
+        cycle, place = divmod(self._subject, len(rows))
+        key = f"{self._spec.name}|{self.count}|{cycle}"
+        return self._stream.of_all_subjects().shuffled(rows, key)[place]
+
+    def _independent(self, rows: Sequence[Row]) -> Row:
+        key = f"{self._spec.name}|{self.count}"
+        if self._spec.pick is not None:
+            subset = sorted(self._stream.shuffled(range(len(rows)), key)[: self._spec.pick])
+            return as_sets([rows[index] for index in subset])
+        if self._spec.max_run:
+            rows = [row for row in rows if not self._too_long([*self._run, row[0]])]
+        return rows[self._stream.below(len(rows), key)]
+
+    def _shuffled(self, rows: Sequence[Row]) -> Row:
+        size = len(rows) * self._spec.copies
+        if self.count % size == 0:
+            self._block = self._permuted_block([row for row in rows for _ in range(self._spec.copies)])
+        return self._block[self.count % size]
+
+    def _permuted_block(self, items: list[Row]) -> list[Row]:
+        """Return a permutation that keeps ``max_run``, also across the block's border.
+
+        It is uniform among those, except where hardly any permutation keeps it: then one is put together step by step.
+        """
+        for attempt in range(MAX_ATTEMPTS):
+            block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
+            if not self._too_long([*self._run, *(row[0] for row in block)]):
+                return block
+        return self._composed_block(items)
+
+    def _composed_block(self, items: list[Row]) -> list[Row]:
+        """Return a permutation that keeps ``max_run``, put together so that no value piles up at the end."""
+        left = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|composed")
+        block: list[Row] = []
+        while left:
+            run = [*self._run, *(row[0] for row in block)]
+            place = next(n for n, row in enumerate(left) if self._can_go_on([*run, row[0]], left[:n] + left[n + 1 :]))
+            block.append(left.pop(place))
+        return block
+
+    def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
+        """Whether rows can follow these values so that no run is too long: each other row parts two runs."""
+        longest = self._spec.max_run or len(values) + len(left)
+        last, length = values[-1], len(list(itertools.takewhile(lambda value: value == values[-1], reversed(values))))
+        return length <= longest and all(
+            often <= (len(left) - often) * longest + (longest - length if value == last else longest)
+            for value, often in Counter(row[0] for row in left).items()
+        )
+
+    def _too_long(self, values: Sequence[RuntimeValue]) -> bool:
+        longest = self._spec.max_run
+        return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
+
+
+def as_sets(rows: Sequence[Row]) -> Row:
+    """Return for each column the set of what the rows have there."""
+    return tuple(frozenset(v for v in column if v is not None) for column in zip(*rows, strict=True))

@@ -1,0 +1,108 @@
+"""The arena as a family: what the core asks of protocols with a place that is walked through. Light at import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cheesebench.errors import UnsuitableError
+from cheesebench.family import Listing
+from cheesebench.stepwise import StepwiseFamily
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.family import CellRequest
+    from cheesebench.paradigms.arena import ArenaParadigm
+    from cheesebench.protocol import Specification
+    from cheesebench.protocol.diagnostics import Diagnostics
+    from cheesebench.protocol.documents import ProtocolDocument
+    from cheesebench.protocol.source import Node
+
+
+class ArenaFamily(StepwiseFamily):
+    """Protocols whose arena is a map or a generator."""
+
+    name = "arena"
+    plural = "protocols"
+
+    @property
+    def document(self) -> type[ProtocolDocument]:
+        """The model of its files."""
+        from cheesebench.protocol.documents import ProtocolDocument
+
+        return ProtocolDocument
+
+    def matches(self, tree: Node) -> bool:
+        """Whether a file is one of its protocols: all that no other family takes."""
+        return True
+
+    def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
+        """Return the checked specification; None with errors."""
+        from cheesebench.protocol.animals import embed_animals
+        from cheesebench.protocol.checks import check
+        from cheesebench.protocol.resolve import resolve
+        from cheesebench.protocol.structure import read_structure
+
+        tree = embed_animals(tree, diagnostics)
+        document = read_structure(tree, diagnostics, self.document)
+        resolved = document and resolve(document, tree, path, ancestors, diagnostics)
+        return check(*resolved, tree, diagnostics) if resolved else None
+
+    def compile(self, specification: Specification) -> ArenaParadigm:
+        """Return the compiled paradigm."""
+        from cheesebench.paradigms.arena import ArenaParadigm
+
+        return ArenaParadigm(specification)
+
+    def listing(self, specification: Specification) -> Listing:
+        """Return the size of the schedule, the rates that are compared, and whether its construct was validated."""
+        from cheesebench.protocol.validation import construct_status
+
+        document = specification.document
+        rodent = None if specification.reference is None else specification.reference.value
+        chance = document.chance.value if document.chance else None
+        construct = specification.construct
+        validity = construct_status(specification) if construct else "not validated"
+        trials, limit = specification.planned_trials, specification.limit
+        return Listing(
+            values={
+                "dimension": document.dimension,
+                "trials": trials,
+                "limit": limit,
+                "reference": rodent,
+                "random": chance,
+                "construct": construct and construct.name,
+                "validity": validity,
+            },
+            row={
+                "protocol": specification.name,
+                "edition": specification.edition,
+                "dimension": document.dimension,
+                "trials x limit": f"{trials} x {limit}",
+                "rodent": _rate(rodent),
+                "random": _rate(chance),
+                "validity": validity,
+            },
+        )
+
+    def cells(self, specification: Specification, request: CellRequest) -> Iterable[CellPlan]:
+        """Return the plain cell, or a study's, in every view; each with its controls."""
+        from cheesebench.paradigms.arena.cells import plan_cells
+
+        if request.model in request.plugins.respondents:
+            known = ", ".join(sorted(request.plugins.agents))
+            raise UnsuitableError(
+                f"The baseline '{request.model}' answers questions; '{specification.name}' is walked through. "
+                f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
+            )
+        if len(request.temperatures) > 1:
+            raise UnsuitableError(
+                f"Several temperatures are for dialogues; '{specification.name}' is walked through. Give one."
+            )
+        return plan_cells(specification, request)
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"

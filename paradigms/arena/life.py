@@ -1,0 +1,456 @@
+"""One subject's life in an arena: the step kernel. The numbers in comments are the clauses of the language page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+from cheesebench.errors import StepAfterEndError
+from cheesebench.interfaces import (
+    HEADINGS,
+    RUNNING,
+    TERMINATED,
+    TRUNCATED,
+    Scene,
+    TaskEvent,
+    TrialResult,
+    View,
+)
+from cheesebench.paradigms.arena.draws import DrawSequence
+from cheesebench.paradigms.arena.endings import Ending, plain_value
+from cheesebench.paradigms.arena.mistakes import bad_face, bad_limit, bad_reward, no_floor
+from cheesebench.paradigms.arena.path import Path
+from cheesebench.paradigms.arena.program import Effects, Program, Rule, State, names_in, plain_name, read_place
+from cheesebench.paradigms.arena.scenes import Look, LookKey
+from cheesebench.paradigms.arena.schedule import Schedule
+from cheesebench.paradigms.arena.streams import OtherLuck, Stream
+from cheesebench.paradigms.arena.tables import Tables
+from cheesebench.paradigms.arena.traces import Trace
+from cheesebench.protocol.declare import TIMEOUT
+from cheesebench.protocol.specification import BlockSpec, DrawSpec, RuntimeValue
+from cheesebench.protocol.values import Scope
+
+#: A step that nobody lives to see; beyond, clocks would not fit into the whole numbers of a batch.
+NEVER = 2**62
+
+
+class ArenaSubject(Path):
+    """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
+
+    The public attributes are what expressions read (``evaluate.Memory``); nothing outside may write them.
+    """
+
+    def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
+        specification = program.specification
+        self._program = program
+        self._gallery = program.gallery(view)
+        self._geometry = program.geometry
+        self._stream = Stream(seed, specification.paradigm, subject)
+        self._draws = [(draw, DrawSequence(draw, self._stream, subject)) for draw in specification.draws]
+        self._schedule = Schedule(specification.schedule)
+        self._trial_number = -1
+        self._session_number = 0
+        self._start_at = read_place(specification.start.at)
+        # What expressions read.
+        self.values: dict[str, Any] = {}
+        self.it: str | None = None
+        self.last: str | None = None
+        self.block = ""
+        self.session = 0
+        self.trial = 0
+        self.subject = subject
+        self.steps = 0
+        self.state = ""
+        self.occupied: dict[str, str | None] = {}
+        # The current trial.
+        self.waiting = False
+        self.outcome: str | None = None
+        self._pose = 0
+        self._ended = True
+        #: Step, state, rule, `it` (where the rule has one) and source: of TaskEvents, which few ask for.
+        self._events: list[tuple[int, str, str, str | None, str]] = []
+        self._trace = Trace(self._geometry)
+        self._placings = 0
+        self._considered: dict[str, int] = {}
+        self._limit = 0
+        self._entered = 0
+        self._current: State = next(iter(program.states.values()))
+        self._quarters = 0
+        self._look: Look
+        # What the fast path of a step reads: current tables, what is listened to, next moment of interest, pay.
+        self._moves: list[int] = []
+        self._bits: list[int] = []
+        self._frames: list[str | None] = []
+        self._listen = 0
+        self._wake = 0
+        self._pay = 0.0
+        self._note = self._trace.entries.append
+
+    # -- the schedule and the start of a trial
+
+    def repeat_schedule(self) -> None:
+        """Let the schedule begin again in the same life (for learners that go on for ever)."""
+        self._schedule.repeat()
+
+    def begin_next_trial(self) -> str:
+        """Begin the next trial as ``begin_trial`` does; when the schedule is over it begins again."""
+        observation = self.begin_trial()
+        if observation is None:
+            self.repeat_schedule()
+            observation = self.begin_trial()
+        assert observation is not None
+        return observation
+
+    def begin_trial(self) -> str | None:
+        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        position = self._schedule.next()
+        if position is None:
+            return None
+        block, self.session, self.trial, began = position
+        self._trial_number += 1
+        self._session_number += "session" in began
+        self.block = block.name
+        self.steps = self._entered = 0
+        self.outcome, self.it, self._ended = None, None, False
+        self._events, self._considered, self._placings = [], {}, 0
+        self._trace.clear()
+        self._begin_scopes(block, began)
+        self._draw_rows(began)
+        self._quarters = self._program.quarters(self)
+        limit = self._program.specification.limit
+        self._limit = limit if isinstance(limit, int) else self._held_limit(self.values[limit])
+        self._place_at_start("session" in began)
+        for guard, initial in self._program.entry:  # 5
+            if guard is None or guard(self):
+                self._enter(initial)
+                break
+        self._trace.first = self._pose
+        self._look_around()
+        return self._observation()
+
+    def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
+        """2: variables of the scopes that begin take their initial value, or the one that the block sets."""
+        values = self.values
+        values.update(dict.fromkeys(self._program.specification.counters, 0))
+        for name, variable in self._program.specification.variables.items():
+            if variable.per in began:
+                values[name] = variable.initial
+        for name, value in block.set:
+            if "block" in began or self._program.specification.variables[name].per in began:
+                values[name] = value
+
+    def _draw_rows(self, began: set[Scope]) -> None:
+        """3: draws whose scope begins, in file order."""
+        for draw, sequence in self._draws:
+            if draw.per not in began:
+                continue
+            keep_if = self._program.keep_if.get(draw.name)
+            if not (sequence.count and keep_if is not None and keep_if(self)):
+                self.values.update(zip(draw.columns, sequence.next(self._dealt(draw)), strict=True))
+
+    def _dealt(self, draw: DrawSpec) -> Sequence[RuntimeValue]:
+        """Return what a draw with ``sample`` deals out: the members of a group, or of a set drawn before."""
+        if draw.sample is None:
+            return ()
+        members = self._geometry.arena.groups.get(draw.sample)
+        return members or sorted(self.values[draw.sample], key=str)
+
+    def _held_limit(self, limit: float) -> int:
+        if not 1 <= limit < math.inf:
+            raise bad_limit(self._program, limit, self._state_or_none())
+        return int(min(limit, NEVER))
+
+    def _state_or_none(self) -> str | None:
+        """Return the current state, or None while a trial begins."""
+        return self.state if self.steps else None
+
+    def _place_at_start(self, session_begins: bool) -> None:
+        """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first trial of a session."""
+        self.occupied = dict.fromkeys(self._geometry.member_at)
+        if self._program.specification.start.carry and not session_begins:
+            self._update_occupied(self._geometry.cell(self._pose))
+        else:
+            self._place(self._start_at(self), f"start|{self._trial_number}")
+
+    def _place(self, name: RuntimeValue, key: str) -> None:
+        cells = self._cells(name)
+        if not cells:
+            raise no_floor(self._program, name, self._state_or_none())
+        cell = cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
+        self._pose = self._geometry.pose(cell, self._facing(key))
+        self._update_occupied(cell)
+
+    def _cells(self, place: Any) -> tuple[int, ...]:
+        """Return the cells of a zone, group or set of them."""
+        return self._geometry.cells_of(tuple(names_in(place)))
+
+    def _facing(self, key: str) -> int:
+        start = self._program.specification.start
+        face = plain_name(self.values[start.face]) if start.face_variable else start.face
+        headings = self._geometry.arena.headings
+        if face == "random":
+            return headings[self._stream.below(len(headings), f"{key}|face")]
+        if face not in [HEADINGS[heading] for heading in headings]:
+            raise bad_face(self._program, face, self._state_or_none())
+        return HEADINGS.index(face)
+
+    # -- steps
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        """Execute one action; return the observation, the reward and RUNNING, TERMINATED or TRUNCATED."""
+        index = self._pose + action
+        self.steps = steps = self.steps + 1  # 6
+        self._pose = pose = self._moves[index]  # 7
+        self._note(pose + action)
+        if self._bits[index] & self._listen or steps >= self._wake:
+            return self._happen(self._bits[index])
+        return self._frames[pose >> 2] or self._observation(), self._pay, RUNNING
+
+    def _happen(self, bits: int) -> tuple[str, float, int]:
+        """The rest of a step on which something can happen: clauses 8 to 17."""
+        if self._ended:
+            self.steps -= 1
+            self._trace.entries.pop()
+            raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
+        program, state, reward, fired = self._program, self._current, 0.0, False
+        if bits & program.where_mask:  # 9
+            self._update_occupied(self._geometry.cell(self._pose))
+        for number, rule in enumerate(program.watch):  # 10
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, "watch", number):
+                fired = True
+                reward += self._fire(rule)
+        for number, rule in enumerate(state.rules):  # 11
+            if (not rule.mask or bits & rule.mask) and self._holds(rule, bits, state.name, number):
+                fired = True
+                reward += self._fire(rule)  # 12
+                if rule.end is not None:
+                    self.outcome = rule.end
+                elif rule.go is not None:
+                    reward += self._enter(rule.go)  # 13
+                break
+        if fired and self.outcome is None:
+            self._test_finish()  # 14
+        status = RUNNING if self.outcome is None else TERMINATED
+        if self.outcome is None and self.steps >= self._limit:  # 15
+            self.outcome, status = TIMEOUT, TRUNCATED
+        if self.outcome is None:  # 16
+            now = self._current
+            reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
+        else:
+            self._ended, self.last = True, self.outcome
+            self._schedule.note(self.outcome)
+        if self._ended or not state.steady or self._current is not state:
+            self._look_around()
+        return self._observation(), reward, status  # 17
+
+    def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
+        """Whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
+        if rule.after is not None:
+            if not self.steps - self._entered >= rule.after(self):  # also when that is no number
+                return False
+        elif rule.who is not None:
+            self.it = rule.who(self, bits)
+            if self.it is None:
+                return False
+        if rule.guard is not None and not rule.guard(self):
+            return False
+        if rule.p is None:
+            return True
+        key = f"p|{self._trial_number}|{where}|{number}"
+        times = self._considered[key] = self._considered.get(key, 0) + 1
+        return self._stream.happens(rule.p(self), f"{key}|{times}")
+
+    def _fire(self, rule: Rule) -> float:
+        self._events.append((self.steps, self.state, rule.text, None if rule.who is None else self.it, rule.source))
+        return self._apply(rule.effects, "place")
+
+    def _apply(self, effects: Effects, purpose: str) -> float:
+        """12: set (parallel), add, count, reward, place."""
+        if effects.nothing:
+            return 0.0
+        values = self.values
+        if effects.set:
+            values.update([(name, value(self)) for name, value in effects.set])
+        for name, value in effects.add:
+            if (member := value(self)) is not None:  # `none` is nothing, so nothing is added
+                values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
+        for name in effects.count:
+            values[name] += 1
+        reward = effects.constant or 0.0
+        if effects.reward is not None and effects.constant is None:
+            reward = float(effects.reward(self))
+            if not math.isfinite(reward):
+                raise bad_reward(self._program, reward, self._state_or_none())
+        if effects.place is not None:
+            # The count tells two of one step apart: each is placed by a number of its own.
+            self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
+            self._placings += 1
+            self._trace.placed[self.steps] = self._pose
+        return reward
+
+    def _enter(self, name: str) -> float:
+        """13: the clock starts anew, and the entry effects run."""
+        self.state = name
+        self._current = self._program.states[name]
+        self._entered = self.steps
+        return self._apply(self._current.entry, "place")
+
+    def _test_finish(self) -> None:
+        for guard, outcome, source in self._program.finish:
+            if guard is None or guard(self):
+                self.outcome = outcome
+                self._events.append((self.steps, self.state, f"finish {outcome}", None, source))
+                return
+
+    def _update_occupied(self, cell: int) -> None:
+        for group, member_at in self._geometry.member_at.items():
+            if member_at[cell] is not None:
+                self.occupied[group] = member_at[cell]
+
+    # -- what authors' tools read
+
+    @property
+    def pose(self) -> int:
+        """Where the subject stands and looks, as an index into the tables (see ``tables.Geometry``)."""
+        return self._pose
+
+    @property
+    def tables(self) -> Tables:
+        """The movement tables of this moment: with the doors and the freeze of the current state."""
+        return self._look.tables
+
+    @property
+    def events(self) -> Sequence[TaskEvent]:
+        """The rules that have fired in this trial, in order."""
+        return [
+            TaskEvent(step, state, what if it is None else f"{what} ({it})", source)
+            for step, state, what, it, source in self._events
+        ]
+
+    def scene_of(self, state: str) -> Scene:
+        """Return what a state would show with the variables of this moment; nothing happens."""
+        wanted = self._program.states[state]
+        return self._gallery.look(wanted.read_look(self), self._quarters).scene
+
+    @property
+    def standing(self) -> tuple[int, int, int]:
+        """Column, row and heading (0-7) of the subject in the picture."""
+        return self._gallery.stand(self._pose, self._quarters)
+
+    # -- what the fast path reads
+
+    def _look_around(self) -> None:
+        """Bring doors, picture and the next moment of interest up to date with state and variables."""
+        state = self._current
+        look = self._look = self._gallery.look(self._appearance(state), self._quarters)
+        self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
+        self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
+        if self._ended:
+            self._moves = self._geometry.still  # a step after the end is an error, and moves nobody
+        if self._ended or state.busy:
+            self._wake = 0
+            return
+        wake = self._limit
+        if state.timed:
+            for rule in state.rules:
+                if rule.after is not None and math.isfinite(duration := max(rule.after(self), 0)):
+                    wake = min(wake, self._entered + math.ceil(duration))
+        self._wake = wake
+
+    def _appearance(self, state: State) -> LookKey:
+        """Return what a state looks like at this moment, and which doors it closes."""
+        key: LookKey = state.look if state.look is not None else state.read_look(self)
+        return key
+
+    def _observation(self) -> str:
+        return self._frames[self._pose >> 2] or self._gallery.draw(self._look, self._pose)
+
+    # -- copies that go on by themselves (``audit``)
+
+    def twin(self) -> Self:
+        """Return a copy in the middle of a trial: what it does until the trial ends is not done to this life.
+
+        A life is deterministic, so copies that do the same come to the same. A copy cannot begin another trial.
+        """
+        twin = object.__new__(type(self))
+        held = twin.__dict__
+        held.update(self.__dict__)
+        held["values"] = self.values.copy()
+        held["occupied"] = self.occupied.copy()
+        held["_events"] = self._events.copy()
+        held["_considered"] = self._considered.copy()
+        trace = held["_trace"] = self._trace.copy()
+        held["_note"] = trace.entries.append
+        held["_schedule"] = Schedule(())
+        return twin
+
+    @property
+    def happenings(self) -> int:
+        """How many rules have fired in this trial."""
+        return len(self._events)
+
+    @property
+    def limit(self) -> int:
+        """Steps after which the trial is cut off."""
+        return self._limit
+
+    def is_success(self) -> bool:
+        """Return whether the trial that has ended is a success (``ending`` says the same, and more)."""
+        success = self._program.success
+        return success is not None and bool(success(self))
+
+    # -- what a batch of lives reads and does (``batch``)
+
+    def fast_forward(self, pose: int, steps: int, trace: Sequence[int] = ()) -> None:
+        """Take over what was done elsewhere in this trial: ``steps`` so far, nothing has happened since the last call.
+
+        ``trace`` holds pose + action of the steps since then; it can be left out where the program reads no trace.
+        """
+        self._pose, self.steps = pose, steps
+        if trace:
+            self._trace.entries.extend(trace)
+
+    def next_event(self) -> tuple[Look, State, bool, int]:
+        """Return what holds until something happens: look, state, whether ``finish`` waits for it, the step to wake."""
+        program = self._program
+        waits = not program.finish or not (
+            program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish)
+        )
+        return self._look, self._current, waits, self._wake
+
+    def draw_luck_anew(self, number: int) -> None:
+        """From here on let every `p` fall as it would with other luck, one for each number; all else stays as it is."""
+        self._stream = OtherLuck(self._stream, number)
+
+    # -- after the trial
+
+    def ending(self) -> Ending:
+        """18: evaluate ``success`` and ``measures`` with the final variables."""
+        if not self._ended or self.outcome is None:
+            raise StepAfterEndError("The trial has not ended yet. Step it to its end first.")
+        program = self._program
+        return Ending(
+            self.outcome,
+            None if program.success is None else bool(program.success(self)),
+            {name: plain_value(measure(self)) for name, measure in program.measures.items()},
+            {name: self.values[name] for name in program.specification.counters},
+        )
+
+    def result(self) -> TrialResult:
+        """Return the ending, and whatever else is recorded of the trial."""
+        outcome, success, measures, counters = self.ending()
+        path_length, bumps = self._trace.path()
+        return TrialResult(
+            block=self.block,
+            session=self._session_number,
+            outcome=outcome,
+            success=success,
+            compared=self._program.where is None or bool(self._program.where(self)),
+            counters=counters,
+            measures=measures,
+            variables={name: plain_value(value) for name, value in self.values.items() if name not in counters},
+            path_length=path_length,
+            bumps=bumps,
+            events=self.events,
+        )

@@ -1,0 +1,35 @@
+"""What a protocol can get wrong only while a subject lives, in words for its author."""
+
+from __future__ import annotations
+
+from cheesebench.errors import ProtocolError
+from cheesebench.paradigms.arena.program import Program, plain_name
+from cheesebench.protocol.specification import RuntimeValue
+
+
+def bad_limit(program: Program, limit: RuntimeValue, state: str | None) -> ProtocolError:
+    """Return the error of a limit below 1, or of none."""
+    return _mistake(program, f"The limit of the trial is {limit}", "Let its variable be 1 or more.", state)
+
+
+def no_floor(program: Program, place: RuntimeValue, state: str | None) -> ProtocolError:
+    """Return the error of placing a subject where nobody can stand."""
+    sentence = f"The subject is to be placed at '{plain_name(place)}', which is no floor"
+    return _mistake(program, sentence, "Name a zone.", state)
+
+
+def bad_face(program: Program, face: RuntimeValue, state: str | None) -> ProtocolError:
+    """Return the error of a variable that holds no heading."""
+    sentence = f"'start: face' is '{plain_name(face)}', which is no heading here"
+    return _mistake(program, sentence, "Give the variable a heading.", state)
+
+
+def bad_reward(program: Program, reward: RuntimeValue, state: str | None) -> ProtocolError:
+    """Return the error of a reward that is no finite number."""
+    return _mistake(program, f"A reward is {reward}", "Guard the division.", state)
+
+
+def _mistake(program: Program, sentence: str, remedy: str, state: str | None) -> ProtocolError:
+    """``state`` is the current one, or None where a trial begins."""
+    where = "" if state is None else f", in the state '{state}'"
+    return ProtocolError(f"{program.specification.path}: {sentence}{where}. {remedy}")

@@ -1,0 +1,197 @@
+"""What can be seen: scenes of an arena under closed doors and shown glyphs, and their cached observations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cheesebench.interfaces import Scene, Tile, TileKind, View
+from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
+from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
+from cheesebench.protocol.specification import Specification
+
+#: Most bytes that one paradigm keeps of what it has drawn in one view; beyond, all is dropped and drawn anew.
+MAX_BYTES = 64 * 2**20
+#: About what a look costs: bytes for each square of its scene, and for each pose that can be drawn.
+_TILE_BYTES, _SLOT_BYTES = 64, 8
+
+_KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
+_PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
+#: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
+Shown = tuple[tuple[str, str], ...]
+#: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual.
+LANDMARK = "@"
+#: Everything that the picture depends on besides the pose.
+LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
+
+
+class Look:
+    """One appearance of an arena: its tables, its scene and the observations drawn so far, one per pose.
+
+    The scene is turned clockwise by ``quarters`` of a circle; the tables are not, because nothing moves with it.
+    """
+
+    __slots__ = ("frames", "key", "quarters", "scene", "tables")
+
+    def __init__(self, key: LookKey, tables: Tables, scene: Scene, poses: int, quarters: int = 0) -> None:
+        self.key, self.tables, self.scene, self.quarters = key, tables, scene, quarters
+        self.frames: list[str | None] = [None] * poses
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Where the map stands on the drawn picture: landmarks may lie outside the map."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+def canvas_of(arena: Arena) -> Canvas:
+    """Return the smallest picture that holds the map and all landmarks."""
+    return Canvas(*arena.extent)
+
+
+class Gallery:
+    """All looks of one paradigm in one view; shared by the lives in a process."""
+
+    def __init__(self, geometry: Geometry, view: View) -> None:
+        self.geometry, self.view = geometry, view
+        self.canvas = canvas_of(geometry.arena)
+        self._looks: dict[tuple[LookKey, int], Look] = {}
+        self._bytes = 0
+
+    def look(self, key: LookKey, quarters: int = 0) -> Look:
+        """Return the look for a key, turned clockwise by quarters of a circle."""
+        found = self._looks.get((key, quarters))
+        if found is None:
+            closed, frozen, shown, text = key
+            geometry, canvas = self.geometry, self.canvas
+            self._make_room(geometry.poses * _SLOT_BYTES + canvas.width * canvas.height * _TILE_BYTES)
+            scene = turned(self.scene(closed, shown, text), quarters)
+            tables = geometry.tables(closed, frozen)
+            found = self._looks[key, quarters] = Look(key, tables, scene, geometry.poses, quarters)
+        return found
+
+    def _make_room(self, size: int) -> None:
+        """Count ``size`` more bytes; where they are too many, forget everything (a life keeps the look it is in)."""
+        if self._bytes + size > MAX_BYTES:
+            for kept in self._looks.values():
+                kept.frames[:] = [None] * len(kept.frames)
+            self._looks.clear()
+            self._bytes = 0
+        self._bytes += size
+
+    def draw(self, look: Look, pose: int) -> str:
+        """Draw the observation of a pose and keep it."""
+        frame = self.view.render(look.scene, *self.stand(pose, look.quarters))
+        self._make_room(sys.getsizeof(frame))
+        look.frames[pose >> 2] = frame
+        return frame
+
+    def stand(self, pose: int, quarters: int = 0) -> tuple[int, int, int]:
+        """Return column, row and heading (0-7) of a pose in the picture that is turned by quarters of a circle."""
+        geometry, canvas = self.geometry, self.canvas
+        column, row = geometry.arena.cells[geometry.cell(pose)]
+        column, row = column - canvas.left, row - canvas.top
+        for _ in range(quarters):
+            column, row = canvas.height - 1 - row, column
+        return column, row, (geometry.heading(pose) + 2 * quarters) % 8
+
+    def characters(self, specification: Specification) -> frozenset[str]:
+        """Return every character that a scene of the protocol can hold."""
+        found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
+        found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        variables = set()
+        for state in specification.states.values():
+            found |= set("".join(state.say))
+            found |= {glyph.name for _, glyph in state.show if not glyph.variable}
+            variables |= {glyph.name for _, glyph in state.show if glyph.variable}
+        for draw in specification.draws:
+            for number, column in enumerate(draw.columns):
+                found |= {str(row[number]) for row in draw.rows if column in variables}
+        found |= {str(v.initial) for v in specification.variables.values() if v.name in variables}
+        return frozenset(character for text in found for character in text)
+
+    def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
+        """Return the scene with these doors closed and these glyphs shown."""
+        arena, canvas = self.geometry.arena, self.canvas
+        shut = {arena.cells[cell] for door in closed for cell in arena.doors[door]}
+        doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
+        glyphs = {square: glyph for square, glyph in arena.glyphs.items() if square not in doors or square in shut}
+        for place, glyph in shown:
+            glyphs.update(dict.fromkeys(_squares(arena, place), glyph))
+        others = dict(shown)
+        landmarks = {(m.column, m.row): others.get(LANDMARK + m.name, m.glyph) for m in arena.landmarks}
+
+        def tile(square: Square) -> Tile:
+            if square in landmarks:
+                return _tile("landmark", landmarks[square])
+            kind = arena.kind(square)
+            default = WALL if kind == "S" else kind
+            return _tile("door" if square in shut else _KINDS[kind], glyphs.get(square, default))
+
+        return Scene(
+            tuple(
+                tuple(tile((column, row)) for column in range(canvas.left, canvas.left + canvas.width))
+                for row in range(canvas.top, canvas.top + canvas.height)
+            ),
+            text,
+        )
+
+
+def turned(scene: Scene, quarters: int) -> Scene:
+    """Return a (square) scene turned clockwise by quarters of a circle."""
+    tiles = scene.tiles
+    for _ in range(quarters):
+        tiles = tuple(zip(*reversed(tiles), strict=True))
+    return Scene(tiles, scene.text, quarters) if quarters else scene
+
+
+@lru_cache(maxsize=1024)
+def _tile(kind: TileKind, glyph: str) -> Tile:
+    """Return a tile, for all squares that look alike the same one: a run has many thousands of squares."""
+    return Tile(kind, glyph)
+
+
+def _squares(arena: Arena, place: str) -> list[Square]:
+    """Return the squares of a zone, door, solid or group."""
+    return [
+        square
+        for member in arena.members(place)
+        for square in (
+            *(arena.cells[cell] for cell in arena.zones.get(member, ())),
+            *arena.solids.get(member, ()),
+        )
+    ]
+
+
+def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
+    """Return what a lesion hides of a protocol's scenes, in the squares of its canvas."""
+    arena, canvas = specification.arena, canvas_of(specification.arena)
+    named = {name: name.partition(":") for name in sorted(lesion.hide)}
+    glyphs = {rest for kind, colon, rest in named.values() if kind == "glyph" and colon}
+    texts = {specification.states[rest].say for kind, colon, rest in named.values() if kind == "text" and colon}
+    places = [name for name, (_, colon, _) in named.items() if not colon and name not in (LANDMARKS, TEXT)]
+    squares = {square for place in places for square in _squares(arena, place)}
+    plain = {
+        (column, row): _tile(_PLAIN[kind], WALL if kind == "S" else kind)
+        for row, line in enumerate(arena.kinds)
+        for column, kind in enumerate(line)
+    }
+
+    def moved(square: Square) -> tuple[int, int]:
+        return square[0] - canvas.left, square[1] - canvas.top
+
+    return Hidden(
+        landmarks=LANDMARKS in lesion.hide,
+        squares=frozenset(map(moved, squares)),
+        glyphs=frozenset(glyphs),
+        text=TEXT in lesion.hide,
+        texts=frozenset(texts),
+        instead={moved(square): tile for square, tile in plain.items()},
+    )

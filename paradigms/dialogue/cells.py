@@ -1,0 +1,194 @@
+"""How subjects live that are asked questions: baselines, which see the puzzle, and models, which see the words.
+
+A subject of a dialogue is one generation: it answers every start-goal pair of its condition once, each in a
+conversation of its own, in which its own replies stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.chat import ChatRequest, Message, Sampling
+from cheesebench.experiment.conversations import SilenceWatch, call_seed
+from cheesebench.experiment.designs import Design, without_looks
+from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord, Variant
+from cheesebench.experiment.subjects import agent_seed, trial_record
+from cheesebench.interfaces import TaskEvent
+from cheesebench.paradigms.dialogue.language.published import published_beside
+from cheesebench.paradigms.dialogue.language.specification import variant_name
+
+if TYPE_CHECKING:
+    from cheesebench.dialogue import Conversational, Dialogue, RespondentSpec
+    from cheesebench.family import Asker, CellRequest
+    from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+
+#: Stands for the view in the log: nothing is looked at.
+NO_VIEW = "dialogue"
+#: Generations of a cell where the design leaves it open; a design that claims nothing runs its own few subjects.
+GENERATIONS = 30
+#: Settings of a language model that matter where nothing but the question is said to it.
+_OF_A_DIALOGUE = ("temperature", "max_tokens", "backend", "id", "served", "dropped")
+
+_Trials = tuple[TrialRecord, tuple[TaskEvent, ...]]
+
+
+def plan_dialogues(specification: DialogueSpecification, request: CellRequest) -> Iterator[CellPlan]:
+    """Yield the plans of all cells of a dialogue: every condition in every domain (at every temperature)."""
+    language = request.language
+    several = len(request.temperatures) > 1
+    own: Mapping[str, Any] = language.settings if language else {}
+    temperatures = request.temperatures if language and several else (own.get("temperature"),)
+    for temperature in temperatures:
+        for domain, condition in specification.variants:
+            yield plan_dialogue(
+                specification,
+                request.model,
+                domain,
+                condition,
+                request.design,
+                generations=request.generations,
+                agent=language.agent.name if language else "",
+                settings={**own, "temperature": temperature} if language else None,
+                in_variant=bool(language) and several,
+                against=request.against,
+            )
+
+
+def plan_dialogue(
+    specification: DialogueSpecification,
+    model: str,
+    domain: str,
+    condition: str,
+    design: Design,
+    *,
+    generations: int | None = None,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    in_variant: bool = False,
+    against: str | None = None,
+) -> CellPlan:
+    """Return the plan of one cell: a condition in the words of a domain, compared with chance.
+
+    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name. ``against``
+    names a published model to compare with where something is printed of it on this condition.
+    """
+    published = None if against is None else _published(specification, condition, against)
+    asked, document = specification.conditions[condition], specification.document
+    kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
+    temperature = kept.get("temperature")
+    trials = len(asked.items)
+    # The items are asked as they are printed, each so many times: nothing is learnt from one to the next.
+    design = without_looks(design)
+    return CellPlan(
+        model=model,
+        protocol=specification.name,
+        view=NO_VIEW,
+        variant=Variant(condition=variant_name(domain, condition, temperature if in_variant else None)),
+        title=f"{specification.title}: {condition}, {domain.replace('_', ' ')}",
+        dimension=document.dimension,
+        species=document.species or ("" if published is None else published.species),
+        sha256=specification.sha256,
+        design=design.name,
+        subjects=generations or (GENERATIONS if design.claims else design.subjects),
+        trials=trials if design.trials is None else min(trials, design.trials),
+        memory="none",
+        margin=document.margin,
+        chance=asked.chance(),
+        reference=published,
+        against="chance" if published is None else "reference",
+        claims=design.claims,
+        agent=agent,
+        settings={**kept, "domain": domain, "condition": condition, "group": asked.group},
+    )
+
+
+def _published(specification: DialogueSpecification, condition: str, model: str) -> ReferenceValue | None:
+    found = published_beside(specification)
+    printed = found.model(model).get(condition)
+    if printed is None:
+        return None
+    status = f"mean over all graphs and domains, SD {printed[1]:.2f}; scored {found.scored}"
+    return ReferenceValue(value=printed[0], species=f"{model} as published", source=found.source, status=status)
+
+
+def begin(paradigm: Conversational, plan: CellPlan) -> Dialogue:
+    """Return the questions of a cell."""
+    return paradigm.dialogue(plan.settings["domain"], plan.settings["condition"])
+
+
+def respond(
+    paradigm: Conversational, respondent: RespondentSpec, plan: CellPlan, seed: int, subject: int
+) -> Iterator[_Trials]:
+    """Live a baseline's life, yielding every conversation when it is over."""
+    dialogue = begin(paradigm, plan)
+    origin = agent_seed(plan, seed, subject)
+    for trial in range(plan.trials):
+        question = dialogue.begin_trial()
+        if question is None:
+            return
+        turn = 0
+        while question is not None:
+            own = hashlib.sha256(f"{origin}|{plan.variant}|{trial}|{turn}".encode()).digest()
+            text = respondent.reply(dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1)
+            question, turn = dialogue.answer(text), turn + 1
+        yield _record(dialogue, plan, subject, trial, turn, {}), ()
+
+
+async def talk(
+    paradigm: Conversational, plan: CellPlan, seed: int, subject: int, caller: Asker
+) -> AsyncGenerator[_Trials, None]:
+    """Live a language model's life, yielding every conversation when it is over.
+
+    The messages are the questions and the model's own replies, nothing else. Raises SubjectStoppedError when there
+    is no reply to be had.
+    """
+    dialogue, watch = begin(paradigm, plan), SilenceWatch()
+    origin = _origin(plan, seed, subject)
+    settings, asked = plan.settings, 0
+    for trial in range(plan.trials):
+        question = dialogue.begin_trial()
+        if question is None:
+            return
+        messages: tuple[Message, ...] = ()
+        cut_off = 0
+        while question is not None:
+            messages = (*messages, Message("user", (question,)))
+            asked += 1
+            request = ChatRequest(
+                model=settings["id"],
+                messages=messages,
+                sampling=Sampling(
+                    temperature=settings.get("temperature"),
+                    max_tokens=settings.get("max_tokens"),
+                    seed=None if "seed" in settings["dropped"] else call_seed(origin, asked),
+                ),
+                conversation=f"{origin:016x}",
+                extra=settings["served"],
+            )
+            reply = await caller.ask(trial, request)
+            watch.see(reply)
+            cut_off += reply.finish == "length"
+            messages = (*messages, Message("assistant", (reply.text,)))
+            question = dialogue.answer(reply.text)
+        tally = {"calls": len(messages) // 2, "truncated": cut_off}
+        yield _record(dialogue, plan, subject, trial, len(messages) // 2, tally), ()
+
+
+def _origin(plan: CellPlan, seed: int, subject: int) -> int:
+    """Return the seed of a subject's calls: another one in every cell, because the cells share a server's cache."""
+    state = hashlib.sha256(f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()).digest()
+    return int.from_bytes(state[:8], "big") >> 1
+
+
+def _record(
+    dialogue: Dialogue, plan: CellPlan, subject: int, trial: int, turns: int, tally: Mapping[str, int]
+) -> TrialRecord:
+    result = dialogue.result()
+    temperature = plan.settings.get("temperature")
+    if temperature is not None:
+        result = dataclasses.replace(result, variables={**result.variables, "temperature": temperature})
+    done = {"reward": float(bool(result.success)), "steps": turns, "tally": dict(tally)}
+    return trial_record(plan, subject, trial, result, **done)

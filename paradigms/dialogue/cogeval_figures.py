@@ -1,0 +1,55 @@
+"""The figures of ``cheesebench cogeval-stats``: right answers by graph and by condition, as SVG (needs matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cheesebench.errors import OptionError
+from cheesebench.paradigms.dialogue.statistics import Score, by
+
+#: Width of all bars of one level, of the 1 that levels are apart.
+_TOGETHER = 0.8
+
+
+def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
+    """Write ``by_graph.svg`` and ``by_condition.svg`` (bars: means over items, whiskers: their standard errors)."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise OptionError("--figures needs matplotlib: pip install 'pytest-cheesebench[figures]'.") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    # Equal scores give equal files; text stays text.
+    settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
+    with matplotlib.rc_context(settings):
+        return [_bars(scores, factor, folder / f"by_{factor}.svg") for factor in ("graph", "condition")]
+
+
+def _bars(scores: Sequence[Score], factor: str, path: Path) -> Path:
+    from matplotlib.figure import Figure  # not pyplot: no window, no state
+
+    spreads = by(scores, factor)
+    levels = list(dict.fromkeys(level for level, _ in spreads))
+    models = list(dict.fromkeys(model for _, model in spreads))
+    figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(models) + 2), 4))
+    axes: Any = figure.subplots()
+    width = _TOGETHER / len(models)
+    for number, model in enumerate(models):
+        shown = [(place, spreads[level, model]) for place, level in enumerate(levels) if (level, model) in spreads]
+        axes.bar(
+            [place - _TOGETHER / 2 + (number + 0.5) * width for place, _ in shown],
+            [spread.mean for _, spread in shown],
+            width,
+            yerr=[spread.se or 0.0 for _, spread in shown],
+            label=model,
+            error_kw={"linewidth": 0.7},
+        )
+    axes.set_xticks(range(len(levels)), levels, rotation=45, ha="right")
+    axes.set_ylim(0, 1.05)
+    axes.set_ylabel("right answers (mean over items, SE)")
+    axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return path

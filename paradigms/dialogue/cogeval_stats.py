@@ -1,0 +1,240 @@
+"""``cheesebench cogeval-stats``: what dialogues came to, as the paper reports it: Tables 2 and 3, ways of failing."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cheesebench.commands.common import installed_catalogue, one_line, table, write_output
+from cheesebench.commands.parsing import add_json, add_option, add_output, describe
+from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.paradigms.dialogue.cells import NO_VIEW
+from cheesebench.paradigms.dialogue.deviance import DevianceTable
+from cheesebench.paradigms.dialogue.language.published import Published, read_published
+from cheesebench.paradigms.dialogue.statistics import (
+    FAILURES,
+    OUTSIDE,
+    Score,
+    Spread,
+    by,
+    contrast,
+    deviance_table,
+    failure_shares,
+    scores_of,
+)
+
+#: Folder of the protocols whose published numbers are shown.
+FAMILY = "cogeval"
+#: Columns that a table of scores has.
+COLUMNS = ("graph", "domain", "condition", "model", "temperature", "successes", "total")
+_NOTHING = "–"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Which factors make the difference (analysis of deviance),\nmeans by condition and graph, ways of failing. "
+        "Of runs, or of a CSV table of scores.",
+        "20250131-093000-ab12 --published gpt-4-32k",
+        "first second --figures figures",
+        "--scores scores.csv --json",
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    add_option(parser, "results")
+    columns = "graph, domain, condition, model, temperature, successes, total"
+    parser.add_argument("--scores", metavar="CSV", help=f"a table with the columns {columns}")
+    parser.add_argument("--model", metavar="NAME", action="append", help="only this model, repeatable (default: all)")
+    parser.add_argument(
+        "--published",
+        metavar="NAME",
+        action="append",
+        help="compare with this model of the paper's Table 3, repeatable",
+    )
+    parser.add_argument("--margin", metavar="X", type=float, default=0.10, help="of that comparison (default: 0.1)")
+    parser.add_argument("--figures", metavar="DIR", help="also draw figures by graph and condition, as SVG")
+    add_json(parser)
+    add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the tables, and draw the figures if they are wanted."""
+    if bool(options.runs) == bool(options.scores):
+        raise OptionError(
+            "Name runs, or one table of scores with --scores, not both. See 'cheesebench cogeval-stats -h'."
+        )
+    published = read_published(installed_catalogue().folders[FAMILY])
+    scores = read_scores(Path(options.scores), published) if options.scores else list(_of_runs(options))
+    if options.model:
+        known = dict.fromkeys(score.model for score in scores)
+        for name in options.model:
+            if name not in known:
+                raise UnknownNameError("model", name, known)
+        scores = [score for score in scores if score.model in options.model]
+    if not scores:
+        raise OptionError("There is no answer in it. Run dialogues first: pytest --model NAME --protocols cogeval.")
+    rows = {name: published.model(name) for name in options.published or ()}
+    if options.figures:
+        from cheesebench.paradigms.dialogue.cogeval_figures import draw
+
+        draw(scores, Path(options.figures))
+    found = _collect(scores, rows, options.margin)
+    text = json.dumps(found, indent=2) + "\n" if options.json else _text(scores, rows, published, options.margin)
+    write_output(text, options.output)
+    return 0
+
+
+def _of_runs(options: argparse.Namespace) -> Iterable[Score]:
+    for name in options.runs:
+        with RunLog.open_read_only(locate(Path(options.results), name)) as log:
+            for plan in log.plans():
+                if plan.view == NO_VIEW:
+                    yield from scores_of(plan, log.trials(plan))
+
+
+def read_scores(path: Path, published: Published) -> list[Score]:
+    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError names the line of a mistake."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise OptionError(f"--scores {path} cannot be read: {reason}. Name a CSV file.") from None
+    lines = csv.DictReader(text.splitlines())
+    missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+    if missing:
+        raise OptionError(f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}.")
+    found = []
+    for line in lines:
+        where = f"--scores {path}, line {lines.line_num}"
+        try:
+            successes, total = int(line["successes"]), int(line["total"])
+        except (TypeError, ValueError):
+            raise OptionError(f"{where}: 'successes' and 'total' are whole numbers. Mend the line.") from None
+        if not 0 <= successes <= total or total < 1:
+            raise OptionError(f"{where}: {successes} of {total} cannot be right. Mend the line.")
+        condition = line["condition"]
+        found.append(
+            Score(
+                model=line["model"],
+                graph=line["graph"],
+                domain=line["domain"],
+                condition=condition,
+                group=published.groups.get(condition, OUTSIDE[0]),
+                temperature=line["temperature"],
+                successes=successes,
+                total=total,
+            )
+        )
+    return found
+
+
+_Rows = dict[str, dict[str, tuple[float, float]]]
+
+
+def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
+    """Return everything as JSON values."""
+    deviance = deviance_table(scores)
+    return {
+        "deviance": None if deviance is None else dataclasses.asdict(deviance),
+        "conditions": _plain(by(scores, "condition")),
+        "graphs": _plain(by(scores, "graph")),
+        "failures": failure_shares(scores),
+        "published": [
+            {
+                "condition": condition,
+                "model": model,
+                "published": name,
+                "mean": row[condition][0],
+                **dataclasses.asdict(contrast(own, row[condition][0], margin)),
+            }
+            for name, row in rows.items()
+            for (condition, model), own in by(scores, "condition").items()
+            if condition in row
+        ],
+    }
+
+
+def _plain(spreads: dict[tuple[str, str], Spread]) -> list[dict[str, Any]]:
+    return [
+        {"level": level, "model": model, **dataclasses.asdict(spread)} for (level, model), spread in spreads.items()
+    ]
+
+
+def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: float) -> str:
+    deviance = deviance_table(scores)
+    parts = [
+        "Sequential analysis of deviance (binomial, logit; each term after those above it)",
+        _deviance(deviance) if deviance is not None else "No factor varies, so there is nothing to compare.",
+        "Right answers by condition: mean over items (SD, SE, n)",
+        _spreads(by(scores, "condition"), "condition"),
+        "Right answers by graph: mean over items (SD, SE, n)",
+        _spreads(by(scores, "graph"), "graph"),
+    ]
+    if failures := failure_shares(scores):
+        parts += ["Ways of failing: share of all answers (an answer may have several)", _failures(failures)]
+    for name, row in rows.items():
+        heading = f"Against {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
+        parts += [one_line(heading), _published(scores, row, margin)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _deviance(found: DevianceTable) -> str:
+    lines: list[list[object]] = [["(null)", "", "", "", found.null_df, f"{found.null:.2f}"]]
+    lines += [
+        [row.term, f"{row.chi2:.2f}", row.df, _p(row.p), row.residual_df, f"{row.residual:.2f}"] for row in found.rows
+    ]
+    return table(["term", "chi-squared (deviance)", "df", "p", "residual df", "residual deviance"], lines)
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _spreads(spreads: dict[tuple[str, str], Spread], what: str) -> str:
+    models = list(dict.fromkeys(model for _, model in spreads))
+    levels = list(dict.fromkeys(level for level, _ in spreads))
+    lines = [[level, *(_spread(spreads.get((level, model))) for model in models)] for level in levels]
+    return table([what, *map(one_line, models)], lines)
+
+
+def _spread(found: Spread | None) -> str:
+    if found is None:
+        return _NOTHING
+    if found.sd is None or found.se is None:
+        return f"{found.mean:.2f} (n 1)"
+    return f"{found.mean:.2f} ({found.sd:.2f}, {found.se:.2f}, {found.n})"
+
+
+def _failures(shares: dict[str, dict[str, float]]) -> str:
+    return table(
+        ["", *map(one_line, shares)], [[name, *(f"{own[name]:.1%}" for own in shares.values())] for name in FAILURES]
+    )
+
+
+def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float) -> str:
+    lines = []
+    for (condition, model), own in by(scores, "condition").items():
+        if condition not in row:
+            continue
+        mean, sd = row[condition]
+        found = contrast(own, mean, margin)
+        bounds = _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
+        lines.append(
+            [
+                condition,
+                model,
+                f"{own.mean:.2f}",
+                f"{mean:.2f} (SD {sd:.2f})",
+                f"{found.difference:+.2f}",
+                bounds,
+                found.verdict,
+            ]
+        )
+    return table(["condition", "model", "mean", "published", "difference", "one-sided 5 %", ""], lines)

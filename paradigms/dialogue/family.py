@@ -1,0 +1,143 @@
+"""Dialogues as a family: what the core asks of protocols that are questions and answers. Light at import."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cheesebench.errors import CheeseBenchError, UnsuitableError
+from cheesebench.family import Listing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cheesebench.dialogue import Conversational
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan, TrialRecord
+    from cheesebench.family import Asker, CellRequest, Seat, Trial, WatchedTrial
+    from cheesebench.paradigms.dialogue.language.documents import DialogueDocument
+    from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
+    from cheesebench.paradigms.dialogue.life import GraphParadigm
+    from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol.diagnostics import Diagnostics
+    from cheesebench.protocol.source import Node
+
+#: Keys that only a dialogue has: they say what a file is to be that has no ``arena: graph:`` (yet).
+_KEYS = ("conditions", "scenes", "answer")
+
+
+class DialogueFamily:
+    """Protocols whose arena is a graph that is told."""
+
+    name = "dialogue"
+    plural = "dialogues"
+    recognised_by: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"properties": {"arena": {"required": ["graph"]}}, "required": ["arena"]},
+            *({"required": [key]} for key in _KEYS),
+        ]
+    }
+
+    @property
+    def document(self) -> type[DialogueDocument]:
+        """The model of its files."""
+        from cheesebench.paradigms.dialogue.language.documents import DialogueDocument
+
+        return DialogueDocument
+
+    def matches(self, tree: Node) -> bool:
+        """Whether a file declares a dialogue: its arena is a graph, or it has what only dialogues have."""
+        arena = tree.child("arena")
+        if arena is not None and isinstance(arena.value, Mapping) and arena.value:
+            return "graph" in arena.value
+        return any(tree.child(key) is not None for key in _KEYS)
+
+    def load(
+        self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
+    ) -> DialogueSpecification | None:
+        """Return the checked specification; None with errors."""
+        from cheesebench.paradigms.dialogue.language.resolve import resolve_dialogue
+        from cheesebench.protocol.structure import read_structure
+
+        document = read_structure(tree, diagnostics, self.document)
+        return None if document is None else resolve_dialogue(document, tree, path, ancestors, diagnostics)
+
+    def compile(self, specification: DialogueSpecification) -> GraphParadigm:
+        """Return the compiled paradigm."""
+        from cheesebench.paradigms.dialogue.life import GraphParadigm
+
+        return GraphParadigm(specification)
+
+    def listing(self, specification: DialogueSpecification) -> Listing:
+        """Return the size of the graph, and what is asked in which words."""
+        nodes, edges = len(specification.world.nodes), len(specification.document.arena.graph.edges)
+        domains, conditions = list(specification.domains), list(specification.conditions)
+        return Listing(
+            values={
+                "dimension": specification.document.dimension,
+                "nodes": nodes,
+                "edges": edges,
+                "domains": domains,
+                "conditions": conditions,
+            },
+            row={
+                "dialogue": specification.name,
+                "title": specification.title,
+                "nodes / edges": f"{nodes} / {edges}",
+                "domains x conditions": f"{len(domains)} x {len(conditions)}",
+            },
+            by_folder=True,
+        )
+
+    def cells(self, specification: DialogueSpecification, request: CellRequest) -> Iterable[CellPlan]:
+        """Return one cell for every condition in every domain (at every temperature)."""
+        from cheesebench.paradigms.dialogue.cells import plan_dialogues
+        from cheesebench.paradigms.dialogue.language.published import published_beside
+
+        name, plugins = specification.name, request.plugins
+        if request.model in plugins.agents:
+            known = ", ".join(sorted(plugins.respondents))
+            raise UnsuitableError(
+                f"The agent '{request.model}' walks; '{name}' is a dialogue. "
+                f"Ask a language model, or one of the baselines {known}."
+            )
+        if request.study is not None:
+            raise UnsuitableError(
+                f"'{name}' is a dialogue, and studies are about what is walked through. Run it without one."
+            )
+        if request.against is not None:
+            try:
+                published_beside(specification).model(request.against)
+            except CheeseBenchError as error:
+                raise UnsuitableError(str(error)) from None
+        if request.controls:
+            raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Leave --control out.")
+        return plan_dialogues(specification, request)
+
+    def live(self, paradigm: Conversational, seat: Seat) -> Iterator[Trial]:
+        """Run a baseline."""
+        from cheesebench.paradigms.dialogue.cells import respond
+
+        return respond(paradigm, seat.plugins.respondent(seat.plan.model), seat.plan, seat.seed, seat.subject)
+
+    def converse(self, paradigm: Conversational, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
+        """Run a language model, which is told nothing but the questions."""
+        from cheesebench.paradigms.dialogue.cells import talk
+
+        return talk(paradigm, seat.plan, seat.seed, seat.subject, asker)
+
+    def watch(
+        self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
+    ) -> Iterator[WatchedTrial]:
+        """Yield the conversations: every question is an observation, every answer a step."""
+        from cheesebench.paradigms.dialogue.watching import watch
+
+        return watch(log, plan, wanted)
+
+    def explain(
+        self, log: RunLog, plugins: PluginManager, specification: DialogueSpecification, record: TrialRecord
+    ) -> str:
+        """Return what was asked, what the answer was read as, and what would have been right."""
+        from cheesebench.paradigms.dialogue.watching import conversation
+
+        return conversation(log, specification, record)

@@ -1,0 +1,201 @@
+"""The shape of a dialogue protocol: a graph, its vocabularies, and the conditions under which it is asked about."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from cheesebench.protocol.arena_documents import Model
+from cheesebench.protocol.documents import Reference
+from cheesebench.protocol.values import (
+    DEFAULT_EDITION,
+    MAX_NAME,
+    Count,
+    Name,
+    Probability,
+    ProtocolName,
+    Text,
+    Truth,
+    checked,
+    is_number,
+)
+
+_WORD = r"^[A-Za-z0-9_]+$"
+
+
+def _is_word(value: Any) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return 0 <= value < 10**6
+    return (
+        isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isascii() and value.replace("_", "a").isalnum()
+    )
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _as_pair(value: Any) -> Any:
+    if isinstance(value, list):
+        if len(value) != 2:
+            raise PydanticCustomError("shape", "{expected}", {"expected": "a pair of nodes [a, b]"})
+        return tuple(value)
+    return value
+
+
+#: A node of a graph: a number or a name.
+NodeId = Annotated[
+    str,
+    Field(pattern=_WORD),
+    BeforeValidator(_as_text, json_schema_input_type=str | int),
+    checked(_is_word, f"a node (a number or a name of letters, digits and _; at most {MAX_NAME} characters)"),
+]
+#: A condition's name may begin with a digit (``2stepPath``).
+ConditionName = Annotated[
+    str,
+    Field(pattern=_WORD),
+    checked(_is_word, f"a name (letters, digits, _; at most {MAX_NAME} characters)"),
+]
+Edge = Annotated[tuple[NodeId, NodeId], BeforeValidator(_as_pair)]
+Amount = Annotated[float, Field(ge=0), checked(is_number, "a number from 0")]
+
+
+class Vocabulary(Model):
+    """What the nodes are called in one domain."""
+
+    each: Text | None = Field(None, description="How every node is called that 'names' leaves out; {n} is the node.")
+    names: dict[NodeId, Text] = Field(default_factory=dict, description="Names of single nodes.")
+    scene: Name | None = Field(None, description="How it is told: rooms, places, people, objects, or one of `scenes`.")
+
+
+def _vocabulary(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"each": value}
+    if isinstance(value, dict) and not set(value) & {"each", "names", "scene"}:
+        return {"names": value}
+    return value
+
+
+class Graph(Model):
+    """Nodes, edges, rewards, and how the nodes are called in every domain."""
+
+    directed: Truth = Field(False, description="Edges lead from the first node to the second, never back.")
+    start: NodeId = Field(description="The node that paths begin at, unless `pairs` says otherwise.")
+    edges: list[Edge] = Field(min_length=1, description="Pairs of nodes; whatever they name is a node.")
+    rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="Rewards at nodes.")
+    vocabulary: dict[
+        Name, Annotated[Vocabulary, BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any])]
+    ] = Field(min_length=1, description="Domains: a pattern such as `room {n}`, names of nodes, or both with a scene.")
+
+
+class GraphArena(Model):
+    """The place of a dialogue: a graph that is described."""
+
+    graph: Graph = Field(description="What is described.")
+
+
+class Portal(Model):
+    """A one-way step from one node to all that were neighbours of another before the edit."""
+
+    at: NodeId = Field(description="Where the step leads from.")
+    to_neighbours_of: NodeId = Field(description="The node whose neighbours it leads to.")
+
+
+class Edit(Model):
+    """A local change of the graph or of its rewards."""
+
+    remove: list[Edge] = Field(default_factory=list, description="Edges that go.")
+    add: list[Edge] = Field(default_factory=list, description="New edges; they may bring new nodes.")
+    rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="New rewards at nodes.")
+    portal: Annotated[
+        list[Portal],
+        BeforeValidator(lambda v: [v] if isinstance(v, dict) else v, json_schema_input_type=Portal | list[Portal]),
+    ] = Field(default_factory=list, description="One-way steps, one or several.")
+    chances: dict[NodeId, dict[NodeId, Probability]] = Field(
+        default_factory=dict, description="Nodes that are left by chance, and where to (adding up to 1)."
+    )
+
+
+class Pairs(Model):
+    """Start-goal pairs that are so many steps apart, evenly spread over all of them."""
+
+    distance: Count = Field(description="Steps of the shortest way.")
+    count: Count = Field(2, description="How many pairs.")
+
+
+class AnswerShape(Model):
+    """What is asked for."""
+
+    form: Literal["path", "first_step"] = Field("path", description="The whole path, or its first step.")
+    include_start: Truth = Field(True, description="Whether a path begins with its start; without, it may.")
+
+
+class Condition(Model):
+    """One way of asking. With ``after``, that condition's question comes first, and only the last answer counts."""
+
+    ask: Literal["best_path", "shortest_path", "groups"] = Field(description="The question.")
+    after: ConditionName | None = Field(None, description="The condition that is asked before it.")
+    edit: Edit | None = Field(None, description="What changes before the question.")
+    pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: which start and goal.")
+    instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = Field(
+        None, description="How it is to be thought about."
+    )
+    answer: AnswerShape | None = Field(None, description="Instead of the protocol's.")
+    group: Text | None = Field(None, description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.")
+    same_policy: Truth = Field(False, description="The edit does not claim that another answer is right now.")
+
+
+class Scene(Model):
+    """How a vocabulary is told. What is left out is said as in the scene ``like``."""
+
+    like: Name = Field("places", description="The shipped scene that says the rest.")
+    nouns: list[Text] | None = Field(None, description="Words of a name that an answer may leave out.")
+    thing: Text | None = Field(None, description="What a node is, in the singular.")
+    things: Text | None = Field(None, description="What nodes are, in the plural.")
+    setting: Text | None = Field(None, description="How the description begins.")
+    link: Text | None = Field(None, description="One node and its neighbours.")
+    two_way: Text | None = Field(None, description="That edges can be walked both ways.")
+    one_way: Text | None = Field(None, description="That edges lead one way only.")
+    reward: Text | None = Field(None, description="A reward at a node.")
+    return_: Text | None = Field(None, alias="return", description="The end of the tour: back at the start.")
+    only_one: Text | None = Field(None, description="That only one reward can be had.")
+    best_path: Text | None = Field(None, description="The question for the best path.")
+    best_first_step: Text | None = Field(None, description="The question for the first step of it.")
+    best_chance: Text | None = Field(None, description="The question for the first step where chance has a say.")
+    shortest_path: Text | None = Field(None, description="The question for the shortest path.")
+    groups: Text | None = Field(None, description="The question for the number of groups.")
+    change: Text | None = Field(None, description="That something has changed.")
+    closed: Text | None = Field(None, description="An edge that went.")
+    opened: Text | None = Field(None, description="A new edge.")
+    closed_one_way: Text | None = Field(None, description="A one-way edge that went.")
+    opened_one_way: Text | None = Field(None, description="A new one-way edge.")
+    new_reward: Text | None = Field(None, description="A new reward at a node.")
+    portal: Text | None = Field(None, description="A portal.")
+    chances: Text | None = Field(None, description="A node that is left by chance.")
+    outcome: Text | None = Field(None, description="One of the nodes that chance leads to.")
+
+
+class DialogueDocument(Model):
+    """A dialogue protocol: questions about a described graph, in one edition."""
+
+    version: Literal[1] = Field(description="Version of the language.")
+    paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
+    edition: Name = Field(DEFAULT_EDITION, description="Which edition of the paradigm this is.")
+    extends: ProtocolName | None = Field(None, description="The one parent, id or id@edition.")
+    title: Text | None = Field(None, description="Title for people.")
+    cite: dict[Name, Text] = Field(default_factory=dict, description="Kind and number: `arxiv`, `doi`, ...")
+    dimension: Text = Field("planning", description="Cognitive dimension.")
+    species: Text | None = Field(None, description="For people; no animal has been asked.")
+    arena: GraphArena = Field(description="The graph.")
+    scenes: dict[Name, Scene] = Field(default_factory=dict, description="Own ways of telling.")
+    conditions: dict[ConditionName, Condition] = Field(min_length=1, description="Ways of asking, by name.")
+    answer: AnswerShape = Field(AnswerShape(), description="What is asked for, unless a condition says otherwise.")
+    margin: float = Field(0.10, gt=0, lt=1, description="How far above chance is above it in more than name.")
+    notes: Text | list[Text] | None = Field(None, description="For people.")
+
+    @property
+    def reference(self) -> list[Reference]:
+        """No animal has been asked."""
+        return []

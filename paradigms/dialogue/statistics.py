@@ -1,0 +1,173 @@
+"""What dialogues come to: scores by condition and model, ways of failing, and the factors that make the difference."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.paradigms.dialogue.deviance import DevianceTable, sequential_deviance
+from cheesebench.statistics.intervals import quantile
+from cheesebench.statistics.spending import ALPHA
+from cheesebench.statistics.summary import Verdict
+
+#: The factors of the paper's Table 2 in the order of their entry. ``group`` is the group of conditions.
+TERMS = (
+    "model",
+    "graph",
+    "domain",
+    "temperature",
+    "group",
+    "model:temperature",
+    "graph:domain",
+    "graph:group",
+    "domain:group",
+    "graph:domain:group",
+)
+#: Groups of conditions that are no part of that table.
+OUTSIDE = ("Groups",)
+#: Flags of an answer that count as a way of failing: what each is called, and the measure that it is.
+FAILURES: Mapping[str, str] = {
+    "no answer": "no_answer",
+    "several answers": "several_answers",
+    "wrong form": "wrong_form",
+    "unknown node": "unknown_nodes",
+    "wrong start": "wrong_start",
+    "wrong goal": "wrong_goal",
+    "hallucinated edge": "hallucinated_edges",
+    "blocked edge": "blocked_edge",
+    "loop": "loop",
+    "too long": "excess_length",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One item of one model: so many of ``total`` generations were right. ``failures`` counts answers with a flag."""
+
+    model: str
+    graph: str
+    domain: str
+    condition: str
+    group: str
+    temperature: str = ""
+    successes: int
+    total: int
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Share of right answers."""
+        return self.successes / self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean over ``n`` items, their standard deviation, and the standard error of the mean (None with one item)."""
+
+    mean: float
+    sd: float | None
+    se: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A model's mean on a condition against a published mean: difference with one-sided 5 % bounds, and verdict."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    verdict: Verdict
+
+
+def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
+    """Return the scores of a dialogue's cell, one for each start-goal pair; missing trials do not count."""
+    items: dict[tuple[object, object], list[TrialRecord]] = {}
+    for record in records:
+        if not record.missing and record.success is not None:
+            items.setdefault((record.variables.get("start"), record.variables.get("goal")), []).append(record)
+    temperature = plan.settings.get("temperature")
+    return [
+        Score(
+            model=plan.model,
+            graph=plan.protocol,
+            domain=plan.settings["domain"],
+            condition=plan.settings["condition"],
+            group=plan.settings["group"],
+            temperature="" if temperature is None else f"{temperature:g}",
+            successes=sum(bool(record.success) for record in trials),
+            total=len(trials),
+            failures=_failures(trials),
+        )
+        for trials in items.values()
+    ]
+
+
+def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for record in trials:
+        for name, measure in FAILURES.items():
+            value = record.measures.get(measure)
+            found[name] += isinstance(value, int | float) and value > 0
+    return dict(found)
+
+
+def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
+    """Return Table 2 of these scores: every term whose factors vary; None without any."""
+    used = [score for score in scores if score.group not in OUTSIDE]
+    factors = {
+        name: [getattr(score, name) for score in used] for name in ("model", "graph", "domain", "temperature", "group")
+    }
+    varying = {name for name, values in factors.items() if len(set(values)) > 1}
+    terms = [term for term in TERMS if set(term.split(":")) <= varying]
+    if not terms:
+        return None
+    return sequential_deviance(factors, [score.successes for score in used], [score.total for score in used], terms)
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean, standard deviation and standard error of at least one value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return Spread(mean, None, None, n)
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return Spread(mean, sd, sd / math.sqrt(n), n)
+
+
+def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
+    """Return the spread over items by (level of ``factor``, model), in order of appearance: Table 3 by condition."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for score in scores:
+        rates.setdefault((getattr(score, factor), score.model), []).append(score.rate)
+    return {key: spread(values) for key, values in rates.items()}
+
+
+def failure_shares(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
+    """Return by model the share of all answers that have each flag; an answer may have several."""
+    counts: dict[str, Counter[str]] = {}
+    totals: Counter[str] = Counter()
+    for score in scores:
+        if score.failures:
+            counts.setdefault(score.model, Counter()).update(score.failures)
+            totals[score.model] += score.total
+    return {model: {name: found[name] / totals[model] for name in FAILURES} for model, found in counts.items()}
+
+
+def contrast(own: Spread, published: float, margin: float) -> Contrast:
+    """Compare a mean over items with a published mean, taken as a point (nobody printed how many items it is of).
+
+    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the items do not say.
+    """
+    difference = own.mean - published
+    if own.se is None:
+        return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
+    # Where all items are alike their spread says nothing: then each counts as one answer.
+    shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
+    reach = quantile(ALPHA, own.n - 1) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
+    low, high = difference - reach, difference + reach
+    verdict = Verdict.PASS if low > -margin else Verdict.FAIL if high < -margin else Verdict.INCONCLUSIVE
+    return Contrast(difference, low, high, verdict)

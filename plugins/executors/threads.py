@@ -1,0 +1,81 @@
+"""Threads of this process, for agents that no other process can load (those of a conftest.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from cheesebench import ExecutorContext, Job, JobRunner, Report
+
+#: Seconds that threads may take to end their trials when the session is closed; then they are left behind.
+PATIENCE = 2.0
+#: Reports of a thread that may wait for the event loop, which gets its turn less often where there are many threads.
+ROOM = 64
+
+
+class ThreadExecutor:
+    """Does each job in a daemon thread: an agent that never returns must not keep Python alive."""
+
+    def __init__(self, context: ExecutorContext) -> None:
+        self.capacity = max(context.processes, 1)
+        self._plugins = context.plugins
+        self._idle: list[JobRunner] = []
+        self._threads: set[threading.Thread] = set()
+        self._stopping = threading.Event()
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """Do the job in a thread."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        room = threading.Semaphore(ROOM)
+        runner = self._idle.pop() if self._idle else JobRunner(self._plugins)
+
+        def tell(callback: Callable[..., object], *arguments: object) -> None:
+            # The loop may be gone when a thread that was left behind comes back.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(callback, *arguments)
+
+        def hear(message: Report) -> None:
+            room.release()
+            if not ended.done():
+                report(message)
+
+        def over(error: Exception | None) -> None:
+            if ended.done():  # cancelled
+                return
+            if error is None:
+                ended.set_result(None)
+            else:
+                ended.set_exception(error)
+
+        def work() -> None:
+            problem: Exception | None = None
+            try:
+                for message in runner.reports(job):
+                    while not room.acquire(timeout=PATIENCE):
+                        if self._stopping.is_set():
+                            return
+                    tell(hear, message)
+                    if self._stopping.is_set():
+                        return
+            except Exception as error:
+                # A bug of ours: whoever waits for this subject must hear of it.
+                problem = error
+            tell(over, problem)
+
+        thread = threading.Thread(target=work, name="cheesebench-subject", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+        await ended
+        self._threads.discard(thread)
+        self._idle.append(runner)
+
+    async def close(self) -> None:
+        """Let the threads end their trials, for a moment."""
+        self._stopping.set()
+        deadline = time.monotonic() + PATIENCE
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join, max(0.0, deadline - time.monotonic()))

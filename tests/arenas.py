@@ -1,0 +1,19 @@
+"""Protocols of the arena family from text or a file, with all findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cheesebench.protocol import Catalogue, Diagnostic, Specification
+
+Examined = tuple[Specification | None, list[Diagnostic]]
+
+
+def examine_text(text: str, file: str = "<text>", catalogue: Catalogue | None = None) -> Examined:
+    specification, found = (catalogue or Catalogue()).inspect_text(text, file)
+    return None if specification is None else specification.walkable(), found
+
+
+def examine(path: Path, catalogue: Catalogue | None = None) -> Examined:
+    specification, found = (catalogue or Catalogue()).inspect(path)
+    return None if specification is None else specification.walkable(), found

@@ -1,0 +1,275 @@
+"""Whoever does the jobs, the log is the same; and what a plugin's executor can get wrong."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cheesebench import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError, hookimpl, run_job
+from cheesebench.errors import CheeseBenchError, PluginError, RunLogError, UnknownNameError
+from cheesebench.experiment.jobs import JobRunner, _installed_runner
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.recorder import MOST, Recorder
+from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.session import RunSession
+from cheesebench.experiment.subjects import read_result
+from cheesebench.interfaces import TrialResult
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+
+PAGE = Path(__file__).parents[2] / "docs/plugins.md"
+#: What a run holds apart from times: journal entries of a cell are written in the order of its subjects' ends.
+CONTENT = (
+    "SELECT * FROM cells ORDER BY position",
+    "SELECT * FROM trials ORDER BY model, protocol, view, variant, subject, trial",
+    "SELECT * FROM events ORDER BY model, protocol, view, variant, subject, trial, position",
+    "SELECT * FROM lives ORDER BY model, protocol, view, variant, subject",
+    "SELECT kind, text, model, protocol, subject FROM journal WHERE kind != 'traceback' ORDER BY 1, 2, 3, 4, 5",
+)
+
+
+@pytest.fixture
+def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: PluginManager) -> PluginManager:
+    """A plugin manager that knows the executor of the documentation."""
+    [code] = re.findall(r"test: file: pool\.py -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "pool_of_the_page.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.register(importlib.import_module("pool_of_the_page"), name="pool")
+    return plugins
+
+
+def content(log: RunLog) -> list[list[Any]]:
+    return [log.select(query) for query in CONTENT]
+
+
+@pytest.fixture
+def run(tmp_path: Path, stranger: ModuleType) -> Callable[..., RunLog]:
+    """Runs cells with an executor; the log stays open."""
+
+    def started(plugins: PluginManager, cells: dict[CellPlan, Any], executor: str, name: str = "") -> RunLog:
+        log = RunLog.create(tmp_path, name or executor, cells.items(), options={"seed": 1})
+        with RunSession(log, plugins, cells, seed=1, processes=2, executor=executor) as session:
+            session.finish()
+        return log
+
+    return started
+
+
+def test_the_executor_changes_nothing(
+    stranger: ModuleType, documented: PluginManager, run: Callable[..., RunLog]
+) -> None:
+    cells = stranger.cells(["walker", "raiser", "quitter"], names=["corridor", "hall"])
+    with run(documented, cells, "local") as local:
+        expected, dump = content(local), list(local.dump())
+    assert [len(expected[table]) for table in (0, 3, 4)] == [6, 6, 1 + 6 + 6 + 1 + 12]
+    for name in ("threads", "pool"):
+        with run(documented, cells, name) as log:
+            assert list(log.dump()) == dump
+            assert content(log) == expected
+
+
+def test_a_job_and_its_reports_hold_no_path(stranger: ModuleType, plugins: PluginManager) -> None:
+    [(plan, specification)] = stranger.cells(["walker"], subjects=1).items()
+    job = Job(plan=plan, specification=specification, seed=1, subject=0)
+    *trials, last = JobRunner(plugins).reports(job)
+    assert all(len(report.trials) == 1 and not report.ended for report in trials)
+    assert last == Report(ended=True)
+    assert [report.trials[0][0] for report in trials] == [record for record, _ in JobRunner(plugins).live(job)]
+
+
+class InProcess:
+    """An executor that does jobs at once, and does ``change`` to their reports."""
+
+    def __init__(self, plugins: PluginManager, change: Callable[[list[Report]], list[Report]]) -> None:
+        self.capacity = 1
+        self._runner = JobRunner(plugins)
+        self._change = change
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        for message in self._change(list(self._runner.reports(job))):
+            report(message)
+
+    async def close(self) -> None:
+        raise RuntimeError("closing fails, too")
+
+
+def register(plugins: PluginManager, change: Callable[[list[Report]], list[Report]]) -> None:
+    def create(context: ExecutorContext) -> Executor:
+        assert context.directory.is_dir()
+        assert context.processes == 2
+        return InProcess(context.plugins, change)
+
+    spec = ExecutorSpec("odd", create, in_process=True)
+    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd")
+
+
+def at_once(reports: list[Report]) -> list[Report]:
+    return [Report(trials=[trial for report in reports for trial in report.trials], ended=True)]
+
+
+def from_the_beginning(reports: list[Report]) -> list[Report]:
+    return [*reports[:2], *reports]
+
+
+def after_the_end(reports: list[Report]) -> list[Report]:
+    return [*reports, *reports]
+
+
+@pytest.mark.parametrize("change", [at_once, from_the_beginning, after_the_end])
+def test_reports_may_be_grouped_and_repeated(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], change: Any
+) -> None:
+    cells = stranger.cells(["walker"])
+    register(plugins, change)
+    with run(plugins, cells, "threads") as expected, run(plugins, cells, "odd") as log:
+        assert content(log) == content(expected)
+
+
+def without_the_last(reports: list[Report]) -> list[Report]:
+    return reports[:-1]
+
+
+def with_a_gap(reports: list[Report]) -> list[Report]:
+    return reports[1:]
+
+
+def fails(reports: list[Report]) -> list[Report]:
+    raise ZeroDivisionError("the cluster is gone")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        (without_the_last, PluginError, "The executor 'odd' ended a job without its last report"),
+        (with_a_gap, PluginError, r"reported trial 1 of subject 0 \(walker on corridor\) where trial 0 of subject 0"),
+        (fails, ZeroDivisionError, "the cluster is gone"),
+    ],
+)
+def test_who_waits_hears_of_a_broken_executor(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], change: Any, kind: Any, message: str
+) -> None:
+    register(plugins, change)
+    with pytest.raises(kind, match=message):
+        run(plugins, stranger.cells(["walker"], subjects=1), "odd")
+
+
+def test_a_worker_that_died_leaves_the_rest_missing(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
+) -> None:
+    class Dies(InProcess):
+        async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+            report(next(self._runner.reports(job)))
+            raise WorkerDiedError("the node is gone")
+
+    spec = ExecutorSpec("dies", lambda context: Dies(context.plugins, list), in_process=True)
+    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="dies")
+    cells = stranger.cells(["walker"], subjects=2)
+    with run(plugins, cells, "dies") as log:
+        [plan] = cells
+        for subject in range(2):
+            missing = ["", *["infrastructure"] * (plan.trials - 1)]
+            assert [record.missing for record in log.trials(plan, subject)] == missing
+        assert [entry.text for entry in log.journal(plan, "error")] == ["the node is gone"] * 2
+
+
+@pytest.mark.parametrize("executor", ["local", "threads"])
+@pytest.mark.parametrize(("model", "cause"), [("strange", "is not JSON serializable"), ("mumbler", "surrogates")])
+def test_what_cannot_be_stored_ends_its_subject(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog], executor: str, model: str, cause: str
+) -> None:
+    cells = stranger.cells([model, "walker"], subjects=2, names=["corridor"])
+    plan, other = cells
+    with run(plugins, cells, executor) as log:
+        assert len(log.completed_subjects(other)) == 2
+        assert log.completed_subjects(plan) == {}
+        for subject in range(2):
+            missing = [record.missing for record in log.trials(plan, subject)]
+            assert missing == ["", *["infrastructure"] * (plan.trials - 1)]
+        [entry, _] = log.journal(plan, "error")
+        assert entry.text.startswith("stopped in trial 1: ")
+        assert cause in entry.text
+        assert len(log.journal(plan, "traceback")) == 2
+
+
+def test_what_cannot_be_sent_ends_its_subject(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
+) -> None:
+    cells = stranger.cells(["secretive", "walker"], subjects=1)
+    plan, other = cells
+    with run(plugins, cells, "local") as log:
+        assert len(log.completed_subjects(other)) == 1
+        assert [record.missing for record in log.trials(plan)] == ["", *["infrastructure"] * (plan.trials - 1)]
+        assert "stopped in trial 1: " in log.journal(plan, "error")[0].text
+        assert "pickle" in log.journal(plan, "error")[0].text
+
+
+def test_a_list_that_the_environment_keeps_is_recorded_as_it_was() -> None:
+    seen = ["box"]
+    result = TrialResult(
+        block="b", session=1, outcome="o", success=None, compared=True, counters={}, measures={"at": seen},
+        variables={"seen": seen}, path_length=0, bumps=0, events=(),
+    )  # fmt: skip
+    recorded = read_result(result)
+    seen.append("lever")
+    assert (recorded["variables"], recorded["measures"]) == ({"seen": ["box"]}, {"at": ["box"]})
+
+
+def test_an_executor_that_nobody_supplies_is_named(
+    stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
+) -> None:
+    with pytest.raises(UnknownNameError, match=r"There is no executor 'lokal'. Did you mean 'local'\?"):
+        run(plugins, stranger.cells(["walker"]), "lokal")
+
+
+def test_a_report_that_contradicts_the_log_takes_no_other_along(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    [(plan, specification)] = stranger.cells(["walker"], subjects=2).items()
+    jobs = [Job(plan=plan, specification=specification, seed=1, subject=subject) for subject in range(2)]
+    reports = [list(JobRunner(plugins).reports(job)) for job in jobs]
+    written: list[tuple[int, int, CheeseBenchError | None]] = []
+
+    def note(job: Job, report: Report, trials: int, error: Any) -> None:
+        written.append((job.subject, trials, error))
+
+    with RunLog.create(tmp_path, "r1", [(plan, specification)], options={"seed": 1}) as log:
+        [[record, events]] = reports[0][1].trials
+        log.write_trial(record, ())
+        recorder = Recorder(log, note)
+        # No loop is needed where what waits is written at once.
+        for _ in range(MOST):
+            recorder._waiting.append((jobs[1], Report()))
+        for job, own in zip(jobs, reports, strict=True):
+            recorder._waiting += [(job, report) for report in own]
+        recorder.flush()
+        assert events
+        assert [record.trial for record in log.trials(plan, 0)] == [0, 1], "what comes after the contradiction is not"
+        assert log.completed_subjects(plan) == {1: len(reports[1]) - 1}
+        [error] = [error for _, _, error in written if error is not None]
+        assert isinstance(error, RunLogError)
+        assert "came out differently" in str(error)
+        assert [trials for subject, trials, _ in written if subject == 1][-2:] == [len(reports[1]) - 1] * 2
+
+
+@pytest.fixture
+def installed_anew() -> Iterator[None]:
+    """Plugins are looked for once in a process: what is installed for one test alone needs caches of its own."""
+    for cached in (installed_plugins, _installed_runner):
+        cached.cache_clear()
+    yield
+    for cached in (installed_plugins, _installed_runner):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("installed_anew")
+def test_run_job_uses_the_installed_plugins(stranger: ModuleType) -> None:
+    [(plan, specification)] = stranger.cells(["nobody"], subjects=1).items()
+    [last] = run_job(Job(plan=plan, specification=specification, seed=1, subject=0))
+    assert last.ended
+    assert last.missing == "infrastructure"
+    assert "There is no model 'nobody'." in last.cause

@@ -1,0 +1,194 @@
+"""References computed from animals: a file beside the protocol, its curve, and the trials of the estimand."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cheesebench.protocol import Catalogue, Diagnostic, Specification, load_protocol
+from cheesebench.protocol.animals import COLUMNS, row_of
+from tests.arenas import examine, examine_text
+
+SHIPPED = Path(__file__).parents[2] / "protocols"
+MAZE = """version: 1
+paradigm: maze
+dimension: d
+arena: {map: "SZ", legend: {S: box, Z: goal}}
+start: {at: box}
+trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, end: found}]}}}
+success: last == found
+"""
+HEADER = ",".join(COLUMNS)
+
+
+def written(folder: Path, keys: str, csv: str | bytes = "") -> tuple[Specification | None, list[Diagnostic]]:
+    """Load the little maze with these keys and a file of animals beside it."""
+    (folder / "animals.csv").write_bytes(csv if isinstance(csv, bytes) else csv.encode())
+    path = folder / "maze.protocol.yaml"
+    path.write_text(MAZE + keys, encoding="utf-8")
+    return examine(path)
+
+
+def loaded(folder: Path, keys: str, csv: str = "") -> Specification:
+    specification, found = written(folder, keys, csv)
+    assert specification is not None, found
+    return specification
+
+
+FOUR = "schedule: {one: {sessions: 2, trials: 4}}\n"
+NAMED = "reference: [{measure: success, animals: animals.csv, status: counted}]\n"
+TWO_MICE = f"{HEADER},sex\nm1,1,4,1,F\nm1,2,4,3,F\n\nm2,1,4,2,M\nm2,2,2,2,M\n"
+
+
+def test_value_spread_and_curve_are_those_of_the_animals(tmp_path: Path) -> None:
+    found = loaded(tmp_path, FOUR + NAMED, TWO_MICE).reference
+    assert found is not None
+    own = [4 / 8, 4 / 6]
+    assert (found.value, found.sd) == pytest.approx((statistics.fmean(own), statistics.stdev(own)))
+    assert (found.n_animals, found.kind, found.over) == (2, "measured", (1, 2))
+    assert found.curve == pytest.approx((0.375, 0.875))
+    assert found.curve_sd == pytest.approx((statistics.stdev([0.25, 0.5]), statistics.stdev([0.75, 1])))
+
+
+def test_the_value_is_over_the_trials_of_the_estimand(tmp_path: Path) -> None:
+    found = loaded(tmp_path, FOUR + NAMED + "estimand: {last: 4}\n", TWO_MICE).reference
+    assert found is not None
+    assert (found.value, found.over) == (0.875, (2,))
+
+
+def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(tmp_path: Path) -> None:
+    keys = FOUR + "estimand: {last: 6}\nreference: [{measure: success, curve: [0.2, 0.8], curve_sd: [0.3, 0], "
+    found = loaded(tmp_path, keys + "n_animals: 9, status: x}]").reference
+    assert found is not None
+    assert (found.value, found.sd) == pytest.approx(((2 * 0.2 + 4 * 0.8) / 6, 0.1))
+
+
+def test_a_standard_error_is_a_deviation_over_the_root_of_n(tmp_path: Path) -> None:
+    keys = FOUR + "reference: [{measure: success, value: 0.775, sem: 0.014, n_animals: 4, status: x}]"
+    found = loaded(tmp_path, keys).reference
+    assert found is not None
+    assert found.sd == pytest.approx(0.014 * math.sqrt(4))
+
+
+def test_a_number_of_animals_alone_is_declared(tmp_path: Path) -> None:
+    found = loaded(tmp_path, FOUR + "reference: [{measure: success, value: 0.8, n_animals: 12, status: x}]").reference
+    assert found is not None
+    assert (found.kind, found.sd) == ("declared", None)
+
+
+def test_the_resolved_text_needs_no_file(tmp_path: Path) -> None:
+    specification = loaded(tmp_path, FOUR + NAMED, TWO_MICE)
+    (again, found) = examine_text(specification.text, "elsewhere.yaml")
+    assert again is not None, found
+    assert again.references == specification.references
+    assert again.sha256 == specification.sha256
+
+
+def test_other_animals_are_another_protocol(tmp_path: Path) -> None:
+    before = loaded(tmp_path, FOUR + NAMED, TWO_MICE).sha256
+    assert loaded(tmp_path, FOUR + NAMED, TWO_MICE.replace("m1,1,4,1", "m1,1,4,2")).sha256 != before
+
+
+def test_an_edition_reads_the_file_beside_its_parent(tmp_path: Path) -> None:
+    parent = loaded(tmp_path, FOUR + NAMED, TWO_MICE)
+    child = tmp_path / "elsewhere" / "maze.other.protocol.yaml"
+    child.parent.mkdir()
+    child.write_text("version: 1\nextends: maze\nparadigm: maze\nedition: other\n", encoding="utf-8")
+    specification, found = examine(child, Catalogue([tmp_path]))
+    assert specification is not None, found
+    assert specification.references == parent.references
+
+
+@pytest.mark.parametrize(
+    ("csv", "where"),
+    [
+        ("", "1:1"),
+        (HEADER + "\n", "1:1"),
+        ("animal,session,trials\nm,1,4\n", "1:1"),
+        (f"{HEADER}\nm,1,4,5\n", "2:1"),
+        (f"{HEADER}\nm,0,4,1\n", "2:1"),
+        (f"{HEADER}\nm,1,0,0\n", "2:1"),
+        (f"{HEADER}\nm,1,4,0.5\n", "2:1"),
+        (f"{HEADER}\nm,1,4\n", "2:1"),
+        (f"{HEADER}\n,1,4,1\n", "2:1"),
+        (f"{HEADER}\nm,1,4,1\nm,1,4,2\n", "3:1"),
+        (f"{HEADER}\nm,1,4,{'9' * 5000}\n", "2:1"),
+        (f"{HEADER}\nm,1,4,\u0661\n", "2:1"),
+    ],
+)
+def test_mistakes_are_reported_in_the_file_of_animals(tmp_path: Path, csv: str, where: str) -> None:
+    specification, found = written(tmp_path, FOUR + NAMED, csv)
+    assert specification is None
+    assert [f"{d.code} {Path(d.position.file).name}:{d.position.line}:{d.position.column}" for d in found] == [
+        f"225 animals.csv:{where}"
+    ]
+
+
+@pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", "secret.txt", "sub/../../secret.csv", "link.csv"])
+def test_only_the_protocol_s_folder_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.csv").write_text(TWO_MICE, encoding="utf-8")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "secret.txt").write_text(TWO_MICE, encoding="utf-8")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    specification, found = written(folder, FOUR + NAMED.replace("animals.csv", name))
+    assert specification is None
+    assert [d.code for d in found] == [225]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "circle.csv").symlink_to("circle.csv")
+    for name in ("pipe.csv", "folder.csv", "circle.csv", f"{'x' * 190}.csv", '"a\\0.csv"'):
+        specification, found = written(tmp_path, FOUR + NAMED.replace("animals.csv", name))
+        assert specification is None
+        assert found[0].code in (102, 104, 225), found
+
+
+def test_bytes_that_are_no_text_and_large_files_are_refused(tmp_path: Path) -> None:
+    for content in (b"\xff\xfe\x00", HEADER.encode() + b"\n" + b"m,1,4,1\n" * 200_000):
+        specification, found = written(tmp_path, FOUR + NAMED, content)
+        assert specification is None
+        assert {d.code for d in found} == {225}
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+def test_a_row_is_a_row_or_none(cells: object) -> None:
+    row = row_of(cells)
+    assert row is None or (row[1] >= 1 and 0 <= row[3] <= row[2])
+
+
+#: Value and standard deviation of the compared trials, and animals, as published beside the data.
+@pytest.mark.parametrize(
+    ("name", "sessions", "value", "sd", "animals"),
+    [
+        ("morris_water_maze", range(1, 6), 0.663, 0.131, 35),
+        ("morris_water_maze", [5], 0.879, 0.213, 35),
+        ("morris_water_maze", [8], 0.979, 0.071, 35),
+        ("t_maze", [8, 9, 12], 0.748, 0.110, 7),
+        ("t_maze", [1], 0.607, 0.130, 7),
+    ],
+)
+def test_shipped_animals_are_those_of_the_sources(
+    tmp_path: Path, name: str, sessions: list[int], value: float, sd: float, animals: int
+) -> None:
+    csv = (SHIPPED / "animals" / f"{name}.csv").read_text(encoding="utf-8")
+    over = f"over: {list(sessions)}, status"
+    found = loaded(tmp_path, FOUR + NAMED.replace("status", over), csv).reference
+    assert found is not None
+    assert (found.value, found.sd) == pytest.approx((value, sd), abs=6e-4)
+    assert found.n_animals == animals
+
+
+def test_load_protocol_reads_animals_too(tmp_path: Path) -> None:
+    loaded(tmp_path, FOUR + NAMED, TWO_MICE)
+    reference = load_protocol(tmp_path / "maze.protocol.yaml").reference
+    assert reference is not None
+    assert reference.n_animals == 2

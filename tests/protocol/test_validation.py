@@ -1,0 +1,114 @@
+"""Whether a construct has been tried: an audit counts for the very protocol that it names by its hash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cheesebench.cli import main
+from cheesebench.protocol import Specification, load_protocol
+from cheesebench.protocol.validation import MAX_BYTES, construct_status
+
+MAZE = """version: 1
+paradigm: maze
+dimension: d
+arena: {map: "SZ", legend: {S: box, Z: goal}}
+start: {at: box}
+trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, reward: 1, end: found}]}}}
+schedule: {one: {trials: 4}}
+success: last == found
+"""
+CONSTRUCT = (
+    "construct: {name: memory, abolished_by: [{lesion: blind, at_most: 0.25}, {lesion: anhedonia, at_most: 0.5}]}"
+)
+
+
+def written(folder: Path, keys: str = CONSTRUCT) -> Specification:
+    path = folder / "maze.protocol.yaml"
+    path.write_text(MAZE + keys, encoding="utf-8")
+    return load_protocol(path)
+
+
+def report(specification: Specification, **changes: Any) -> dict[str, Any]:
+    tried = {"blind": ("ok", 0.25), "anhedonia": ("ok", 0.5)} | changes
+    findings = [
+        {"rule": f"lesion: {name}", "verdict": verdict, "text": "", "numbers": {"at_most": most}}
+        for name, (verdict, most) in tried.items()
+    ]
+    return {"sha256": specification.sha256, "findings": findings}
+
+
+def status(folder: Path, specification: Specification, *contents: object) -> str:
+    for number, content in enumerate(contents):
+        (folder / f"{number}.audit.json").write_text(json.dumps(content), encoding="utf-8")
+    return construct_status(specification)
+
+
+def test_a_construct_that_was_not_tried_is_declared(tmp_path: Path) -> None:
+    assert status(tmp_path, written(tmp_path)) == "declared"
+
+
+def test_an_audit_of_this_protocol_validates_it(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    assert status(tmp_path, specification, [report(specification)]) == "validated"
+
+
+def test_an_audit_of_another_protocol_says_nothing(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    other = report(specification) | {"sha256": "0" * 64}
+    assert status(tmp_path, specification, [other]) == "declared"
+
+
+def test_one_that_fails_decides(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    failed = report(specification, blind=("FAIL", 0.25))
+    assert status(tmp_path, specification, report(specification), [failed]) == "failed"
+
+
+def test_an_audit_that_was_void_says_nothing(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    assert status(tmp_path, specification, report(specification, blind=("note", 0.25))) == "declared"
+
+
+def test_what_the_command_prints_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "maze.protocol.yaml"
+    for most, expected in ((0.25, "failed"), (1.0, "validated")):
+        specification = written(
+            tmp_path, f"construct: {{name: sight, abolished_by: [{{lesion: blind, at_most: {most}}}]}}"
+        )
+        main(["audit", str(path), "--json", "--part", "lesions", "--trials", "40", "--processes", "1"])
+        (tmp_path / "maze.audit.json").write_text(capsys.readouterr().out, encoding="utf-8")
+        assert construct_status(specification) == expected
+
+
+@pytest.mark.parametrize("tried", [{"blind": ("ok", 0.9)}, {"anhedonia": ("ok", 0.51)}])
+def test_an_audit_with_other_bounds_says_nothing(tmp_path: Path, tried: dict[str, Any]) -> None:
+    specification = written(tmp_path)
+    assert status(tmp_path, specification, report(specification, **tried)) == "declared"
+
+
+def test_an_audit_without_one_of_its_lesions_says_nothing(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    part = report(specification)
+    part["findings"] = part["findings"][:1]
+    assert status(tmp_path, specification, part) == "declared"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, null]", '{"sha256": 3}', "[" * 10_000, " " * (MAX_BYTES + 1)])
+def test_what_is_no_audit_is_passed_over(tmp_path: Path, text: str) -> None:
+    specification = written(tmp_path)
+    (tmp_path / "odd.audit.json").write_text(text, encoding="utf-8")
+    assert construct_status(specification) == "declared"
+
+
+@pytest.mark.parametrize("findings", [None, 3, [None], [{"numbers": 3}], [{"numbers": {"at_most": "x"}}]])
+def test_odd_findings_say_nothing(tmp_path: Path, findings: object) -> None:
+    specification = written(tmp_path)
+    assert status(tmp_path, specification, {"sha256": specification.sha256, "findings": findings}) == "declared"
+
+
+def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> None:
+    assert status(tmp_path, written(tmp_path, "")) == "declared"

@@ -1,0 +1,58 @@
+"""``--control LESION``: a cell of its own beside the plain one, and a sentence where the score does not fall."""
+
+from __future__ import annotations
+
+import pytest
+
+CONSTRUCT = "construct: {name: navigation by sight, abolished_by: [{lesion: blind, at_most: 0.25}]}\n"
+
+
+@pytest.fixture
+def seeing(project: pytest.Pytester) -> pytest.Pytester:
+    """The project, with a construct that its walker does not need."""
+    text = (project.path / "lab" / "east.protocol.yaml").read_text(encoding="utf-8").replace("east", "seeing")
+    (project.path / "seeing.protocol.yaml").write_text(text + CONSTRUCT, encoding="utf-8")
+    return project
+
+
+def test_who_succeeds_without_sight_is_said_to(seeing: pytest.Pytester) -> None:
+    result = seeing.runpytest("--model", "walker", "--control", "blind", "seeing.protocol.yaml", "--junitxml", "j.xml")
+    assert result.ret == pytest.ExitCode.OK
+    said = " ".join(str(result.stdout).split())
+    sentence = "100 % of trials succeed without sight, where at most 25 % may: this is not navigation by sight."
+    assert said.count(sentence) >= 2
+    assert "construct declared; contradicted by a lesion" in said
+    report = (seeing.path / "j.xml").read_text(encoding="utf-8")
+    assert 'name="cheesebench.contradicted"' in report
+    assert 'name="cheesebench.lesion" value="blind"' in report
+
+
+def test_several_lesions_are_cells_of_their_own(seeing: pytest.Pytester) -> None:
+    result = seeing.runpytest(
+        "--model",
+        "walker",
+        "--control",
+        "anhedonia,amnesia=run",
+        "--control",
+        "blind+anhedonia",
+        "-v",
+        "seeing.protocol.yaml",
+    )
+    assert result.ret == pytest.ExitCode.OK
+    said = str(result.stdout)
+    for name in ("control=anhedonia", "control=amnesia=run", "control=blind+anhedonia"):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("control", "complaint"),
+    [
+        ("hide=landmarks", "--control hide=landmarks: there is nothing in these protocols that it could take away"),
+        ("amnesia=nowhere", "--control amnesia=nowhere: there is nothing in these protocols"),
+        ("blnd", "There is no control 'blnd'"),
+    ],
+)
+def test_what_no_protocol_has_is_refused(seeing: pytest.Pytester, control: str, complaint: str) -> None:
+    result = seeing.runpytest("--model", "walker", "--control", control, "seeing.protocol.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert complaint in " ".join(f"{result.stdout} {result.stderr}".split())

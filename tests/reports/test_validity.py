@@ -1,0 +1,80 @@
+"""Every report says whether what was measured was validated, and what a lesion says against it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cheesebench.experiment.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
+from cheesebench.junit import case_properties
+from cheesebench.plugin_manager import PluginManager
+from cheesebench.statistics import RunSummary, summarise_run
+
+MakePlan = Callable[..., CellPlan]
+MakeTrials = Callable[..., list[TrialRecord]]
+CONSTRUCT = Construct(name="spatial memory", abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)))
+SENTENCE = "trials succeed without landmarks, where at most 25 % may: this is not spatial memory."
+
+
+def run_of(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
+    """A validated protocol with a lesion that does not abolish, one that is only declared, one without a construct."""
+    plain = make_plan("pool", construct=dataclasses.replace(CONSTRUCT, status="validated"))
+    claim = LesionClaim(words="without landmarks", at_most=0.25)
+    control = dataclasses.replace(plain, variant=Variant(control="hide=landmarks"), claims=False, lesion=claim)
+    others = [make_plan("ring", construct=CONSTRUCT), make_plan("cage")]
+    plans = [plain, control, *others]
+    trials = [
+        dataclasses.replace(record, variant=str(plan.variant)) for plan in plans for record in make_trials(plan, 0.9)
+    ]
+    return summarise_run({"options": {}}, plans, trials)
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTrials, name: str) -> None:
+    report = " ".join(PluginManager().reporters[name].render(run_of(make_plan, make_trials)).split())
+    for said in ("validated", "construct declared", "not validated", "contradicted by a lesion"):
+        assert said in report
+    assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
+    if name != "text":
+        assert "abolished by hide=landmarks (at most 25 %), blind (at most 20 %)" in report
+        assert "names no lesion that abolishes what it measures" in report
+
+
+def test_the_json_report_has_it_too(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+    cells: Any = run_of(make_plan, make_trials).to_dict()["cells"]
+    first, control, declared, bare = cells
+    assert first["plan"]["construct"]["status"] == "validated"
+    assert first["contradicted"] == control["contradicted"]
+    assert declared["plan"]["construct"]["status"] == "declared"
+    assert bare["plan"]["construct"] is None
+
+
+def test_junit_has_properties_for_programs(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+    first, control, declared, bare = (
+        {name.removeprefix("cheesebench."): value for name, value in case_properties(cell)}
+        for cell in run_of(make_plan, make_trials).cells
+    )
+    assert (first["construct"], first["validity"]) == ("spatial memory", "validated")
+    assert first["abolished_by"] == "hide=landmarks 0.25,blind 0.2"
+    assert (control["lesion"], control["lesion_at_most"]) == ("hide=landmarks", "0.25")
+    assert control["contradicted"].endswith(SENTENCE)
+    assert declared["validity"] == "declared"
+    assert bare["validity"] == "not validated"
+    assert "construct" not in bare
+
+
+def test_the_animals_spread_is_drawn(make_plan: MakePlan, make_trials: MakeTrials) -> None:
+    mice = ReferenceValue(value=0.66, sd=0.13, n_animals=35, curve=(0.2, 0.6, 0.7, 0.8, 0.9), curve_sd=(0.25,) * 5)
+    plan = make_plan("pool", reference=mice)
+    run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
+    reporters = PluginManager().reporters
+    assert "± 25 25 25 25 25 (SD between animals)" in reporters["markdown"].render(run)
+    page = reporters["html"].render(run)
+    for report in (page, reporters["markdown"].render(run)):
+        assert "66 %; 35 animals, SD 13 %" in report
+    assert "standard deviation between animals" in page
+    assert '"rodent_low": [0.0, 35.0' in page or '"rodent_low":[0.0,35.0' in page
+    assert "20 % ± 25 % (SD)" in page

@@ -1,0 +1,143 @@
+"""The course of a sequential cell: it says the same in whatever order its trials come, and stops nobody too early."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cheesebench.experiment.records import SETTLED, CellPlan, ReferenceValue, TrialRecord, looks_until
+from cheesebench.statistics import Verdict, judge
+from cheesebench.statistics.course import CellCourse
+
+TRIALS = 8
+
+
+def cell(estimand: str = "all", most: int = 14) -> CellPlan:
+    return CellPlan(
+        model="m",
+        protocol="p",
+        view="v",
+        title="P",
+        dimension="d",
+        species="mouse",
+        sha256="0" * 64,
+        design="sequential",
+        subjects=most,
+        trials=TRIALS,
+        memory="life",
+        estimand=estimand,
+        reference=ReferenceValue(value=0.8),
+        looks=looks_until(most),
+    )
+
+
+def life(subject: int, passes: Sequence[bool]) -> list[TrialRecord]:
+    return [
+        TrialRecord(
+            model="m",
+            protocol="p",
+            view="v",
+            subject=subject,
+            trial=trial,
+            block="late" if trial >= 4 else "early",
+            session=1,
+            outcome="found" if passed else "timeout",
+            success=passed,
+            steps=1,
+            actions="F" * (subject + 1),
+        )
+        for trial, passed in enumerate(passes)
+    ]
+
+
+def lived(plan: CellPlan, lives: Sequence[Sequence[bool]], shuffle: random.Random) -> list[TrialRecord]:
+    """Run a cell to its end as a session does, with subjects of any speed; return its records."""
+    course = CellCourse(plan)
+    done: dict[int, list[TrialRecord]] = {}
+    while True:
+        ahead = {subject: life(subject, lives[subject]) for subject in course.wanted()}
+        for subject in ahead:
+            done[subject] = []
+        while course.wanted():
+            subject = shuffle.choice(course.wanted())
+            if ahead[subject]:
+                record = ahead[subject].pop(0)
+                done[subject].append(record)
+                course.see(record)
+            else:
+                course.end(subject, "complete")
+            if (cut := course.cut()) is not None:
+                for stopped in cut[0]:
+                    kept = done[stopped][: cut[1]]
+                    gone = [
+                        replace(record, trial=trial, missing=SETTLED, success=None, outcome=None, actions="", steps=0)
+                        for record in kept[:1]
+                        for trial in range(cut[1], TRIALS)
+                    ]
+                    done[stopped] = kept + [replace(one, block="") for one in gone]
+                course.settle(cut[1])
+        if not course.advance():
+            return [record for _, records in sorted(done.items()) for record in records]
+
+
+Lives = st.lists(
+    st.one_of(
+        st.lists(st.booleans(), min_size=1, max_size=TRIALS),
+        st.just([False] * TRIALS),
+        st.just([True] * TRIALS),
+    ),
+    min_size=14,
+    max_size=14,
+)
+
+
+@pytest.mark.parametrize("estimand", ["all", "last:4", "block:late"])
+@settings(max_examples=30, deadline=None)
+@given(lives=Lives, one=st.integers(0, 1000), other=st.integers(0, 1000))
+def test_who_is_faster_changes_no_record_and_who_is_stopped_no_verdict(
+    estimand: str, lives: list[list[bool]], one: int, other: int
+) -> None:
+    plan = cell(estimand)
+    records = lived(plan, lives, random.Random(one))
+    assert lived(plan, lives, random.Random(other)) == records
+    found = judge(plan, records)
+    whole = judge(plan, [r for subject, passes in enumerate(lives) for r in life(subject, passes)])
+    assert found.look is not None
+    assert whole.look is not None
+    assert (found.verdict, found.look.subjects) == (whole.verdict, whole.look.subjects)
+    assert len({record.subject for record in records}) == found.look.subjects, "no subject more than the verdict needs"
+
+
+def test_hopeless_subjects_are_stopped_at_the_first_look() -> None:
+    records = lived(cell(), [[False] * TRIALS] * 14, random.Random(1))
+    found = judge(cell(), records)
+    assert found.verdict is Verdict.FAIL
+    assert found.settled > 0
+    assert {record.subject for record in records} == set(range(6))
+
+
+def test_copies_are_waited_for() -> None:
+    """Subjects that have done the same so far may yet turn out to be copies, which are no further evidence."""
+    course = CellCourse(cell())
+    for subject in range(6):
+        for record in life(0, [False] * (TRIALS - 1)):
+            course.see(replace(record, subject=subject))
+    assert course.cut() is None
+
+
+def test_a_subject_that_broke_off_ends_the_course_without_a_decision() -> None:
+    course = CellCourse(cell())
+    for subject in range(6):
+        for record in life(subject, [True, False] * (TRIALS // 2) if subject else [True]):
+            course.see(record)
+        course.end(subject, "complete" if subject else "broken")
+    assert course.wanted() == []
+    assert not course.advance()
+    assert course.over
+    course.reopen()
+    assert course.wanted() == [0]

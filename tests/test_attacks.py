@@ -1,0 +1,538 @@
+"""The default protocols under attack by hand: who knows the file by heart and lacks the construct gets what it allows.
+
+Each policy lacks what a lesion takes, and has all else: the protocol, the picture (as it is turned), rewards, its own
+actions, waiting, counts of trials, memory. Rates are over the judged trials of whole lives with fixed seeds. Where the
+ceiling is an equality by symmetry, a rate that lies far below it would mean a policy that does not even try.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from cheesebench.commands.common import installed_catalogue
+from cheesebench.interfaces import FORWARD, ROTATE_LEFT, RUNNING, STAY
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.navigation import destination, shortest_path
+from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
+from cheesebench.plugin_manager import installed_plugins
+
+CATALOGUE = installed_catalogue()
+VIEW = installed_plugins().view("ascii_2d")
+PLAIN = (
+    "morris_water_maze",
+    "star_maze",
+    "barnes_maze",
+    "radial_arm_maze",
+    "t_maze",
+    "dnms",
+    "operant_chamber",
+    "shuttle_box",
+    "place_preference",
+)
+Paths = dict[tuple[int, str], tuple[int, ...]]
+PATHS: dict[str, Paths] = {}
+
+
+@cache
+def compiled(name: str) -> ArenaParadigm:
+    return ArenaParadigm(CATALOGUE.find(name).walkable())
+
+
+class Sense:
+    """What a policy may use; each policy uses what its lesion leaves."""
+
+    def __init__(self, name: str, lesion: Lesion, seed: int, subject: int) -> None:
+        self.paradigm = compiled(name)
+        view = self.paradigm.lesioned(VIEW, lesion)
+        self.life = ArenaSubject(self.paradigm.program, view, seed, subject)
+        self.lesion = lesion
+        self.geometry = self.paradigm.program.geometry
+        arena = self.geometry.arena
+        self.canvas = canvas_of(arena)
+        self.cell_at = {square: cell for cell, square in enumerate(arena.cells)}
+        self.paths = PATHS.setdefault(name, {})
+        self.lots = random.Random(f"{seed}|{subject}")
+        self.memory: dict[str, Any] = {}
+        #: Trials so far in this life, and the rewards of this trial.
+        self.trial = 0
+        self.rewards: list[float] = []
+        #: Steps of this trial, waited ones included.
+        self.steps = 0
+        self.picture = ""
+
+    @property
+    def pose(self) -> int:
+        """Where one stands in the picture, as if north were up."""
+        assert not self.lesion.sees_nothing
+        column, row, heading = self.life.standing
+        return self.geometry.pose(self.cell_at[column + self.canvas.left, row + self.canvas.top], heading)
+
+    @property
+    def state(self) -> str:
+        """The phase of the trial, which all protocols tell by what happens (doors, waiting, text)."""
+        return self.life.state
+
+    def here(self, zones: Iterable[str]) -> str | None:
+        """The zone in which one stands in the picture."""
+        cell = self.geometry.cell(self.pose)
+        return next((zone for zone in zones if cell in self.geometry.arena.cells_of(zone)), None)
+
+    def way(self, place: str, pose: int | None = None) -> tuple[int, ...]:
+        """The shortest way in the picture, all doors open; none if one is there."""
+        pose = self.pose if pose is None else pose
+        if (pose, place) not in self.paths:
+            tables = self.geometry.tables(frozenset(), False)
+            found = shortest_path(self.geometry, tables, pose, destination(self.geometry.arena, [place]))
+            self.paths[pose, place] = tuple(found or ())
+        return self.paths[pose, place]
+
+    def members(self, group: str) -> list[str]:
+        return list(self.geometry.arena.groups[group])
+
+
+#: Takes what is sensed, and returns the next actions; asked anew when they are done or the runner waited.
+Policy = Callable[[Sense], Sequence[int]]
+#: Takes what is sensed at the end of a trial, and remembers it.
+Learn = Callable[[Sense], None]
+
+
+def rate(
+    name: str, lesion: str, policy: Policy, learn: Learn | None = None, lives: Sequence[tuple[int, int]] = ()
+) -> tuple[float, int, float]:
+    """Return the share of judged trials that succeed, their number, and the share in the last third of them."""
+    taken = Lesion.parse(lesion)
+    judged: list[list[bool]] = []
+    for seed, subject in lives or list(itertools.product(range(900, 902), range(12))):
+        one: list[bool] = []
+        sense = Sense(name, taken, seed, subject)
+        life = sense.life
+        while (observation := life.begin_trial()) is not None:
+            sense.trial, sense.steps, sense.rewards, sense.picture = sense.trial + 1, 0, [], observation
+            if taken.forgets_trials:
+                sense.memory.clear()
+            actions: list[int] = []
+            status = RUNNING
+            before = life.state
+            while status == RUNNING:
+                if life.state != before and life.state in taken.forgets_at:
+                    sense.memory = {"steps": 0}
+                    sense.rewards, sense.steps, sense.trial = [], 0, 0
+                before = life.state
+                if life.waiting:
+                    actions, action = [], STAY
+                else:
+                    actions = actions or list(policy(sense)) or [STAY]
+                    action = actions.pop(0)
+                sense.picture, reward, status = life.step(action)
+                sense.rewards.append(0.0 if taken.feels_no_reward else reward)
+                sense.steps += 1
+            if learn is not None:
+                learn(sense)
+            if life.block in sense.paradigm.specification.judged_blocks:
+                one.append(life.is_success())
+        judged.append(one)
+    trials = sum(map(len, judged))
+    late = [value for one in judged for value in one[-(len(one) // 3) :]]
+    return sum(map(sum, judged)) / trials, trials, sum(late) / len(late)
+
+
+def by_luck(at_most: float, trials: int) -> float:
+    """Return what a rate does not exceed by luck if its expectation is ``at_most``: three standard errors more."""
+    return at_most + 3 * math.sqrt(at_most * (1 - at_most) / trials)
+
+
+# -- premises of the ceilings: to whom the landmarks are hidden, four views of a place are one
+
+
+TURNED = ("morris_water_maze", "star_maze", "barnes_maze")
+
+
+def quarter_turn(name: str) -> Callable[[int], int]:
+    """Return the function of a pose that gives it turned clockwise by a quarter of a circle about the middle."""
+    geometry = compiled(name).program.geometry
+    arena = geometry.arena
+    last = len(arena.kinds) - 1
+    cell_at = {square: cell for cell, square in enumerate(arena.cells)}
+
+    def turned(pose: int) -> int:
+        column, row = arena.cells[geometry.cell(pose)]
+        return geometry.pose(cell_at[last - row, column], (geometry.heading(pose) + 2) % 8)
+
+    return turned
+
+
+@pytest.mark.parametrize("name", [*TURNED, "radial_arm_maze", "operant_chamber"])
+def test_a_quarter_turn_changes_no_way(name: str) -> None:
+    geometry, turned = compiled(name).program.geometry, quarter_turn(name)
+    moves = geometry.tables(frozenset(), False).moves
+    for pose, action in itertools.product(range(0, geometry.poses * 4, 4), range(4)):
+        assert moves[turned(pose) + action] == turned(moves[pose + action])
+
+
+@pytest.mark.parametrize("edition", ["", "@rodent"])
+@pytest.mark.parametrize("name", TURNED)
+def test_without_landmarks_four_views_of_a_place_look_alike(name: str, edition: str) -> None:
+    paradigm = compiled(name + edition)
+    hidden = hidden_by(Lesion.parse("hide=landmarks"), paradigm.specification)
+    gallery = paradigm.program.gallery(VIEW)
+    looks = [state.look for state in paradigm.program.states.values() if state.look is not None]
+    assert looks
+    for look in looks:
+        scenes = [hidden.filtered(gallery.look(look, quarters).scene) for quarters in range(4)]
+        assert all(scene == scenes[0] for scene in scenes)
+
+
+def on_time(pose: int, slack: float) -> set[int]:
+    """Return the sets of sites (as bits) that some way from ``pose`` enters before a budget for them is spent."""
+    geometry = compiled("morris_water_maze").program.geometry
+    arena, moves = geometry.arena, geometry.tables(frozenset(), False).moves
+    sites = {arena.cells_of(f"site{number + 1}")[0]: number for number in range(8)}
+    origin = arena.cells[geometry.cell(pose)]
+    budgets = {cell: math.ceil(math.dist(origin, arena.cells[cell]) + slack) for cell in sites}
+    ways = {(pose, 0)}
+    for step in range(1, max(budgets.values()) + 1):
+        on = set()
+        for here, entered in ways:
+            for action in (FORWARD, ROTATE_LEFT, ROTATE_LEFT + 1):
+                there = moves[here + action]
+                cell = geometry.cell(there)
+                late = there == here or cell not in sites or step > budgets[cell]
+                on.add((there, entered if late or action != FORWARD else entered | 1 << sites[cell]))
+        ways = on
+    return {entered for _, entered in ways}
+
+
+def test_no_way_of_swimming_is_in_time_for_two_of_four_places_and_few_for_two_of_eight() -> None:
+    geometry = compiled("morris_water_maze").program.geometry
+    found = []
+    for cell, heading in itertools.product(geometry.arena.cells_of("inner"), (0, 1)):  # the others by quarter turns
+        masks = on_time(geometry.pose(cell, heading), 5)
+        assert max((mask & 0b01010101).bit_count() for mask in masks) == 1
+        assert max((mask & 0b10101010).bit_count() for mask in masks) == 1
+        found.append(max(mask.bit_count() for mask in masks))
+    # To who forgets earlier trials all eight are equal.
+    assert sum(found) / len(found) / 8 == pytest.approx(0.1786, abs=1e-4)
+    assert at_most("morris_water_maze", "amnesia=trial") >= 0.1786
+
+
+def test_blind_in_the_radial_maze_even_who_is_told_all_baits_cannot_choose() -> None:
+    """By counting: the heading is uniform, so of one kind of arms (or all), each is entered equally often."""
+    total, number = 0.0, 0
+    for baited in itertools.combinations(range(8), 4):
+        for given in itertools.combinations(baited, 2):
+            left = kinds(arm for arm in baited if arm not in given)
+            total += blind_radial(left, kinds(arm for arm in range(8) if arm not in baited), 0)
+            number += 1
+    assert total / number == pytest.approx(0.1607, abs=1e-4)
+    assert total / number <= at_most("radial_arm_maze", "blind")
+
+
+def kinds(arms: Iterable[int]) -> tuple[int, int]:
+    straight = [arm % 2 for arm in arms]
+    return straight.count(0), straight.count(1)
+
+
+def blind_radial(baited: tuple[int, int], others: tuple[int, int], errors: int) -> float:
+    """Return the best chance to find the baits of (straight, diagonal) arms, all other ones but ``others`` fatal."""
+    best = 0.0
+    for straight, diagonal in ((1 / 8, 1 / 8), (1 / 4, 0.0), (0.0, 1 / 4)):
+        share = 0.0
+        for kind, each in enumerate((straight, diagonal)):
+            if baited[kind]:
+                rest = less(baited, kind)
+                share += each * baited[kind] * (blind_radial(rest, others, errors) if sum(rest) else 1)
+            if others[kind] and not errors:
+                share += each * others[kind] * blind_radial(baited, less(others, kind), 1)
+        best = max(best, share)
+    return best
+
+
+def less(numbers: tuple[int, int], kind: int) -> tuple[int, int]:
+    return numbers[0] - (kind == 0), numbers[1] - (kind == 1)
+
+
+def at_most(name: str, lesion: str) -> float:
+    """Return the ceiling that a protocol declares for a lesion."""
+    construct = compiled(name).specification.construct
+    assert construct is not None
+    return next(most for known, most in construct.abolished_by if str(known) == lesion)
+
+
+# -- places: who does not see the landmarks, or forgets
+
+
+def goals(sense: Sense) -> list[str]:
+    """The places among which the goal is, clockwise."""
+    groups = sense.geometry.arena.groups
+    return sense.members(next(group for group in ("site", "choice", "hole") if group in groups))
+
+
+def end_at_goal(sense: Sense) -> None:
+    """Every trial ends at the goal, by oneself or led there: remember where that was in the picture."""
+    star = "choice" in sense.geometry.arena.groups
+    zones = [*goals(sense), *(("cup1", "cup3", "cup5", "cup7") if star else ())]
+    if (place := sense.here(zones)) is not None:
+        place = place.replace("cup", "arm")
+        sense.memory.setdefault("ends", []).append(place)
+
+
+def candidates(sense: Sense) -> list[str]:
+    """The places that a quarter turn or two make of that where a trial ended."""
+    around = goals(sense)
+    if "ends" not in sense.memory:
+        return around
+    step = len(around) // 4
+    return around[around.index(sense.memory["ends"][-1]) % step :: step]
+
+
+def nearest(sense: Sense) -> Sequence[int]:
+    return min(map(sense.way, candidates(sense)), key=len)
+
+
+def same_in_the_picture(sense: Sense) -> Sequence[int]:
+    return sense.way(sense.memory["ends"][-1] if "ends" in sense.memory else goals(sense)[0])
+
+
+def commonest(sense: Sense) -> Sequence[int]:
+    times = Counter(sense.memory.get("ends", []))
+    return sense.way(max(candidates(sense), key=lambda place: times[place]))
+
+
+def what_is_due(sense: Sense) -> Sequence[int]:
+    """As if views were drawn without replacement: the place that has come up least often."""
+    times = Counter(sense.memory.get("ends", []))
+    return sense.way(min(candidates(sense), key=lambda place: times[place]))
+
+
+def by_count_of_trials(sense: Sense) -> Sequence[int]:
+    return sense.way(goals(sense)[sense.trial * 5 % len(goals(sense))])
+
+
+@pytest.mark.parametrize("policy", [nearest, same_in_the_picture, commonest, what_is_due], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("name", TURNED)
+def test_without_landmarks_a_place_is_one_of_four(name: str, policy: Policy) -> None:
+    share, trials, _ = rate(name, "hide=landmarks", policy, end_at_goal)
+    assert abs(share - 0.25) < 3 * math.sqrt(0.25 * 0.75 / trials)
+
+
+@pytest.mark.parametrize("policy", [nearest, by_count_of_trials], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("name", TURNED)
+def test_who_forgets_earlier_trials_does_not_find_a_place(name: str, policy: Policy) -> None:
+    share, trials, _ = rate(name, "amnesia=trial", policy, end_at_goal)
+    assert share <= by_luck(at_most(name, "amnesia=trial"), trials)
+
+
+def by_landmarks(sense: Sense) -> Sequence[int]:
+    return sense.way(rotated(sense, sense.memory["place"], 1) if "place" in sense.memory else goals(sense)[0])
+
+
+def note_by_landmarks(sense: Sense) -> None:
+    end_at_goal(sense)
+    sense.memory["place"] = rotated(sense, sense.memory["ends"][-1], -1)
+
+
+def rotated(sense: Sense, place: str, sign: int) -> str:
+    """The place turned into the picture (1), or back into the room (-1)."""
+    around = goals(sense)
+    quarters = sense.life.values["view"] // 90
+    return str(around[(around.index(place) + sign * quarters * len(around) // 4) % len(around)])
+
+
+@pytest.mark.parametrize("edition", ["", "@rodent"])
+@pytest.mark.parametrize("name", TURNED)
+def test_who_remembers_by_landmarks_is_right_from_the_second_trial_on(name: str, edition: str) -> None:
+    lives = list(itertools.product([900], range(8)))
+    share, _, late = rate(name + edition, "intact", by_landmarks, note_by_landmarks, lives)
+    assert share >= 0.95
+    assert late == 1
+
+
+# -- radial arm maze
+
+
+def entering(known: Callable[[Sense], Iterable[str]], order: Callable[[Sense, list[str]], str]) -> Policy:
+    """Return the policy that enters arms which it takes for baited, none twice."""
+
+    def policy(sense: Sense) -> Sequence[int]:
+        entered = sense.memory.setdefault(f"entered {sense.trial}", [])
+        left = [arm for arm in sorted(known(sense)) if arm not in entered]
+        if not left:
+            return [STAY]
+        entered.append(order(sense, left))
+        return sense.way(entered[-1])
+
+    return policy
+
+
+def nearest_arm(sense: Sense, arms: list[str]) -> str:
+    return min(arms, key=lambda arm: len(sense.way(arm)))
+
+
+def any_arm(sense: Sense, arms: list[str]) -> str:
+    return sense.lots.choice(arms)
+
+
+#: In what order arms are entered.
+ORDERS: dict[str, Callable[[Sense, list[str]], str]] = {
+    "next": lambda sense, arms: arms[0],
+    "nearest": nearest_arm,
+    "lot": any_arm,
+}
+
+
+def all_baited(sense: Sense) -> Iterable[str]:
+    return sense.life.values["baited"]  # type: ignore[no-any-return]
+
+
+def not_given(sense: Sense) -> Iterable[str]:
+    values = sense.life.values
+    return [arm for arm in sense.members("cup") if arm not in (values["given_1"], values["given_2"])]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("lesion", "known"), [("amnesia=delay", all_baited), ("amnesia=trial", not_given)])
+def test_half_of_what_there_is_to_remember_is_not_enough(
+    lesion: str, known: Callable[[Sense], Iterable[str]], order: str
+) -> None:
+    lives = list(itertools.product(range(900, 906), range(12)))
+    share, _, _ = rate("radial_arm_maze", lesion, entering(known, ORDERS[order]), None, lives)
+    # The arms are drawn once in a life, so lives count, not trials.
+    assert share <= by_luck(at_most("radial_arm_maze", lesion), len(lives))
+
+
+@pytest.mark.parametrize("actions", [[0] * 14, [0, 0, 1, 1, 1, 0, 0, 2, 0, 0, 2, 0, 0, 0]])
+def test_blind_walks_do_not_find_the_baits(actions: list[int]) -> None:
+    share, trials, _ = rate("radial_arm_maze", "blind", lambda sense: actions)
+    assert share <= by_luck(0.0625, trials)
+
+
+def test_who_remembers_both_finds_all_baits() -> None:
+    policy = entering(lambda sense: set(all_baited(sense)) & set(not_given(sense)), nearest_arm)
+    assert rate("radial_arm_maze", "intact", policy)[0] == 1
+
+
+# -- T-maze and delayed non-match: what is left after the delay
+
+
+def forced_run(sense: Sense) -> Sequence[int]:
+    return sense.way("left" if sense.life.values["shut"] == "gate_right" else "right")
+
+
+def coded(sense: Sense) -> Sequence[int]:
+    """Take longer on the way to one side than to the other, and read it off the clock."""
+    if sense.state == "forced":
+        waits = [STAY] * (sense.life.values["shut"] == "gate_left" and not sense.steps)
+        return waits or forced_run(sense)
+    return sense.way("left" if sense.steps % 2 else "right")
+
+
+def habit(sense: Sense) -> Sequence[int]:
+    return forced_run(sense) if sense.state == "forced" else sense.way("left")
+
+
+def by_heading(sense: Sense) -> Sequence[int]:
+    if sense.state == "forced":
+        return forced_run(sense)
+    return sense.way("left" if sense.geometry.heading(sense.pose) < 4 else "right")
+
+
+@pytest.mark.parametrize("edition", ["", "@rodent"])
+@pytest.mark.parametrize("policy", [coded, habit, by_heading], ids=lambda one: one.__name__)
+def test_who_forgets_at_the_delay_alternates_by_chance(policy: Policy, edition: str) -> None:
+    share, trials, _ = rate(f"t_maze{edition}", "amnesia=delay", policy)
+    assert share <= by_luck(at_most("t_maze", "amnesia=delay"), trials)
+
+
+def test_who_remembers_the_forced_run_is_right() -> None:
+    def policy(sense: Sense) -> Sequence[int]:
+        if sense.state == "forced":
+            sense.memory["way"] = forced_run(sense)
+            sense.memory["other"] = "left" if sense.life.values["shut"] == "gate_left" else "right"
+            return forced_run(sense)
+        return sense.way(sense.memory["other"])
+
+    assert rate("t_maze", "amnesia=trial", policy)[0] == 1
+
+
+CHOICES: dict[str, Callable[[Sense, str], float]] = {
+    "left": lambda sense, window: int(window[-1]),
+    "middle": lambda sense, window: abs(int(window[-1]) - 3),
+    "outside": lambda sense, window: -abs(int(window[-1]) - 3),
+    "near": lambda sense, window: len(sense.way(window)),
+}
+
+
+@pytest.mark.parametrize("edition", ["", "@rodent"])
+@pytest.mark.parametrize("choice", CHOICES)
+def test_who_forgets_the_sample_chooses_by_chance(choice: str, edition: str) -> None:
+    def policy(sense: Sense) -> Sequence[int]:
+        values = sense.life.values
+        if sense.state == "sampling":
+            return sense.way(values["sample"])
+        lit = sorted([values["sample"], values["novel"]])
+        return sense.way(min(lit, key=lambda window: CHOICES[choice](sense, window)))
+
+    share, trials, _ = rate(f"dnms{edition}", "amnesia=choice", policy)
+    assert share <= by_luck(at_most("dnms", "amnesia=choice"), trials)
+
+
+# -- chambers: blind, with all rewards remembered
+
+
+def note_failures(sense: Sense) -> None:
+    sense.memory["failures"] = sense.memory.get("failures", 0) + (sum(sense.rewards) <= 0)
+
+
+def another_turn_after_failure(sense: Sense) -> Sequence[int]:
+    return [*[2] * (sense.memory.get("failures", 0) % 4), FORWARD, FORWARD, FORWARD]
+
+
+def another_way_after_shock(sense: Sense) -> Sequence[int]:
+    return [STAY, STAY, *([2] + [FORWARD] * 7 if sense.memory.get("failures", 0) % 2 else [STAY] * 8)]
+
+
+def side_by_order(sense: Sense) -> Sequence[int]:
+    """The order in which it is paid and not paid is felt; to which side that was is not."""
+    if sense.state != "test":
+        return [STAY]
+    return [1 if sense.rewards[10] > 0 else 2, FORWARD, FORWARD, *[STAY] * 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("operant_chamber", another_turn_after_failure),
+        ("shuttle_box", another_way_after_shock),
+        ("place_preference", side_by_order),
+        ("place_preference@rodent", side_by_order),
+    ],
+)
+def test_the_blind_do_not_learn_from_reward_alone(name: str, policy: Policy) -> None:
+    share, trials, _ = rate(name, "blind", policy, note_failures)
+    assert share <= by_luck(at_most(name, "blind"), trials)
+
+
+# -- what a life costs
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("action", [STAY, ROTATE_LEFT])
+def test_a_hopeless_life_is_short(name: str, action: int) -> None:
+    life = ArenaSubject(compiled(name).program, VIEW, 900, 0)
+    steps = 0
+    while life.begin_trial() is not None:
+        status = RUNNING
+        while status == RUNNING:
+            _, _, status = life.step(action)
+            steps += 1
+    assert steps <= 1200

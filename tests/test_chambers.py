@@ -1,0 +1,231 @@
+"""Four of the default protocols under attack by hand: who lacks the construct is right as often as chance, by symmetry.
+
+The planner of the audit searches for more; these are the ways that fell on earlier versions, lived over whole cycles of
+subjects, so that what does not depend on an independent draw is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from cheesebench.audit import audit_specification
+from cheesebench.commands.common import installed_catalogue
+from cheesebench.interfaces import RUNNING, STAY, AuditSettings
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.navigation import destination, shortest_path
+from cheesebench.paradigms.arena.program import Program
+from cheesebench.paradigms.arena.tables import Tables
+from cheesebench.plugin_manager import installed_plugins
+
+CATALOGUE = installed_catalogue()
+VIEW = installed_plugins().view("ascii_2d")
+LEVERS = ("lever_north", "lever_east", "lever_south", "lever_west")
+SIDES = ("west", "east")
+#: What a policy may remember of its life.
+Memory = dict[str, Any]
+#: Takes life and memory, and returns the place to go to (None: stay), asked anew after every step.
+Policy = Callable[[ArenaSubject, Memory], str | None]
+
+
+def rate(name: str, policy: Policy, subjects: int = 8, seeds: int = 3) -> tuple[float, int]:
+    """Return the share of judged trials that a policy succeeds in, and their number."""
+    paradigm = ArenaParadigm(CATALOGUE.find(name).walkable())
+    judged = [
+        result
+        for seed in range(seeds)
+        for subject in range(subjects)
+        for result in lived(ArenaSubject(paradigm.program, VIEW, seed, subject), policy)
+        if result["block"] in paradigm.specification.judged_blocks
+    ]
+    return sum(result["success"] for result in judged) / len(judged), len(judged)
+
+
+def lived(life: ArenaSubject, policy: Policy) -> list[Mapping[str, Any]]:
+    """Live a whole life by a policy."""
+    memory = Memory(rewards=[], trial=0)
+    results: list[Mapping[str, Any]] = []
+    while life.begin_trial() is not None:
+        status, memory["rewards"], memory["trial"] = RUNNING, [], memory["trial"] + 1
+        while status == RUNNING:
+            place = None if life.waiting else policy(life, memory)
+            _, reward, status = life.step(STAY if place is None else towards(life, place))
+            memory["rewards"].append(reward)
+        memory["paid"] = sum(memory["rewards"])
+        result = life.result()
+        results.append({"success": bool(result.success), "block": result.block})
+    return results
+
+
+def is_in(life: ArenaSubject, place: str) -> bool:
+    """Whether the subject is there."""
+    geometry = life._program.geometry
+    return geometry.cell(life.pose) in geometry.arena.cells_of(place)
+
+
+def towards(life: ArenaSubject, place: str) -> int:
+    """Return the next action on the way to a place: to stay, if it is there, or there is no way."""
+    if is_in(life, place):
+        return STAY
+    return first_step(life._program, id(life.tables), life.tables, life.pose, place)
+
+
+_steps: dict[tuple[int, int, int, str], int] = {}
+
+
+def first_step(program: Program, number: int, tables: Tables, pose: int, place: str) -> int:
+    """Return the first action of the shortest way; ways are kept, because lives go them again and again."""
+    key = (id(program), number, pose, place)
+    if key not in _steps:
+        path = shortest_path(program.geometry, tables, pose, destination(program.geometry.arena, [place]))
+        _steps[key] = path[0] if path else STAY
+        _kept.append((program, tables))
+    return _steps[key]
+
+
+#: What the keys of the ways are the numbers of.
+_kept: list[object] = []
+
+
+def is_about(expected: float, found: tuple[float, int]) -> bool:
+    """Whether a rate is that of an independent coin, to four standard errors."""
+    share, trials = found
+    return abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / trials)
+
+
+# -- operant chamber: the same lever always, by turns, by the number of the trial; and a learner
+
+
+@pytest.mark.parametrize("lever", LEVERS)
+def test_a_habit_of_one_lever_earns_a_quarter(lever: str) -> None:
+    assert rate("operant_chamber", lambda life, memory: lever)[0] == 0.25
+
+
+def test_levers_by_the_number_of_the_trial_earn_a_quarter() -> None:
+    found = rate("operant_chamber", lambda life, memory: LEVERS[memory["trial"] % 4])
+    assert found[0] == 0.25
+
+
+def test_a_lever_by_the_number_of_the_subject_earns_a_quarter() -> None:
+    share, _ = rate("operant_chamber", lambda life, memory: LEVERS[life.subject % 4], 4, 40)
+    assert is_about(0.25, (share, 160)), "all trials of a subject come out alike"
+
+
+def win_stay_lose_shift(life: ArenaSubject, memory: Memory) -> str:
+    if not life.steps and memory["trial"] > 1:
+        memory["lever"] = memory["lever"] + (memory["paid"] == 0)
+    return LEVERS[memory.setdefault("lever", 0)]
+
+
+def test_who_learns_from_reward_fails_one_and_a_half_times() -> None:
+    assert rate("operant_chamber", win_stay_lose_shift)[0] == 1 - 1.5 / 40
+
+
+# -- shuttle box: reflexes, places, and a learner
+
+
+def other_side(life: ArenaSubject) -> str:
+    return SIDES[life.values["origin"] == "west"]
+
+
+@pytest.mark.parametrize("answered", [(), ("hearing",), ("seeing",), ("hearing", "seeing")], ids="+".join)
+def test_a_reflex_avoids_every_other_time(answered: tuple[str, ...]) -> None:
+    found = rate("shuttle_box", lambda life, memory: other_side(life) if life.state in answered else None)
+    assert is_about(0.5, found)
+
+
+def test_a_place_avoids_every_other_time() -> None:
+    assert is_about(0.5, rate("shuttle_box", lambda life, memory: "west_end"))
+
+
+def felt(life: ArenaSubject, memory: Memory) -> str | None:
+    """Stay until a signal was followed by a shock, or by none: then both are known."""
+    if life.state != "quiet":
+        signal = memory["signal"] = life.state
+        if memory.get("danger") == signal:
+            return other_side(life)
+    elif memory["trial"] == 2 and "danger" not in memory:
+        harmless = {"hearing": "seeing", "seeing": "hearing"}[memory["signal"]]
+        memory["danger"] = memory["signal"] if memory["paid"] < 0 else harmless
+    return None
+
+
+def test_who_has_felt_one_signal_knows_both() -> None:
+    assert rate("shuttle_box", felt)[0] == 1
+
+
+# -- place preference: sides, floors, first confinements, and a learner
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_side_that_is_always_preferred_does_not_shift(side: str) -> None:
+    assert rate("place_preference", lambda life, memory: side)[0] == 0
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_side_that_is_preferred_at_last_is_right_every_other_time(side: str) -> None:
+    found = rate("place_preference", lambda life, memory: side if life.state == "test" else None)
+    assert is_about(0.5, found)
+
+
+def test_a_floor_that_is_preferred_at_last_is_right_every_other_time() -> None:
+    def comma(life: ArenaSubject, memory: Memory) -> str | None:
+        return SIDES[life.values["floor_east"] == ","] if life.state == "test" else None
+
+    assert is_about(0.5, rate("place_preference", comma))
+
+
+def confined(life: ArenaSubject, memory: Memory, *, rewarded: bool) -> str | None:
+    """Go where it was confined first, or where it was rewarded."""
+    if life.state == "pretest":
+        memory["there"] = None
+    elif life.state != "test" and (memory["there"] is None or (rewarded and memory["rewards"][-1] > 0)):
+        memory["there"] = SIDES[is_in(life, "east")]
+    return memory["there"] if life.state == "test" else None
+
+
+def test_the_first_confinement_is_right_every_other_time_and_the_reward_always() -> None:
+    assert is_about(0.5, rate("place_preference", lambda life, memory: confined(life, memory, rewarded=False)))
+    assert rate("place_preference", lambda life, memory: confined(life, memory, rewarded=True))[0] == 1
+
+
+# -- delayed non-match to sample: pictures, windows, and memory
+
+
+def lit(life: ArenaSubject) -> list[str]:
+    shown = [life.values["sample"]] + [life.values["novel"]] * (life.state == "choice")
+    return sorted(shown)
+
+
+def test_the_first_or_last_window_that_is_lit_is_new_every_other_time() -> None:
+    assert is_about(0.5, rate("dnms", lambda life, memory: lit(life)[0]))
+    assert is_about(0.5, rate("dnms", lambda life, memory: lit(life)[-1]))
+
+
+def test_a_window_next_to_the_last_touch_is_no_better() -> None:
+    """By count: another window in every trial, whatever is lit."""
+    assert rate("dnms", lambda life, memory: f"window{1 + memory['trial'] % 5}")[0] < 0.01
+
+
+def remembered(life: ArenaSubject, memory: Memory) -> str:
+    if life.state == "sampling":
+        memory["sample"] = lit(life)[0]
+        return str(memory["sample"])
+    return next(window for window in lit(life) if window != memory["sample"])
+
+
+def test_who_remembers_the_sample_is_always_right() -> None:
+    assert rate("dnms", remembered)[0] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["operant_chamber", "shuttle_box", "place_preference", "dnms"])
+def test_its_construct_holds_and_its_animals_pass(name: str) -> None:
+    settings = AuditSettings(parts=("lesions", "animal"))
+    report = audit_specification(CATALOGUE.find(name).walkable(), settings, ["ascii_2d"])
+    assert [f"{one.rule}: {one.text}" for one in report.failures] == []
+    assert {"construct", "lesion: intact", "declared animal"} <= {one.rule for one in report.findings}

@@ -1,0 +1,41 @@
+"""What the reference page says of lesions was measured on the protocols as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from cheesebench.protocol import Specification
+from website.installed import CATALOGUE
+from website.lesions import is_current, lesions, stored, validated
+
+#: What an intact subject who knows the rules must come to over judged trials, and once it can know.
+INTACT, AT_LAST = 0.95, 0.99
+
+
+def test_what_is_stored_was_measured_on_the_protocols_as_they_are() -> None:
+    kept, named = stored(), validated()
+    assert set(kept) <= set(named)
+    old = [name for name in kept if not is_current(named[name], kept[name])]
+    assert old == [], f"python -m website.lesions {' '.join(old)}"
+    for name, one in named.items():
+        assert ("what is left under lesions" if name in kept else "not measured") in lesions(one)
+
+
+@pytest.mark.xfail(strict=True, reason="python -m website.lesions has not been run for all of them yet")
+def test_all_shipped_constructs_are_measured() -> None:
+    # An edition changes the schedule of the protocol that it extends, and is measured when asked for.
+    assert [name for name in validated() if "@" not in name and name not in stored()] == []
+
+
+def test_what_is_stored_holds() -> None:
+    for name, entry in stored().items():
+        rows = entry["lesions"]
+        assert rows["intact"]["found"]["rate"] >= INTACT, name
+        assert rows["intact"]["at_last"] >= AT_LAST, name
+        assert {lesion: row["verdict"] for lesion, row in rows.items() if row["verdict"] == "FAIL"} == {}, name
+
+
+def test_a_protocol_without_a_construct_is_not_validated() -> None:
+    plain = [one for one in map(CATALOGUE.load, CATALOGUE.files.values()) if isinstance(one, Specification)]
+    without = [one for one in plain if one.construct is None]
+    assert all(lesions(one).startswith("*Not validated*") for one in without)

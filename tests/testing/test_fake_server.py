@@ -1,0 +1,140 @@
+"""The server that tests of backends talk to does what its script says."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cheesebench.testing.fake_server import Answer, FakeServer
+
+
+def post(server: FakeServer, text: str = "?", key: str | None = None, model: str = "fake") -> Any:
+    body = {"model": model, "messages": [{"role": "user", "content": text}]}
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    request = urllib.request.Request(f"{server.base_url}/chat/completions", json.dumps(body).encode(), headers)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=20) as response:
+        return json.load(response)
+
+
+def said(server: FakeServer, text: str = "?") -> str:
+    reply: str = post(server, text)["choices"][0]["message"]["content"]
+    return reply
+
+
+def status(server: FakeServer, **changes: Any) -> int:
+    with pytest.raises(urllib.error.HTTPError) as error:
+        post(server, **changes)
+    with error.value:
+        return error.value.code
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_one_answer_a_list_of_them_or_a_function() -> None:
+    with FakeServer("yes") as server:
+        assert [said(server) for _ in range(2)] == ["yes", "yes"]
+    with FakeServer(["one", Answer(text="two")]) as server:
+        assert [said(server) for _ in range(3)] == ["one", "two", "two"]
+    with FakeServer(lambda call: f"{call.number}: {call.prompt}") as server:
+        assert [said(server, "a"), said(server, "b")] == ["0: a", "1: b"]
+        assert server.prompts == ["a", "b"]
+
+
+def test_reply_and_usage() -> None:
+    with FakeServer(Answer(text="hi", reasoning="hm", usage={"prompt_tokens": 3}, finish="length")) as server:
+        reply = post(server)
+    [choice] = reply["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "hi", "reasoning_content": "hm"}
+    assert (choice["finish_reason"], reply["usage"], reply["model"]) == ("length", {"prompt_tokens": 3}, "fake")
+
+
+def test_key_and_models() -> None:
+    with FakeServer(key="sesame", models=["tiny"]) as server:
+        assert status(server, model="tiny") == 401
+        assert status(server, model="tiny", key="wrong") == 401
+        assert status(server, model="huge", key="sesame") == 404
+        assert post(server, model="tiny", key="sesame")["model"] == "tiny"
+
+
+def test_capacity_lets_calls_wait() -> None:
+    with FakeServer(capacity=2, latency=0.05) as server, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: said(server), range(8)))
+        assert (server.peak, server.count, server.in_flight) == (2, 8, 0)
+        assert all(call.arrived <= call.begun < call.ended for call in server.calls)
+        assert sum(later.begun >= earlier.ended for earlier in server.calls for later in server.calls) >= 12
+
+
+def test_or_refuses_them() -> None:
+    with FakeServer(capacity=1, latency=0.3, refuse=True) as server, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(said, server)
+        wait_for(lambda: server.in_flight == 1)
+        assert status(server) == 429
+        assert first.result() == "ACTIONS: STAY"
+
+
+def test_keep_bounds_what_is_remembered() -> None:
+    with FakeServer(keep=2) as server:
+        for text in "abc":
+            said(server, text)
+        assert (server.count, server.prompts) == (3, ["b", "c"])
+
+
+def test_it_is_gone_when_it_was_stopped_even_with_a_call_that_hangs() -> None:
+    with FakeServer(Answer(fault="hang")) as server:
+        waiting = socket.create_connection(("127.0.0.1", server.port))
+        body = b'{"messages": []}'
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        waiting.sendall(head.encode() + body)
+        wait_for(lambda: server.in_flight == 1)
+    with waiting:
+        waiting.settimeout(20)
+        assert waiting.recv(1) == b""
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", server.port))
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with FakeServer() as server, pytest.raises(OSError, match="address already in use"):
+        FakeServer(port=server.port).start()
+
+
+def test_as_a_process_of_its_own() -> None:
+    command = [sys.executable, "-m", "cheesebench.testing.fake_server", "--text", "hello"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}/models") as response:
+            assert json.load(response)["data"][0]["id"] == "fake"
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+def test_it_says_how_much_of_its_capacity_is_used() -> None:
+    with FakeServer("ok", latency=0.3, capacity=2) as server:
+        before = server.stats()
+        with ThreadPoolExecutor(4) as clients:
+            list(clients.map(lambda _: said(server), range(4)))
+        with urllib.request.urlopen(server.base_url.removesuffix("/v1") + "/stats", timeout=20) as response:
+            after = json.load(response)
+    assert after["calls"] - before["calls"] == 4
+    assert after["in_flight"] == 0
+    # Four calls of 0.3 s each were served, never more than two at a time.
+    assert 4 * 0.3 <= after["busy"] - before["busy"] <= 2 * (after["clock"] - before["clock"])
+    assert after["cpu"] > 0
