@@ -100,7 +100,7 @@ def test_mistakes(run: Run) -> None:
 
 
 def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
-    found = run("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms")
+    found = run("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--design", "cohort", "--subjects", "10")
     assert found.code == 0
     text = " ".join(found.out.split())
     places = [
@@ -117,9 +117,9 @@ def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
 
 
 def test_what_respondents_took_is_multiplied_out(run: Run) -> None:
-    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--json")
+    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--design", "cohort", "--json")
     profiles = shipped_profiles().by_protocol["dnms"]
-    told = json.loads(run(*options).out)
+    told = json.loads(run(*options, "--subjects", "10").out)
     twice = json.loads(run(*options, "--subjects", "20").out)
     price = installed_plugins().models["gpt-5.4-mini"].price
     assert price is not None
