@@ -53,7 +53,7 @@ def test_the_conversation_is_what_is_sent() -> None:
 
 
 def test_the_system_prompt_is_what_is_sent() -> None:
-    assert block("system") == system_prompt("default", "[...]", 8, 500) + "\n"
+    assert block("system") == system_prompt("default", "[...]", 8, 500, patience=5) + "\n"
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

@@ -37,8 +37,8 @@ class Design:
     summary: str = ""
 
 
-#: How the paper asks models: exactly five past pairs.
-_PAPER = {"history": 5}
+#: How the paper asks models: exactly five past pairs, and to the end of every trial.
+_PAPER = {"history": 5, "patience": 0}
 #: Subjects where several live through a protocol without looks.
 COHORT = 20
 #: The designs that ``--design`` can name.

@@ -19,7 +19,7 @@ class SubjectCounts:
     missing: int
     """Trials without a result: missing, or settled."""
     mark: str
-    """The same for lives that are exact copies of each other; empty for a subject that never acted."""
+    """The same for lives that are exact copies of each other; empty for a subject that is idle (``has_acted``)."""
     settled: int = 0
     """Those of ``missing`` that were not run because they could not have changed the verdict."""
 

@@ -17,7 +17,7 @@ from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
 from cheesebench.statistics.regression import Change, between
-from cheesebench.statistics.sample import enter_estimand, trial_mark
+from cheesebench.statistics.sample import enter_estimand, has_acted, trial_mark
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.spending import tails
 from cheesebench.statistics.summary import Verdict
@@ -49,7 +49,7 @@ class _Subject:
 
     def add(self, record: TrialRecord) -> None:
         self.digest.update(trial_mark(record))
-        acted = bool(record.actions) or (bool(self.trials) and self.trials[-1].acted)
+        acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
         self.trials.append(Lived(record.compared, record.block, record.success, self.digest.digest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
@@ -256,7 +256,7 @@ class CellCourse:
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
         lived = subject.trials[:limit]
         whole = self._whole(subject, limit)
-        # A subject that never acted is no copy of another one once its life is complete, as in ``draw_sample``.
+        # An idle subject is no copy of another one once its life is complete, as in ``draw_sample``.
         distinct = distinct or (whole and not subject.mark(limit))
         estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(lived)
         if not whole and estimand.startswith("last:"):

@@ -157,17 +157,26 @@ def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRec
 
 
 def signature(life: SubjectRecords) -> str:
-    """Return what exact copies share, a digest of draws, actions and ends of all trials; "" if the subject never acted.
+    """Return what exact copies share, a digest of draws, actions and ends of all trials; "" if the subject is idle.
 
     Draws and ends belong to it: the same moves in another world, or with other results, are data of their own.
     Deterministic agents live such copies where nothing is drawn.
     """
-    if not any(record.actions for record in life):
+    if not any(map(has_acted, life)):
         return ""
     digest = hashlib.blake2b(digest_size=10)
     for record in life:
         digest.update(trial_mark(record))
     return digest.hexdigest()
+
+
+def has_acted(record: TrialRecord) -> bool:
+    """Tell whether a subject did something in a trial, or succeeded by doing nothing.
+
+    Subjects that only ever stay and fail (a model without a word that is an action) are not each other's copies: where
+    a trial starts is drawn, too, and is in no record.
+    """
+    return bool(record.actions.strip("S.")) or (bool(record.actions) and bool(record.success))
 
 
 def trial_mark(r: TrialRecord) -> bytes:

@@ -128,7 +128,7 @@ def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
     plan: MakePlan, life: MakeTrials, frozen: int, varied: int
 ) -> None:
     """How a life went decides whether it is repeated: leaving copies out would bend the rate towards the others."""
-    stuck = [record for subject in range(frozen) for record in life(subject, "t" * 20, actions="S" * 9)]
+    stuck = [record for subject in range(frozen) for record in life(subject, "t" * 20, actions="F" * 9)]
     good = [record for subject in range(frozen, frozen + varied) for record in life(subject, "+" * 20)]
     cell = judge(plan(subjects=40), [*stuck, *good])
     assert cell.rate == pytest.approx(varied / 40)

@@ -82,7 +82,7 @@ def test_few_pairs_can_never_tell(plan: MakePlan, cohort: MakeTrials) -> None:
 
 
 def test_copies_are_one_pair(plan: MakePlan, cohort: MakeTrials) -> None:
-    found = compare_paired(plan(), cohort(*["++++"] * 8, actions="F"), cohort(*["----"] * 8, actions="S"), seed=3)
+    found = compare_paired(plan(), cohort(*["++++"] * 8, actions="F"), cohort(*["----"] * 8, actions="F"), seed=3)
     assert (found.pairs, found.answer) == (1, "indistinguishable")
 
 

@@ -63,6 +63,13 @@ def test_subjects_that_never_acted_are_not_copies(plan: MakePlan, cohort: MakeLi
     assert distinct(plan(), cohort("!!", "!!")) == [0, 1]
 
 
+@pytest.mark.parametrize("actions", ["SSSS", "S..S", "...."])
+def test_subjects_that_only_stay_and_fail_are_not_copies(plan: MakePlan, cohort: MakeLife, actions: str) -> None:
+    """Where they started was drawn, though nothing in their records shows it."""
+    assert distinct(plan(), cohort("tt", "tt", actions=actions)) == [0, 1]
+    assert distinct(plan(), cohort("t+", "t+", actions=actions)) == [0], "staying has paid: that is behaviour"
+
+
 def test_absent_subjects_are_missing_whole_but_short_lives_are_not(plan: MakePlan, cohort: MakeLife) -> None:
     sample = draw_sample(plan(subjects=4, trials=20), trials_by_subject(cohort("+++", "+-")).values())
     assert (sample.seen, sample.absent, sample.absent_trials) == (2, 2, 3)

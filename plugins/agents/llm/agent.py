@@ -22,7 +22,7 @@ from cheesebench.plugins.agents.llm.settings import CHANGES, END_TRIAL, RETRY, S
 
 #: How often a reply without an action is answered before a step is wasted (``retry-with-feedback``).
 RETRIES = 2
-#: Steps that are waited through once a trial is given up (``end-trial``): longer than any sensible trial.
+#: Steps that are waited through once a trial is given up (``end-trial``, ``patience``): longer than any sensible trial.
 REST = (STAY,) * 10_000
 #: Characters of a reply that are remembered. Far more than ``max_tokens`` lets through; for servers without limits.
 REPLY_LENGTH = 20_000
@@ -41,10 +41,12 @@ class LlmAgent:
         self._most: int = settings["actions"]
         self._room: int = settings["learnings"]
         self._policy: str = settings["unparsed"]
+        self._patience: int = 1 if self._policy == END_TRIAL else settings["patience"]
         self._reasoning: bool = settings["reasoning_in_history"]
         self._pictures: bool = settings["images_in_history"]
         self._changes: bool = settings["observations"] == CHANGES
-        text = system_prompt(settings["prompt"], context.reading, self._most, self._room, self._changes)
+        announced = 0 if self._policy == END_TRIAL else self._patience
+        text = system_prompt(settings["prompt"], context.reading, self._most, self._room, self._changes, announced)
         self._system = Message("system", (text,), stays=True)
         self._window = window(settings["history"])
         self._past: list[tuple[Message, Message]] = []
@@ -55,6 +57,9 @@ class LlmAgent:
         self._pending: deque[int] = deque()
         #: Replies to the present prompt that held no action, and were refused.
         self._refused: list[str] = []
+        #: Replies without an action since the last one that held some. It goes on from trial to trial: whoever has
+        #: stopped answering is asked once in a trial, and as usual again after an answer.
+        self._silent = 0
         self._counts: Counter[str] = Counter()
 
     @property
@@ -77,7 +82,7 @@ class LlmAgent:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Return at most k actions; STAY for a reply without one, or none where it is to be asked again."""
+        """Return at most k actions; for a reply without one STAY, none where it is to be asked again, or ``REST``."""
         spoken = separate_reasoning(reply.text)
         parsed = parse(spoken.text, self._most, self._room)
         cut_off = spoken.cut_off or reply.finish == "length"
@@ -93,7 +98,8 @@ class LlmAgent:
         self._commit(remembered)
         if parsed.learnings is not None:
             self._learnings = _storable(parsed.learnings)
-        if not parsed.actions and self._policy == END_TRIAL:
+        self._silent = 0 if parsed.actions else self._silent + 1
+        if self._patience and self._silent >= self._patience:
             return REST  # and nothing is pending, so these steps are told as waiting
         actions = parsed.actions or (STAY,)
         self._pending.extend(actions)

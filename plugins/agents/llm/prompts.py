@@ -25,16 +25,20 @@ def variants() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def system_prompt(variant: str, reading: str, actions: int, learnings: int, changes: bool = False) -> str:
+def system_prompt(
+    variant: str, reading: str, actions: int, learnings: int, changes: bool = False, patience: int = 0
+) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
     ``reading`` is how the view is read ("" for a view that does not say so), ``actions`` the most actions of one
-    reply, ``learnings`` the most characters of learnings (0: none asked for); ``changes``: only changes are told.
+    reply, ``learnings`` the most characters of learnings (0: none asked for), ``patience`` the answers
+    without an action after which a trial is waited through (0: it is not); ``changes``: only changes are told.
     """
     data = _data()
     pieces = data["pieces"]
     values: dict[str, Any] = {"actions": actions, "learnings": learnings}
     values["reading"] = reading or data["reading"]
+    values["patience"] = "\n" + Template(pieces["patience"]).substitute(patience=patience) if patience else ""
     values["changes"] = pieces["changes"] + " " if changes else ""
     values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
     text = "\n\n".join(Template(pieces[name]).substitute(values) for name in data["variants"][variant])

@@ -22,6 +22,8 @@ SETTINGS: Mapping[str, Any] = {
     # Which system prompt.
     "prompt": "default",
     "unparsed": NOOP,
+    # So many answers without an action in a row end the subject's say in a trial; 0: it is asked to the end.
+    "patience": 5,
     # Whether later observations of a message are told in full, or as the lines that have changed.
     "observations": FULL,
     # Most characters of learnings; 0: they are not asked for.
@@ -109,6 +111,7 @@ def _rules() -> dict[str, _Rule]:
         "actions": _whole(1),
         "prompt": _one_of(*variants()),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
+        "patience": _whole(0),
         "observations": _one_of(FULL, CHANGES),
         "learnings": _whole(0),
         "reasoning_in_history": switch,

@@ -193,6 +193,7 @@ def test_it_is_registered_with_its_settings() -> None:
         "actions": 8,
         "prompt": "default",
         "unparsed": "noop",
+        "patience": 5,
         "observations": "full",
         "learnings": 500,
         "reasoning_in_history": False,
@@ -216,6 +217,7 @@ def test_it_is_registered_with_its_settings() -> None:
             "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot. "
             "Did you mean 'few_shot'?",
         ),
+        ({"patience": -1}, "The setting patience is -1; it must be a whole number from 0 on."),
         ({"observations": "none"}, "The setting observations is 'none'; it must be one of full, changes."),
         (
             {"unparsed": "forward"},
@@ -234,7 +236,7 @@ def test_it_is_registered_with_its_settings() -> None:
         (
             {"histroy": 5},
             "The agent has no setting 'histroy'. Did you mean 'history'? Known: history, actions, prompt, unparsed, "
-            "observations, learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
+            "patience, observations, learnings, reasoning_in_history, images_in_history, temperature, max_tokens.",
         ),
     ],
 )

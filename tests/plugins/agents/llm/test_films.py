@@ -313,6 +313,26 @@ def test_giving_a_trial_up() -> None:
         """)
 
 
+def test_who_stops_answering_is_asked_once_a_trial() -> None:
+    subject = agent(patience=3)
+    subject.begin_trial(WEST)
+    assert [subject.read(reply("?")) for _ in range(2)] == [(STAY,)] * 2
+    subject.begin_trial(EAST)
+    assert subject.read(reply("?")) == REST, "the third in a row"
+    subject.begin_trial(EAST)
+    assert subject.read(reply("?")) == REST
+    assert subject.read(reply("ACTIONS: FORWARD")) == (FORWARD,)
+    assert [subject.read(reply("?")) for _ in range(3)] == [(STAY,), (STAY,), REST]
+
+
+@pytest.mark.parametrize("settings", [{"patience": 0}, {"patience": 0, "unparsed": "retry-with-feedback"}])
+def test_without_patience_nothing_is_waited_through(settings: dict[str, Any]) -> None:
+    subject = agent(**settings)
+    subject.begin_trial(WEST)
+    assert REST not in [subject.read(reply("?")) for _ in range(50)]
+    assert "such answers" not in subject.prompt()[0].text
+
+
 def see_pictures(subject: LlmAgent) -> None:
     first, second = Picture(b"one"), Picture(b"two", "LIGHT")
     subject.begin_trial(first)

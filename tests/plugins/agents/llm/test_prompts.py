@@ -84,7 +84,7 @@ def test_the_vocabulary_is_not_empty() -> None:
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_no_prompt_names_what_a_paradigm_is_about(variant: str, changes: bool) -> None:
-    prompt = words(system_prompt(variant, "", 8, 500, changes)) | MESSAGES
+    prompt = words(system_prompt(variant, "", 8, 500, changes, 5)) | MESSAGES
     named = {word: spec.path for spec in specifications() for word in prompt & vocabulary(spec)}
     assert {word: path for word, path in named.items() if word not in INTERFACE | GRAMMAR} == {}
 
@@ -99,14 +99,14 @@ def test_no_view_names_what_a_paradigm_is_about(view: View) -> None:
 
 
 def test_no_exception_is_idle() -> None:
-    prompts = MESSAGES.union(*(words(system_prompt(variant, "", 8, 500, changes)) for variant, changes in PROMPTS))
+    prompts = MESSAGES.union(*(words(system_prompt(variant, "", 8, 500, changes, 5)) for variant, changes in PROMPTS))
     assert prompts & set().union(*map(vocabulary, specifications())) == INTERFACE | GRAMMAR
 
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, changes: bool) -> None:
     forbidden = GOALS_AND_CUES | {"door", "light", "centre", "corner", "edge", "border", "room"}
-    assert not words(system_prompt(variant, "", 8, 500, changes)) & forbidden
+    assert not words(system_prompt(variant, "", 8, 500, changes, 5)) & forbidden
 
 
 def test_the_example_is_of_no_shipped_arena() -> None:
@@ -127,11 +127,12 @@ def test_the_example_is_of_no_shipped_arena() -> None:
 
 @pytest.mark.parametrize(("variant", "changes"), PROMPTS)
 def test_numbers_are_where_they_belong(variant: str, changes: bool) -> None:
-    prompt = system_prompt(variant, "", 13, 321, changes)
+    prompt = system_prompt(variant, "", 13, 321, changes, 7)
     assert "no more than 13;" in prompt
     assert "at most 321 characters" in prompt
+    assert ("After 7 such answers" in prompt) == (variant != "minimal")
     assert "$" not in prompt
-    assert "LEARNINGS" not in system_prompt(variant, "", 1, 0, changes)
+    assert "LEARNINGS" not in system_prompt(variant, "", 1, 0, changes, 5)
     assert all(line == line.rstrip() for line in prompt.split("\n"))
     assert prompt == prompt.strip()
     assert not re.search(r"\n\n\n", prompt)
