@@ -97,6 +97,8 @@ class Order:
     seed: int
     is_brief: bool = False
     """Whether a rate that is known well enough is not looked at for longer: for lesions of which nothing is asked."""
+    trials: int = TRIALS
+    """Most trials of all lives together (but two lives at least)."""
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -104,7 +106,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     lesion = Lesion(_SAME.get(order.lesion.words, order.lesion.words), order.lesion.amnesia, order.lesion.hide)
     planned = paradigm.specification.planned_trials
     group = subjects(paradigm.specification)
-    number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), TRIALS // planned))
+    number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned))
     # Subjects of one seed are balanced: of a draw that holds for life, no row comes more often by luck.
     seeds = [(order.seed + APART + one // group, one % group) for one in range(number)]
     proven = None

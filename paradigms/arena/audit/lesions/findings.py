@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
-from cheesebench.lesions import INTACT, Lesion
+from cheesebench.lesions import INTACT
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, Order, battery, ceilings, measure
+from cheesebench.paradigms.arena.audit.lesions.ceilings import TRIALS, Ceiling, Order, battery, ceilings, measure
 from cheesebench.paradigms.arena.audit.numbers import shown
 from cheesebench.paradigms.arena.audit.runs import Runner
 
@@ -86,7 +86,7 @@ def audit_decidable(
     yield from solvable
     if any(one.verdict == "FAIL" for one in solvable):
         return
-    ceiling = measure(paradigm, Order(Lesion(), settings.effort, settings.seed))
+    ceiling = measure(paradigm, Order(INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)))
     at_last = ceiling.at_last
     if not at_last.trials:
         return

@@ -282,9 +282,35 @@ class Hypothesis(ArenaSubject):
         timer = self.steps - self._entered if self._current.timed else 0
         return self.state, self._pose, timer, relevant, tuple(self.occupied.values())
 
-    def identity(self) -> Hashable:
-        """Return all that the rest of the trial depends on, in whichever trial, but for the limit."""
-        return self.key(), self.clock, tuple([getattr(self, name) for name in self._relevance.read])
+    @property
+    def told(self) -> Hashable:
+        """Return what is read besides of what lasts for a trial at least."""
+        return tuple([getattr(self, name) for name in self._relevance.read])
+
+    def clocks(self, ahead: int) -> tuple[int, int]:
+        """Return timer and clock, where they matter, so many steps from here if nothing happens."""
+        steps = self.steps + ahead
+        return steps - self._entered if self._current.timed else 0, steps if self._relevance.clock else 0
+
+    def quietly(self, pose: int, ahead: int, action: int) -> int | None:
+        """Return the next pose, if on this step nothing can happen, ``ahead`` such steps from here; else None."""
+        if self._bits[pose + action] & self._listen or self.steps + ahead + 1 >= self._wake:
+            return None
+        return self._moves[pose + action]
+
+    def seen_from(self, pose: int) -> tuple[str, float, bool]:
+        """Return observation, reward and waiting after a step to a pose on which nothing happens."""
+        return self._frames[pose >> 2] or self._gallery.draw(self._look, pose), self._pay, self.waiting
+
+    def further(self, pose: int, ahead: int) -> Self:
+        """Return a copy so many steps on, at a pose; nothing has happened on the way."""
+        twin = self.twin()
+        twin._pose, twin.steps = pose, twin.steps + ahead
+        return twin
+
+    def shorten(self, limit: int) -> None:
+        """Let the trial be cut off sooner."""
+        self._limit, self._wake = limit, min(self._wake, limit)
 
     def at(self, steps: int, limit: int) -> Self:
         """Return a copy that has taken so many steps and has another limit; clocks of states stand as they do here."""

@@ -15,23 +15,32 @@ from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
 from cheesebench.paradigms.arena.audit.lesions.plans import Plan
 from cheesebench.paradigms.arena.life import NEVER
 
-#: Nodes that are kept; beyond, all are forgotten (each holds a life).
+#: Nodes that are kept; beyond, all are forgotten.
 MOST = 30_000
 
 
 class Node:
-    """All hypotheses that differ in nothing that the rest of the trial depends on; ``life`` is one of them."""
+    """All hypotheses that differ in nothing that the rest of the trial depends on.
 
-    __slots__ = ("kind", "lasting", "leads", "life", "limit", "plans", "success")
+    One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has happened since. Few nodes hold a life.
+    """
 
-    def __init__(self, life: Hypothesis, limit: int, kind: int, lasting: int) -> None:
-        self.life, self.limit, self.kind, self.lasting = life, limit, kind, lasting
+    __slots__ = ("ahead", "circumstances", "kind", "lasting", "leads", "limit", "origin", "plans", "pose", "success")
+
+    def __init__(self, origin: Hypothesis, limit: int, circumstances: int, kind: int, lasting: int) -> None:
+        self.origin, self.limit, self.circumstances = origin, limit, circumstances
+        self.kind, self.lasting, self.pose, self.ahead = kind, lasting, origin.pose, 0
         #: What the actions lead to; then what they do on the last step before the limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: By the steps that were taken in the trial.
         self.plans: dict[int, Plan] = {}
         #: Of a trial that has ended: whether it is a success.
         self.success = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a runner would wait."""
+        return self.origin.waiting
 
 
 class Lead(NamedTuple):
@@ -53,6 +62,7 @@ class Nodes:
     def __init__(self, world: World) -> None:
         self._world, self._relevance = world, world.relevance
         self._nodes: dict[Hashable, Node] = {}
+        self._circumstances: dict[Hashable, int] = {}
         self._percepts: dict[Percept, int] = {}
         self._kinds: dict[Hashable, int] = {}
         self._lasting: dict[Hashable, int] = {}
@@ -61,10 +71,11 @@ class Nodes:
         """Return a belief as nodes; the hypotheses are left as they are."""
         if len(self._nodes) > MOST:
             self._nodes.clear()
+            self._circumstances.clear()
             gc.collect()  # they lead to one another
         found: Cloud = {}
         for weight, life in belief:
-            node = self._node(life, life.limit, is_mine=False)
+            node = self._node(life.at(life.steps, NEVER), life.limit)
             found[node] = found.get(node, 0.0) + weight
         return found
 
@@ -101,34 +112,58 @@ class Nodes:
 
     def life(self, node: Node, steps: int) -> Hypothesis:
         """Return a life of the node that has taken so many steps."""
-        return node.life.at(steps, node.limit)
+        return node.origin.further(node.pose, node.ahead).at(steps, node.limit)
 
     def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
-        limit = node.life.steps + 1 if is_last else NEVER
+        origin, ahead = node.origin, node.ahead
+        if not is_last and not self._relevance.trace and (pose := origin.quietly(node.pose, ahead, action)) is not None:
+            observation, reward, waiting = origin.seen_from(pose)
+            yield Lead(1.0, self._number(observation, reward, False, waiting), self._moved(node, pose), False)
+            return
+        life = origin.further(node.pose, ahead)
+        if is_last:
+            life.shorten(life.steps + 1)
 
         def step() -> tuple[Hypothesis, tuple[str, float, int]]:
-            twin = node.life.at(node.life.steps, limit)
+            twin = life.twin()
             return twin, twin.step(action)
 
-        for chance, (twin, (observation, reward, status)) in self._world.script.all_of(step):
+        ways = self._world.script.all_of(step) if life.can_branch(action) else [(1.0, (life, life.step(action)))]
+        for chance, (twin, (observation, reward, status)) in ways:
             ends = status != RUNNING
-            percept = self._world.percept(observation, reward, ends, twin.waiting)
-            there = self._new(twin, node.limit) if ends else self._node(twin, node.limit)
+            there = self._new(twin, node.limit, 0) if ends else self._node(twin, node.limit)
             if ends:
                 there.success = twin.is_success()
-            yield Lead(chance, self._percepts.setdefault(percept, len(self._percepts)), there, ends)
+            yield Lead(chance, self._number(observation, reward, ends, twin.waiting), there, ends)
 
-    def _node(self, life: Hypothesis, limit: int, *, is_mine: bool = True) -> Node:
-        """Return the node of a life, which is copied if others go on with it."""
+    def _number(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
+        """Return the number of what is perceived."""
+        percept = self._world.percept(observation, reward, ended, waiting)
+        return self._percepts.setdefault(percept, len(self._percepts))
+
+    def _moved(self, node: Node, pose: int) -> Node:
+        """Return the node one step on, where nothing happens but that."""
+        origin, ahead = node.origin, node.ahead + 1
+        key = node.circumstances, pose, *origin.clocks(ahead)
+        there = self._nodes.get(key)
+        if there is None:
+            there = self._nodes[key] = Node(origin, node.limit, node.circumstances, node.kind, node.lasting)
+            there.pose, there.ahead = pose, ahead
+        return there
+
+    def _node(self, life: Hypothesis, limit: int) -> Node:
+        """Return the node of a life, which nobody else goes on with."""
         if self._relevance.trace:
-            return self._new(life if is_mine else life.twin(), limit)
-        key = life.identity(), limit
+            return self._new(life, limit, 0)
+        around = life.circumstances(), life.told, limit
+        circumstances = self._circumstances.setdefault(around, len(self._circumstances))
+        key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:
-            node = self._nodes[key] = self._new(life if is_mine else life.twin(), limit)
+            node = self._nodes[key] = self._new(life, limit, circumstances)
         return node
 
-    def _new(self, life: Hypothesis, limit: int) -> Node:
+    def _new(self, life: Hypothesis, limit: int, circumstances: int) -> Node:
         kind = self._kinds.setdefault(life.drawn, len(self._kinds))
         lasting = self._lasting.setdefault(life.lasting, len(self._lasting))
-        return Node(life, limit, kind, lasting)
+        return Node(life, limit, circumstances, kind, lasting)

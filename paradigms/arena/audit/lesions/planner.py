@@ -201,7 +201,7 @@ class Planner:
                 if percept < 0:
                     worth.add(ended(there))
                 # Whoever perceives something that not all do decides anew; the larger part goes on.
-                elif sum(there.values()) > half or next(iter(there)).life.waiting:
+                elif sum(there.values()) > half or next(iter(there)).waiting:
                     pending.append((there, done + 1))
                 else:
                     worth.add(self._follow_best(there, steps + done + 1, whole))
