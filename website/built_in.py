@@ -19,8 +19,8 @@ def hook_version() -> str:
     """Return the versions of the hooks that are understood."""
     oldest = "" if OLDEST_API_VERSION == API_VERSION else f"; plugins written for {OLDEST_API_VERSION} or later work"
     return (
-        f"The hooks have **version {API_VERSION}**{oldest}. A plugin declares it with `cheesebench_api = {API_VERSION}` "
-        "in its module."
+        f"The hooks have **version {API_VERSION}**{oldest}. A plugin declares it in its module: "
+        f"`cheesebench_api = {API_VERSION}`."
     )
 
 
