@@ -22,7 +22,7 @@ _INTRODUCTION = """\
 
 <!-- Generated: cheesebench reference --format markdown --output docs/references.md -->
 
-For everybody who quotes a verdict. This page lists every number that a verdict compares a model with, as the protocols
+For anyone who quotes a verdict. This page lists every number that a verdict compares a model with, as the protocols
 declare it (`reference:` in each file), and how it was obtained. A *measured* value has a spread between animals (or an
 interval), and the comparison is between two groups of subjects. A *declared* value has none: it is used as a point, and
 the verdict ignores how uncertain it is. An *analogy* measured another event than the one that counts as a success here.
