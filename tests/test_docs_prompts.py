@@ -71,7 +71,7 @@ def test_every_name_of_an_action_is_listed() -> None:
 
 
 def names_table() -> str:
-    lines = ["| action | always | where nothing else stands beside it |", "| --- | --- | --- |"]
+    lines = ["| action | always | only if nothing else is next to it |", "| --- | --- | --- |"]
     for number, action in enumerate(ACTIONS):
         always = [name for name in UNMISTAKABLE if UNMISTAKABLE[name] == number]
         alone = [name for name in SHORT if SHORT[name] == number and name not in UNMISTAKABLE]

@@ -18,7 +18,7 @@ def test_what_is_stored_was_measured_on_the_protocols_as_they_are() -> None:
     old = [name for name in kept if not is_current(named[name], kept[name])]
     assert old == [], f"python -m website.lesions {' '.join(old)}"
     for name, one in named.items():
-        assert ("what is left under lesions" if name in kept else "not measured") in lesions(one)
+        assert ("Best pass rate under each lesion" if name in kept else "not measured") in lesions(one)
 
 
 @pytest.mark.xfail(strict=True, reason="python -m website.lesions has not been run for all of them yet")

@@ -19,7 +19,8 @@ def hook_version() -> str:
     """Return the versions of the hooks that are understood."""
     oldest = "" if OLDEST_API_VERSION == API_VERSION else f"; plugins written for {OLDEST_API_VERSION} or later work"
     return (
-        f"The hooks are in **version {API_VERSION}**{oldest}: `cheesebench_api = {API_VERSION}` in a plugin's module."
+        f"The hooks have **version {API_VERSION}**{oldest}. A plugin declares it in its module: "
+        f"`cheesebench_api = {API_VERSION}`."
     )
 
 
@@ -36,7 +37,7 @@ def agents() -> str:
             [
                 code(f"{option} {spec.name}"),
                 sentence(spec.summary),
-                {"none": "nothing", "life": "its life"}[spec.memory],
+                {"none": "nothing", "life": "all its trials"}[spec.memory],
             ]
             for spec in found.values()
         ]
@@ -61,8 +62,8 @@ def backends() -> str:
     for spec in PLUGINS.backends.values():
         honours = [name for name in ("temperature", "seed", "stop", "images") if getattr(spec.capabilities, name)]
         rows = [[code(name), prose(meaning)] for name, meaning in spec.options.items()]
-        told = f"{sentence(spec.summary)} It honours: {', '.join(honours) or 'none of the parameters'}."
-        parts += [f"### {code(spec.name)}", told, table(["option", "meaning"], rows) if rows else ""]
+        about = f"{sentence(spec.summary)} It supports: {', '.join(honours) or 'no optional parameter'}."
+        parts += [f"### {code(spec.name)}", about, table(["option", "meaning"], rows) if rows else ""]
     return sections(parts)
 
 
@@ -76,15 +77,15 @@ def views() -> str:
         ]
         for view in PLUGINS.views.values()
     ]
-    return table(["name", "draws", "what the prompt says of it"], rows)
+    return table(["name", "draws", "how the prompt explains it"], rows)
 
 
 def reporters() -> str:
     """Return the report formats."""
     rows = []
     for reporter in PLUGINS.reporters.values():
-        trials = " It shows single trials, too." if isinstance(reporter, RunReporter) else ""
-        figures = " It draws several runs together, too." if isinstance(reporter, FigureReporter) else ""
+        trials = " It also shows single trials." if isinstance(reporter, RunReporter) else ""
+        figures = " It can also draw several runs together." if isinstance(reporter, FigureReporter) else ""
         rows.append([code(reporter.name), code(reporter.suffix), f"{sentence(_about(reporter))}{trials}{figures}"])
     return table(["name", "file", "what it is"], rows)
 

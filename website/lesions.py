@@ -77,7 +77,9 @@ def lesions(specification: Specification) -> str:
         [code(name), _left(row), "" if row["at_most"] is None else f"{row['at_most']:g}", _curve(row["by_session"])]
         for name, row in entry["lesions"].items()
     ]
-    return f"{heading}; what is left under lesions:\n\n" + table(["lesion", "left", "at most", "by session"], rows)
+    return f"{heading}. Best pass rate under each lesion:\n\n" + table(
+        ["lesion", "best pass rate", "limit", "by session"], rows
+    )
 
 
 def _left(row: Mapping[str, Any]) -> str:

@@ -27,12 +27,12 @@ def protocols() -> str:
     """Return an overview of all shipped protocols, then a section for each."""
     loaded = [CATALOGUE.load(path) for path in CATALOGUE.files.values()]
     groups: list[tuple[str, str, Sequence[BaseSpecification]]] = [
-        ("The nine", "Run when nothing is named.", [s for s in loaded if s.edition == DEFAULT_EDITION]),
-        ("Other editions", "Run by `--edition NAME`.", [s for s in loaded if s.edition != DEFAULT_EDITION]),
+        ("The nine", "These run by default.", [s for s in loaded if s.edition == DEFAULT_EDITION]),
+        ("Other editions", "These run with `--edition NAME`.", [s for s in loaded if s.edition != DEFAULT_EDITION]),
     ]
     for name, folder in CATALOGUE.folders.items():
         inside = [CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))]
-        groups.append((f"The folder {name}", f"Run by `--protocols {name}`.", inside))
+        groups.append((f"The folder {name}", f"These run with `--protocols {name}`.", inside))
     parts = []
     for heading, about, members in groups:
         parts += [f"## {heading}", about, _overview(members), *(_section(one) for one in members)]

@@ -1,4 +1,4 @@
-"""How a verdict is made: names and meanings from the types, thresholds from the code, examples by the real rule."""
+"""How a verdict is reached: names and meanings from the types, thresholds from the code, examples by the real rule."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def thresholds() -> str:
             constant = _module(module)[name]
             rows.append([code(name), code(constant.value), sentence(constant.docstring.value)])
     margin = ProtocolDocument.model_fields["margin"]
-    rows.append([code("margin"), code(margin.default), sentence(f"{margin.description} A protocol may say another.")])
+    rows.append([code("margin"), code(margin.default), sentence(f"{margin.description} A protocol may set another.")])
     return table(["name", "value", "meaning"], rows)
 
 
