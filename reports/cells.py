@@ -177,7 +177,7 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 
 NOT_VALIDATED = "not validated"
 #: What is said of a construct by its status.
-VALIDITY = {"validated": "validated", "failed": "construct fails its audit", "declared": "construct declared"}
+VALIDITY = {"validated": "validated", "failed": "construct fails its audit", "declared": "construct not measured"}
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
     NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be reached without it",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cheesebench.protocol import Specification
+from cheesebench.protocol.validation import construct_status
 from website.installed import CATALOGUE
-from website.lesions import is_current, lesions, stored, validated
+from website.lesions import is_current, lesions, rows_of, stored, validated
 
 #: What an intact subject who knows the rules must come to over judged trials, and once it can know.
 INTACT, AT_LAST = 0.95, 0.99
@@ -29,10 +30,16 @@ def test_all_shipped_constructs_are_measured() -> None:
 
 def test_what_is_stored_holds() -> None:
     for name, entry in stored().items():
-        rows = entry["lesions"]
+        rows = rows_of(entry)
         assert rows["intact"]["found"]["rate"] >= INTACT, name
         assert rows["intact"]["at_last"] >= AT_LAST, name
         assert {lesion: row["verdict"] for lesion, row in rows.items() if row["verdict"] == "FAIL"} == {}, name
+
+
+def test_a_report_says_validated_of_what_is_stored_and_of_nothing_else() -> None:
+    kept = stored()
+    said = {name: construct_status(one) for name, one in validated().items()}
+    assert said == {name: "validated" if name in kept else "declared" for name in said}
 
 
 def test_a_protocol_without_a_construct_is_not_validated() -> None:

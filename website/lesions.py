@@ -1,6 +1,7 @@
-"""What is left of the shipped protocols under lesions: measured by a script (it takes minutes), and kept as JSON.
+"""What is left of the shipped protocols under lesions: measured by a script (it takes minutes), and kept beside them.
 
-``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose construct has changed.
+``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose construct has changed. It writes
+what ``cheesebench audit --part lesions --json`` prints, in short, so that a report's *validated* has the same source.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import Any
 from cheesebench.audit import audit_specification
 from cheesebench.interfaces import AuditSettings
 from cheesebench.protocol import Specification
+from cheesebench.protocol.validation import RULE, SUFFIX
 from website.installed import CATALOGUE
 from website.markup import code, escape, table
 
-STORED = Path(__file__).parents[1] / "docs" / "reference" / "lesions.json"
-CLASSICS = Path(__file__).parents[1] / "protocols" / "classics"
-_RULE = "lesion: "
+PROTOCOLS = Path(__file__).parents[1] / "protocols"
+CLASSICS = PROTOCOLS / "classics"
+#: A kept audit lies in the folder of its protocols.
+FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
 
 
 def validated() -> dict[str, Specification]:
@@ -32,7 +35,23 @@ def validated() -> dict[str, Specification]:
 
 def stored() -> dict[str, Any]:
     """Return what has been measured, by the names of protocols."""
-    return dict(json.loads(STORED.read_text(encoding="utf-8"))) if STORED.is_file() else {}
+    reports = [report for path in FILES if path.is_file() for report in json.loads(path.read_text(encoding="utf-8"))]
+    return {report["protocol"]: report for report in reports}
+
+
+def store(specification: Specification, report: Mapping[str, Any]) -> None:
+    """Keep what was measured of a protocol beside it, and the rest as it is."""
+    path = FILES[specification.name not in CATALOGUE.names()]
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    others = [one for one in kept if one["protocol"] != specification.name]
+    reports = sorted([*others, report], key=lambda one: str(one["protocol"]))
+    path.write_text(json.dumps(reports, indent=1) + "\n", encoding="utf-8")
+
+
+def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return verdict and numbers of each lesion of a kept report."""
+    found = report["findings"]
+    return {one["rule"].removeprefix(RULE): {**one["numbers"], "verdict": one["verdict"]} for one in found}
 
 
 def construct(specification: Specification) -> dict[str, float | None]:
@@ -49,7 +68,7 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
     return (
         entry is not None
         and entry["sha256"] == specification.sha256
-        and construct(specification).items() <= {name: row["at_most"] for name, row in entry["lesions"].items()}.items()
+        and construct(specification).items() <= {name: row["at_most"] for name, row in rows_of(entry).items()}.items()
     )
 
 
@@ -57,12 +76,17 @@ def measure(specification: Specification, effort: float = 1.0, seed: int = 0) ->
     """Return the ceilings of one protocol."""
     settings = AuditSettings(seed=seed, parts=("lesions",), effort=effort, processes=os.cpu_count() or 1)
     report = audit_specification(specification, settings)
-    rows = {
-        one.rule.removeprefix(_RULE): {**one.numbers, "verdict": one.verdict}
+    findings = [
+        {
+            "rule": one.rule,
+            "verdict": one.verdict,
+            "numbers": {name: value for name, value in one.numbers.items() if name != "by_trial"},
+        }
         for one in report.findings
-        if one.rule.startswith(_RULE)
-    }
-    return {"sha256": specification.sha256, "effort": effort, "seed": seed, "lesions": rows}
+        if one.rule.startswith(RULE)
+    ]
+    kept = {"protocol": specification.name, "sha256": specification.sha256, "effort": effort, "seed": seed}
+    return {**kept, "findings": findings}
 
 
 def lesions(specification: Specification) -> str:
@@ -75,7 +99,7 @@ def lesions(specification: Specification) -> str:
         return f"{heading}, not measured."
     rows = [
         [code(name), _left(row), "" if row["at_most"] is None else f"{row['at_most']:g}", _curve(row["by_session"])]
-        for name, row in entry["lesions"].items()
+        for name, row in rows_of(entry).items()
     ]
     return f"{heading}. Best pass rate under each lesion:\n\n" + table(
         ["lesion", "best pass rate", "limit", "by session"], rows
@@ -97,8 +121,7 @@ def main(names: Sequence[str]) -> None:
     for specification in validated().values():
         found = stored()
         if specification.name in names or (not names and not is_current(specification, found.get(specification.name))):
-            found[specification.name] = measure(specification)
-            STORED.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf-8")
+            store(specification, measure(specification))
             print(specification.name, flush=True)
 
 

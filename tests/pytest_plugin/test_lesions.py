@@ -21,7 +21,7 @@ def test_who_succeeds_without_sight_is_said_to(seeing: pytest.Pytester) -> None:
     said = " ".join(str(result.stdout).split())
     sentence = "100 % of trials succeed without sight, where at most 25 % may: this is not navigation by sight."
     assert said.count(sentence) >= 2
-    assert "construct declared; contradicted by a lesion" in said
+    assert "construct not measured; contradicted by a lesion" in said
     report = (seeing.path / "j.xml").read_text(encoding="utf-8")
     assert 'name="cheesebench.contradicted"' in report
     assert 'name="cheesebench.lesion" value="blind"' in report

@@ -35,7 +35,7 @@ def run_of(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
 def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTrials, name: str) -> None:
     report = " ".join(PluginManager().reporters[name].render(run_of(make_plan, make_trials)).split())
-    for said in ("validated", "construct declared", "not validated", "contradicted by a lesion"):
+    for said in ("validated", "construct not measured", "not validated", "contradicted by a lesion"):
         assert said in report
     assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
     if name != "text":

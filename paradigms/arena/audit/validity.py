@@ -19,6 +19,8 @@ from cheesebench.paradigms.arena.audit.runs import Tally
 SOLVABLE = 0.99
 #: Fewest lives over which draws that hold for life are judged.
 BEGINNINGS = 400
+#: Fewest trials in which looks are met: what a subject is put down to look at once is not seen by all.
+FEWEST_LOOKS = 64
 #: Most of what is listed in one sentence.
 MANY = 6
 
@@ -173,14 +175,16 @@ def _agreeing(found: Sequence[Temptation], most: float, least: float, blind: flo
 
 def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings) -> Iterator[AuditFinding]:
     """Yield whether every cue can be seen in every view."""
-    met = visibility.looks(paradigm, max(16, settings.trials // 20), settings.seed + 10 * APART)
+    met = visibility.looks(paradigm, max(FEWEST_LOOKS, settings.trials // 20), settings.seed + 10 * APART)
     for view in views:
         if settings.progress:
             settings.progress(f"cues in {view.name}")
         chance = random.Random(f"{settings.seed}|{view.name}|cues")
-        seen = {
-            cue.name: visibility.is_visible(paradigm, view, cue, chance) for cue in visibility.cues(paradigm, view, met)
-        }
+        seen: dict[str, bool] = {}
+        for cue in visibility.cues(paradigm, view, met):
+            # One that comes in several looks need be seen in one of them: a subject may have been put down facing away.
+            if not seen.get(cue.name):
+                seen[cue.name] = visibility.is_visible(paradigm, view, cue, chance)
         hidden = [name for name, visible in seen.items() if not visible]
         text = f"all of {len(seen)} cues can be seen"
         if hidden:

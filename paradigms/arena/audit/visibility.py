@@ -65,7 +65,7 @@ def _spread(poses: set[int], start: int, moves: Sequence[int]) -> None:
 
 
 def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    """Yield every cue once: landmarks, glyphs of zones and solids, and doors, shown glyphs and text of each state."""
+    """Yield the cues: landmarks, glyphs of zones and solids; and of each look its own."""
     arena = paradigm.program.geometry.arena
     gallery = Gallery(paradigm.program.geometry, view)
     closed, _, shown, text = next(iter(met))
@@ -85,21 +85,15 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
 
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    known: set[tuple[str, object]] = set()
     for (closed, _, shown, text), one in met.items():
         state, poses = one.state, sorted(one.poses)
         whole = gallery.scene(closed, shown, text)
         for door in sorted(closed):
-            if (state, door) not in known:
-                known.add((state, door))
-                yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, shown, text), poses)
+            yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, shown, text), poses)
         for pair in shown:
-            if (state, pair) not in known:
-                known.add((state, pair))
-                without = tuple(other for other in shown if other[0] != pair[0])
-                yield Cue(f"'{pair[1]}' on {pair[0]} at '{state}'", whole, gallery.scene(closed, without, text), poses)
-        if text and (state, text) not in known:
-            known.add((state, text))
+            without = tuple(other for other in shown if other[0] != pair[0])
+            yield Cue(f"'{pair[1]}' on {pair[0]} at '{state}'", whole, gallery.scene(closed, without, text), poses)
+        if text:
             yield Cue(f"text of '{state}'", whole, gallery.scene(closed, shown, ()), poses)
 
 
