@@ -86,22 +86,26 @@ class Start(Model):
 
 
 class Effects(Model):
-    """What happens: executed in the order set, add, count, reward, place."""
+    """What happens: executed in the order set, add, count, reward, place, put."""
 
     set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
     add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
     count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
     reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
     place: Name | None = Field(None, description=EFFECTS["place"].meaning)
+    put: Annotated[list[Expression], Field(min_length=2, max_length=2)] | None = Field(
+        None, description=EFFECTS["put"].meaning
+    )
 
 
 class Rule(Effects):
     """One trigger, guards, effects, and at most one exit."""
 
     enter: Name | None = Field(None, description=TRIGGERS["enter"].meaning)
+    inside: Name | None = Field(None, description=TRIGGERS["inside"].meaning)
     press: Name | None = Field(None, description=TRIGGERS["press"].meaning)
     after: Expression | None = Field(None, description=TRIGGERS["after"].meaning)
-    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT"] | None = Field(
+    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "any"] | None = Field(
         None, description=TRIGGERS["act"].meaning
     )
     if_: Expression | None = Field(None, alias="if", description="The rule fires only while this holds.")
