@@ -239,7 +239,9 @@ class Program:
             reward=_optional(effects.reward),
             constant=constant,
             place=None if effects.place is None else read_place(effects.place),
-            put=None if effects.put is None else (compile_expression(effects.put[0]), compile_expression(effects.put[1])),
+            put=None
+            if effects.put is None
+            else (compile_expression(effects.put[0]), compile_expression(effects.put[1])),
             nothing=not changes and not rewards,
             only_constant_reward=not changes and (constant is not None or not rewards),
         )

@@ -160,7 +160,9 @@ class Geometry:
                     solid = self._solid_at.get(arena.ahead(cell, heading), "")
                     happens[FORWARD] |= self.bit.get(("press", solid), 0) | self.bit.get(BLOCKED, 0)
                 else:
-                    happens[FORWARD] = self._act_bits[FORWARD] | self._entering(cell, target) | self._inside_bits(target)
+                    happens[FORWARD] = (
+                        self._act_bits[FORWARD] | self._entering(cell, target) | self._inside_bits(target)
+                    )
                 moves[pose + FORWARD] = pose if target is None else (target * turns + turn) * 4
                 moves[pose + ROTATE_LEFT] = (cell * turns + (turn - 1) % turns) * 4
                 moves[pose + ROTATE_RIGHT] = (cell * turns + (turn + 1) % turns) * 4

@@ -11,9 +11,9 @@ import sys
 from functools import lru_cache
 
 import numpy as np
+from cheesebench.environments import base_env
 
 from cheesebench import environments
-from cheesebench.environments import base_env
 
 HEADINGS = ["E", "NE", "N", "NW", "W", "SW", "S", "SE"]
 #: What the package calls our four actions.
