@@ -112,7 +112,7 @@ def test_the_chance_level_that_it_states_is_the_package_s(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["t_maze", "operant_chamber"])
 def test_its_audit_says_what_is_wrong_with_it(name: str) -> None:
-    settings = AuditSettings(trials=60, parts=("chances",))
+    settings = AuditSettings(trials=60, parts=("blind",))
     findings = ArenaParadigm(specification_of(name)).audit([installed_plugins().view("ascii_2d")], settings)
     assert "blind ceiling" in {one.rule for one in findings if one.verdict == "FAIL"}
 

@@ -35,7 +35,7 @@ class Effects:
     reward: Function | None
     constant: float | None
     place: Function | None
-    put: tuple[Function, Function] | None
+    put: tuple[Function, ...] | None
 
     nothing: bool
     only_constant_reward: bool
@@ -239,9 +239,7 @@ class Program:
             reward=_optional(effects.reward),
             constant=constant,
             place=None if effects.place is None else read_place(effects.place),
-            put=None
-            if effects.put is None
-            else (compile_expression(effects.put[0]), compile_expression(effects.put[1])),
+            put=tuple(map(compile_expression, effects.put)) if effects.put else None,
             nothing=not changes and not rewards,
             only_constant_reward=not changes and (constant is not None or not rewards),
         )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from cheesebench.interfaces import ACTIONS, FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
-#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid), ("act", action name), ("where", group)
-#: or BLOCKED.
+#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid), ("act", action name),
+#: ("where", group), or BLOCKED.
 Event = tuple[str, str]
 #: FORWARD led nowhere, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")

@@ -21,15 +21,16 @@ class Ascii2DFpv:
     With an odd one the world is turned by 45 degrees: squares stand like the black ones of a chessboard, the square
     straight ahead is two rows up, those ahead of the shoulders one row up and one column aside.
 
-    ``?`` is a square that is hidden by something nearer (``░`` where the place has a ``?`` of its own). A line ends with the last square that is seen in it, and
-    beyond the first line nothing is seen. Landmarks are tall: they are seen over walls.
+    ``?`` is a square that is hidden by something nearer (``░`` where the place has a ``?`` of its own). A line ends
+    with the last square that is seen in it, and beyond the first line nothing is seen. Landmarks are tall: they are seen over walls.
     """
 
     name = "ascii_2d_fpv"
     reading = (
         "The first line says which compass direction you face. The map below it shows only what you can see from where "
         f"you stand, turned so that you ({AGENT}, in the last row) always look up: forward is up, your left is left. "
-        f"{FOG} is a place that is hidden from you ({OTHER_FOG} where {FOG} is a thing). When you face a diagonal direction (NE, SE, SW, NW) the map is "
+        f"{FOG} is a place that is hidden from you ({OTHER_FOG} where {FOG} is a thing). "
+        "When you face a diagonal direction (NE, SE, SW, NW) the map is "
         "turned by 45 degrees: places are then one row up and one column to the side, and the place straight ahead of "
         "you is two rows up. You do not see what is behind you."
     )

@@ -57,7 +57,7 @@ ZOO: dict[str, str] = {
           limit: 14
           start: run
           states:
-            run: {close: [gate], rules: [{press: any, reward: -0.1}, {inside: aim, reward: 0.5}, {act: any, reward: -1}]}
+            run: {close: [gate], rules: [{press: any, reward: -1}, {inside: aim, reward: 0.5}, {act: any, reward: -2}]}
           watch: [{inside: ground, set: {last_ground: it}}, {act: any, set: {n: n + 1}}, {press: any, count: bumps}]
         schedule: {only: {sessions: 2, trials: 3}}
         measures: {n: n, last_ground: last_ground}

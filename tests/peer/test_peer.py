@@ -48,8 +48,8 @@ ALLOWED = {
     "the picture after the last step of a trial": "the package shows the first picture of the next trial there",
     "blank margins of a picture": "the package draws on a canvas of a fixed size",
     "the place of somebody who walks along an axis, by some 1e-17": (
-        "the package adds sines and cosines with their rounding errors, by which who walks south from x = 0 is in the left "
-        "chamber; the driver rounds them to 12 places"
+        "the package adds sines and cosines with their rounding errors, by which who walks south from x = 0 is in the "
+        "left chamber; the driver rounds them to 12 places"
     ),
     "whether a trial that is cut off is called done or over": "the package has one word for both; success is compared",
 }
