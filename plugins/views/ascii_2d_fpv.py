@@ -22,7 +22,8 @@ class Ascii2DFpv:
     straight ahead is two rows up, those ahead of the shoulders one row up and one column aside.
 
     ``?`` is a square that is hidden by something nearer (``░`` where the place has a ``?`` of its own). A line ends
-    with the last square that is seen in it, and beyond the first line nothing is seen. Landmarks are tall: they are seen over walls.
+    with the last square that is seen in it, and beyond the first line nothing is seen. Landmarks are tall: they are
+    seen over walls.
     """
 
     name = "ascii_2d_fpv"
