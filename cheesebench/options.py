@@ -175,8 +175,8 @@ OPTIONS = (
     ),
     Option(
         name="against",
-        help="Dialogues: compare with this published model where the paper prints one.",
-        default_text="with chance",
+        help="Dialogues: refused, with the command that compares a whole run with this published model.",
+        default_text="cells are compared with chance",
         recorded=True,
     ),
     Option(

@@ -6,6 +6,7 @@ import argparse
 import csv
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from cheesebench.paradigms.dialogue.statistics import (
     failure_shares,
     scores_of,
 )
+from cheesebench.protocol import SUFFIX
 
 #: Folder of the protocols whose published numbers are shown.
 FAMILY = "cogeval"
@@ -136,6 +138,24 @@ def read_scores(path: Path, published: Published) -> list[Score]:
 
 
 _Rows = dict[str, dict[str, tuple[float, float]]]
+#: Domains that the paper's means are over.
+PAPER_DOMAINS = 3
+
+
+def _asked() -> dict[str, int]:
+    """Return how many graphs of the family have each condition."""
+    folder = installed_catalogue().folders[FAMILY]
+    catalogue = installed_catalogue()
+    graphs = [catalogue.load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return Counter(name for graph in graphs for name in getattr(graph, "conditions", ()))
+
+
+def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int) -> str:
+    """Return why a mean on a condition cannot be held against one over all graphs and domains; empty where it can."""
+    asked = {(score.graph, score.domain) for score in scores if (score.condition, score.model) == (condition, model)}
+    per_graph = Counter(graph for graph, _ in asked)
+    complete = sum(count >= PAPER_DOMAINS for count in per_graph.values())
+    return "" if complete >= graphs else f"{complete} of {graphs} graphs in all {PAPER_DOMAINS} domains"
 
 
 def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
@@ -152,11 +172,12 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
                 "model": model,
                 "published": name,
                 "mean": row[condition][0],
-                **dataclasses.asdict(contrast(own, row[condition][0], margin)),
+                **({"incomplete": why} if why else dataclasses.asdict(contrast(own, row[condition][0], margin))),
             }
             for name, row in rows.items()
             for (condition, model), own in by(scores, "condition").items()
             if condition in row
+            for why in [incomplete(scores, condition, model, _asked()[condition])]
         ],
     }
 
@@ -220,10 +241,15 @@ def _failures(shares: dict[str, dict[str, float]]) -> str:
 
 def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float) -> str:
     lines = []
+    asked = _asked()
     for (condition, model), own in by(scores, "condition").items():
         if condition not in row:
             continue
         mean, sd = row[condition]
+        if why := incomplete(scores, condition, model, asked[condition]):
+            means = f"{own.mean:.2f}", f"{mean:.2f} (SD {sd:.2f})"
+            lines.append([condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"])
+            continue
         found = contrast(own, mean, margin)
         bounds = _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
         lines.append(

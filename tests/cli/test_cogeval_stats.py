@@ -35,7 +35,25 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "graph:group" in text
     assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
-    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored by a language model" in text
+    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
+    assert "not compared: 0 of 6 graphs in all 3 domains" in text
+
+
+def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "scores.csv"
+    lines = [f"g{graph},{domain},policyReval,m,x,0,1,10" for graph in range(3) for domain in "abc"]
+    path.write_text(HEADER + "\n".join(lines), encoding="utf-8")
+    command = ["cogeval-stats", "--scores", str(path), "--published", "gpt-4-32k", "--json"]
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["published"]
+    assert row["verdict"] in ("PASS", "FAIL", "INCONCLUSIVE")
+    path.write_text(HEADER + "\n".join(lines[1:]), encoding="utf-8")
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["published"]
+    assert row["incomplete"] == "2 of 3 graphs in all 3 domains"
+    assert "verdict" not in row
 
 
 def test_json_for_programs(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
