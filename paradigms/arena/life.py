@@ -288,17 +288,8 @@ class ArenaSubject(Path):
             self._placings += 1
             self._trace.placed[self.steps] = self._pose
         if effects.put is not None:
-            self._put(effects.put[0](self), effects.put[1](self))
+            self._put(*[number(self) for number in effects.put])
         return reward
-
-    def _put(self, column: float, row: float) -> None:
-        """Stand on the square that is nearest to a column and a row, looking where one looked."""
-        cell = self._geometry.cell_at(column, row)
-        if cell is None:
-            raise no_floor(self._program, f"column {column:g}, row {row:g}", self._state_or_none())
-        self._pose = self._geometry.pose(cell, self._geometry.heading(self._pose))
-        self._update_occupied(cell)
-        self._trace.placed[self.steps] = self._pose
 
     def _enter(self, name: str) -> float:
         """13: the clock starts anew, and the entry effects run."""
