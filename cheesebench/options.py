@@ -208,7 +208,8 @@ OPTIONS = (
     ),
     Option(
         name="prompt",
-        help="Wording of the system prompt: default, minimal, cot or few_shot.",
+        help="Wording of the system prompt: default, minimal, cot or few_shot; or a file with your own (my.txt).",
+        metavar="NAME|FILE",
         recorded=True,
         models_only=True,
         setting="prompt",
