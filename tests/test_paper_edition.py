@@ -74,6 +74,14 @@ def test_there_are_six_dimensions() -> None:
 
 
 @every_paradigm
+def test_it_says_what_it_keeps_of_the_laboratory_s_protocol(name: str) -> None:
+    for edition in ("paper", "default"):
+        fidelity = CATALOGUE.find(name, edition).walkable().document.fidelity
+        assert fidelity is not None
+        assert all(fidelity.model_dump().values())
+
+
+@every_paradigm
 def test_its_own_tests_pass(name: str) -> None:
     reports = ArenaParadigm(specification_of(name)).own_tests(installed_plugins().view("ascii_2d"))
     assert len(reports) >= 2

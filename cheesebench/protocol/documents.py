@@ -291,6 +291,14 @@ class Construct(Model):
     ] = Field(default_factory=list, description="What must not matter.")
 
 
+class Fidelity(Model):
+    """What a protocol keeps of the one that it is named after, and what it does not."""
+
+    preserved: Text = Field(description="What is as in the laboratory.")
+    simplified: Text = Field(description="What is left out, or stands for something else.")
+    retained: Text = Field(description="The cognitive demand that is meant to be left.")
+
+
 class Expect(Model):
     """What a test trial must come to."""
 
@@ -343,6 +351,7 @@ class ProtocolDocument(Model):
     cite: dict[Name, Citation] = Field(default_factory=dict, description="Kind and number: `pmc`, `doi`, ...")
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = Field(None, description="Species and strain of the animals.")
+    fidelity: Fidelity | None = Field(None, description="What is preserved of the laboratory's protocol, and what not.")
     arena: Arena = Field(description="The place.")
     vars: dict[
         Name,
