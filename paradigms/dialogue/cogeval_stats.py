@@ -17,7 +17,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.paradigms.dialogue.cells import NO_VIEW
-from cheesebench.paradigms.dialogue.deviance import DevianceTable
+from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable
 from cheesebench.paradigms.dialogue.language.published import Published, read_published
 from cheesebench.paradigms.dialogue.statistics import (
     FAILURES,
@@ -28,6 +28,7 @@ from cheesebench.paradigms.dialogue.statistics import (
     contrast,
     deviance_table,
     failure_shares,
+    main_effects,
     scores_of,
 )
 from cheesebench.protocol import SUFFIX
@@ -165,7 +166,11 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
         "deviance": None if deviance is None else dataclasses.asdict(deviance),
         "conditions": _plain(by(scores, "condition")),
         "graphs": _plain(by(scores, "graph")),
+        "groups": _plain(by(scores, "group")),
+        "coefficients": [dataclasses.asdict(one) for one in main_effects(scores)],
         "failures": failure_shares(scores),
+        "failures_by_condition": failure_shares(scores, "condition"),
+        "failures_by_graph": failure_shares(scores, "graph"),
         "published": [
             {
                 "condition": condition,
@@ -193,6 +198,10 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
     parts = [
         "Sequential analysis of deviance (binomial, logit; each term after those above it)",
         _deviance(deviance) if deviance is not None else "No factor varies, so there is nothing to compare.",
+        "Main effects of all factors together: log odds against the first level",
+        _coefficients(main_effects(scores)),
+        "Right answers by group of conditions: mean over items (SD, SE, n)",
+        _spreads(by(scores, "group"), "group"),
         "Right answers by condition: mean over items (SD, SE, n)",
         _spreads(by(scores, "condition"), "condition"),
         "Right answers by graph: mean over items (SD, SE, n)",
@@ -200,6 +209,8 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
     ]
     if failures := failure_shares(scores):
         parts += ["Ways of failing: share of all answers (an answer may have several)", _failures(failures)]
+        for factor in ("condition", "graph"):
+            parts += [f"Ways of failing by {factor}", _failures_by(failure_shares(scores, factor), factor)]
     for name, row in rows.items():
         heading = f"Against {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
         parts += [one_line(heading), _published(scores, row, margin)]
@@ -237,6 +248,30 @@ def _failures(shares: dict[str, dict[str, float]]) -> str:
     return table(
         ["", *map(one_line, shares)], [[name, *(f"{own[name]:.1%}" for own in shares.values())] for name in FAILURES]
     )
+
+
+#: The ways of failing that the paper speaks of: edges that are not there, loops, detours.
+_MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": "detour"}
+
+
+def _failures_by(shares: dict[str, dict[str, float]], factor: str) -> str:
+    lines = [[level, *(f"{found[name]:.1%}" for name in _MODES)] for level, found in shares.items()]
+    return table([factor, *_MODES.values()], lines)
+
+
+def _coefficients(found: Sequence[Coefficient]) -> str:
+    lines = [
+        [
+            f"{one.factor}: {one.level}",
+            one.reference,
+            f"{one.estimate:+.2f}",
+            f"{one.se:.2f}",
+            f"{one.z:.2f}",
+            _p(one.p),
+        ]
+        for one in found
+    ]
+    return table(["level", "against", "estimate", "SE", "z", "p"], lines)
 
 
 def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -56,6 +57,16 @@ def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
     assert "verdict" not in row
 
 
+def test_coefficients_are_those_of_a_fit_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(HEADER + "g,d,valuePath,a,x,0,20,40\ng,d,valuePath,b,x,0,30,40\n", encoding="utf-8")
+    assert main(["cogeval-stats", "--scores", str(path), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["coefficients"]
+    assert (found["factor"], found["level"], found["reference"]) == ("model", "b", "a")
+    assert found["estimate"] == pytest.approx(math.log(3))  # odds of 3 against odds of 1
+    assert found["se"] == pytest.approx(math.sqrt(1 / 20 + 1 / 20 + 1 / 30 + 1 / 10), rel=1e-4)
+
+
 def test_json_for_programs(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cogeval-stats", "--scores", str(scores), "--json", "--model", "able"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -69,7 +80,7 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert main(["cogeval-stats", "--scores", str(scores), "--figures", str(tmp_path / name)]) == 0
         drawn.append([path.read_bytes() for path in sorted((tmp_path / name).glob("*.svg"))])
-    assert len(drawn[0]) == 2
+    assert len(drawn[0]) == 3
     assert drawn[0] == drawn[1]
     assert b"valuePath" in drawn[0][0]
 

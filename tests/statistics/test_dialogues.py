@@ -121,6 +121,14 @@ def test_three_states_against_chance(right: int, verdict: Verdict, words: str) -
     assert cell.flags.duplicate_subjects == 0
 
 
+def test_ways_of_failing_by_condition() -> None:
+    records = [record(0, False, loop=1, excess_length=2), record(1, False, loop=1), record(2, True)]
+    (found,) = failure_shares(scores_of(plan(), records), "condition").items()
+    assert found[0] == "value"
+    assert found[1]["loop"] == pytest.approx(2 / 3)
+    assert found[1]["too long"] == pytest.approx(1 / 3)
+
+
 def test_the_remedy_names_the_option_that_there_is() -> None:
     cell = judge(plan(), [record(subject, subject < 10) for subject in range(30)])
     assert f"About {cell.subjects_needed} generations would settle it at this rate" in cell.reason
