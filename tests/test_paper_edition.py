@@ -6,6 +6,7 @@ That they are the package's rules, step for step, is tested beside the package i
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from pathlib import Path
 
@@ -123,6 +124,29 @@ def test_its_audit_says_what_is_wrong_with_it(name: str) -> None:
     settings = AuditSettings(trials=60, parts=("blind",))
     findings = ArenaParadigm(specification_of(name)).audit([installed_plugins().view("ascii_2d")], settings)
     assert "blind ceiling" in {one.rule for one in findings if one.verdict == "FAIL"}
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "earlier-numbers.md"
+
+
+def quoted() -> dict[str, tuple[str, str]]:
+    """Return the lines of the audit that the documentation quotes: policy and rate by protocol."""
+    lines = re.findall(r"^\| `(\w+)@paper` \| (.+?) \| (.+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: (policy, rate) for name, policy, rate in lines}
+
+
+def test_all_nine_are_quoted() -> None:
+    assert set(quoted()) == set(PACKAGE)
+
+
+@pytest.mark.slow
+@every_paradigm
+def test_the_audit_says_what_the_documentation_quotes(name: str) -> None:
+    settings = AuditSettings(trials=400, parts=("blind",), processes=2)
+    view = installed_plugins().view("ascii_2d")
+    findings = {one.rule: one for one in ArenaParadigm(specification_of(name)).audit([view], settings)}
+    policy, rate = quoted()[name]
+    assert f": {policy} {rate};" in findings["blind ceiling"].text
 
 
 def test_they_are_in_the_wheel() -> None:
