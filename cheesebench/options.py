@@ -175,8 +175,8 @@ OPTIONS = (
     ),
     Option(
         name="against",
-        help="Dialogues: compare with this published model where the paper prints one.",
-        default_text="with chance",
+        help="Dialogues: refused, with the command that compares a whole run with this published model.",
+        default_text="cells are compared with chance",
         recorded=True,
     ),
     Option(
@@ -208,7 +208,8 @@ OPTIONS = (
     ),
     Option(
         name="prompt",
-        help="Wording of the system prompt: default, minimal, cot or few_shot.",
+        help="Wording of the system prompt: default, minimal, cot or few_shot; or a file with your own (my.txt).",
+        metavar="NAME|FILE",
         recorded=True,
         models_only=True,
         setting="prompt",

@@ -11,6 +11,7 @@ from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.wording import percent, shares, shown_value
 
@@ -39,21 +40,22 @@ def render(summary: RunSummary) -> str:
 def _published(summary: RunSummary) -> list[str]:
     rows = summary.published
     if not rows:
-        return []
+        return [f"> {ELSEWHERE}"] if published_elsewhere(cell.plan for cell in summary.cells) else []
     protocols = list(dict.fromkeys(name for row in rows for name in row.rates))
     cells = [
         (
             row.model,
             words.NOTHING if row.overall is None else percent(row.overall),
             *(percent(row.rates[name]) if name in row.rates else words.NOTHING for name in protocols),
+            row.trials or words.NOTHING,
         )
         for row in rows
     ]
-    headers = ("model", "mean", *map(escape, protocols))
+    headers = ("model", "mean", *map(escape, protocols), "trials")
     return [
         "## Published",
-        f"Not from this run, and not to be compared with it: {escape(rows[0].how)}. {escape(rows[0].source)}.",
-        table(headers, cells, headers[1:]),
+        f"Not from this run, and in no verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
+        table(headers, cells, headers[1:-1]),
     ]
 
 

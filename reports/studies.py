@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells
+from cheesebench.statistics.published import published_ablation
 from cheesebench.statistics.wording import percent
 
 if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
+#: Column of a study of the paper, under the paper's rules.
+PUBLISHED = "published (Qwen2.5-VL-7B)"
 HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
 
 
@@ -22,11 +25,14 @@ def study_name(summary: RunSummary) -> str:
 def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]:
     """Return headers and rows of a table with one row for each model, view and variant (not yet escaped)."""
     protocols = list(dict.fromkeys(cell.plan.protocol for cell in summary.cells))
+    published = published_ablation(study_name(summary), (cell.plan for cell in summary.cells))
     rows = []
     for model in summary.models:
         rates = {cell.plan.protocol: cells.rate(cell) for cell in cells.cells_of(summary, model)}
         overall = cells.NOTHING
         if model.overall is not None:
             overall = f"{percent(model.overall.mean)} ± {percent(model.overall.standard_error)}"
-        rows.append([*cells.whose(model), overall, *(rates.get(name, cells.NOTHING) for name in protocols)])
-    return ("model", "setting", "mean", *protocols), rows
+        theirs = published.get(model.variant.partition("=")[2] or model.model)
+        beside = [] if not published else [cells.NOTHING if theirs is None else percent(theirs)]
+        rows.append([*cells.whose(model), overall, *beside, *(rates.get(name, cells.NOTHING) for name in protocols)])
+    return ("model", "setting", "mean", *([PUBLISHED] if published else []), *protocols), rows

@@ -33,10 +33,27 @@ def protocols() -> str:
     for name, folder in CATALOGUE.folders.items():
         inside = [CATALOGUE.load(path) for path in sorted(folder.glob("*.protocol.yaml"))]
         groups.append((f"The folder {name}", f"These run with `--protocols {name}`.", inside))
-    parts = []
+    parts = ["## Fidelity", *_fidelity([one for _, _, members in groups for one in members if one.has_place])]
     for heading, about, members in groups:
         parts += [f"## {heading}", about, _overview(members), *(_section(one) for one in members)]
     return sections(parts)
+
+
+def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
+    """Return what protocols say that they keep of the laboratory's, as tables: one for each edition."""
+    found: dict[str, list[list[str]]] = {}
+    for one in members:
+        fidelity = one.walkable().document.fidelity
+        # What an edition inherits was said of its parent.
+        if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(encoding="utf-8"):
+            said = (fidelity.preserved, fidelity.simplified, fidelity.retained)
+            row = [f"[{code(one.paradigm)}](#{_anchor(one)})", *map(prose, said)]
+            found.setdefault(one.edition, []).append(row)
+    headers = ["protocol", "preserved", "simplified", "demand that is meant to be left"]
+    parts = []
+    for edition, rows in found.items():
+        parts += [f"Edition {code(edition)}:", table(headers, rows)]
+    return parts
 
 
 def _anchor(specification: BaseSpecification) -> str:

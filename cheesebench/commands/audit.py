@@ -11,9 +11,11 @@ from typing import Any
 
 from cheesebench.audit import AuditReport, audit_specification, findings_table
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import counted, load_protocol, one_line, shown_path
+from cheesebench.commands.common import counted, installed_catalogue, load_protocol, one_line, shown_path
 from cheesebench.commands.parsing import PROTOCOL, add_json, describe, positive_number, whole_number
+from cheesebench.errors import OptionError
 from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
+from cheesebench.protocol import Specification
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "The exit code is 1 when a rule fails.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
+        "--edition paper",
     )
-    parser.add_argument("protocols", nargs="+", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument("--edition", metavar="NAME", help="of the protocols; without names, all of that edition")
     parser.add_argument(
         "--trials", metavar="N", type=positive_number, default=2000, help="trials of a chance level (default: 2000)"
     )
@@ -42,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Audit every protocol that is named; return FINDINGS when a rule fails."""
     # All are loaded first: a mistake in the last one should not cost the audits of the others.
-    specifications = [load_protocol(name) for name in options.protocols]
+    specifications = _chosen(options)
     reports = []
     for specification in specifications:
         settings = AuditSettings(
@@ -64,6 +68,15 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"{counted(len(reports), 'protocol')}: {counted(failed, 'failure')}")
     return FINDINGS if failed else 0
+
+
+def _chosen(options: argparse.Namespace) -> list[Specification]:
+    """Return the protocols that are named, or all of the edition; raises OptionError where neither is given."""
+    if options.edition is not None:
+        return [one.walkable() for one in installed_catalogue().select(options.protocols, options.edition)]
+    if not options.protocols:
+        raise OptionError("cheesebench audit: no protocol is named. Name one or more, or give --edition.")
+    return [load_protocol(name) for name in options.protocols]
 
 
 def _as_text(report: AuditReport) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
@@ -37,6 +38,8 @@ def language_models(
     if isinstance(settings["temperature"], list):
         # Of several, each cell takes its own; the first stands for all where they are checked.
         settings["temperature"] = settings["temperature"][0]
+    if settings["prompt"] is not None:
+        settings["prompt"] = _prompt(settings["prompt"])
     settings |= pairs(options, "agent_option")
     agent = options.value("agent")
     if agent in plugins.model_agents:
@@ -78,6 +81,25 @@ def language_models(
                 f"{options.spelling(meant[0])} is about language models; {', '.join(names)} is none. Leave it out."
             )
     return found
+
+
+#: Most bytes of a prompt from a file.
+_MOST_PROMPT = 64 * 1024
+
+
+def _prompt(name: str) -> str:
+    """Return the name of a prompt as it is; for what looks like a file (``my.txt``, ``./mine``) the text in it."""
+    path = Path(name)
+    if not path.suffix and path.name == name:
+        return name
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
+    if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
+        raise OptionError(f"--prompt {name}: a prompt has more than one word, and at most {_MOST_PROMPT} bytes.")
+    return text.strip()
 
 
 def pairs(options: RunOptions, key: str) -> dict[str, str]:

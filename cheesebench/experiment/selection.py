@@ -23,10 +23,16 @@ Selected = BaseSpecification | Broken
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
-    """Return the built-in protocols of an edition; a later directory's file of the same name goes first."""
+    """Return the built-in protocols of an edition; a later directory's file of the same name goes first.
+
+    An edition that stands in none of them is that of a folder: ``paper``.
+    """
     built_in = Catalogue(catalogue.directories[:1]).files
     found = _load(catalogue, [path for stem, path in catalogue.files.items() if stem in built_in])
     chosen = _of_edition(found, edition)
+    if all(isinstance(one, Broken) for one in chosen):
+        found += _load(catalogue, catalogue.inside())
+        chosen = _of_edition(found, edition)
     if all(isinstance(one, Broken) for one in chosen):
         known = {one.edition for one in found if not isinstance(one, Broken)}
         raise UnknownNameError("edition", edition, known)

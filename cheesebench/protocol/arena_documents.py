@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from cheesebench.protocol.values import Glyph, Name, short_form
+from cheesebench.protocol.values import Glyph, GlyphOrBlank, Name, short_form
 
 
 class Model(BaseModel):
@@ -27,7 +27,9 @@ class LegendEntry(Model):
     zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
     door: Name | None = Field(None, description="Floor that a state may close.")
     solid: Name | None = Field(None, description="Never entered, but pressed by FORWARD.")
-    glyph: Glyph | None = Field(None, description="How it is drawn (a door: while closed). Zones: invisible without.")
+    glyph: GlyphOrBlank | None = Field(
+        None, description="How it is drawn (a door: while closed; `' '`: not at all). Zones: as floor without."
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> LegendEntry:

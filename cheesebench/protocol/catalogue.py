@@ -63,6 +63,10 @@ class Catalogue:
             if folder.is_dir() and any(folder.glob(f"*{SUFFIX}"))
         }
 
+    def inside(self) -> list[Path]:
+        """Return the files in all folders."""
+        return [path for folder in self.folders.values() for path in sorted(folder.glob(f"*{SUFFIX}"))]
+
     @property
     def families(self) -> Sequence[Family[Any, Any]]:
         """The families, in the order in which a file is offered to them."""
@@ -120,8 +124,7 @@ class Catalogue:
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
         """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
-        inside = [file for folder in self.folders.values() for file in folder.glob(f"*{SUFFIX}")]
-        installed = [*self.files.values(), *inside]
+        installed = [*self.files.values(), *self.inside()]
         if own.ancestors or any(file.parent.resolve() == path.parent.resolve() for file in installed):
             return
         if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
@@ -175,8 +178,7 @@ class Catalogue:
             return self.load(Path(name))
         wanted, _, suffix = name.partition("@")
         edition = suffix or edition or DEFAULT_EDITION
-        inside = [path for folder in self.folders.values() for path in sorted(folder.glob(f"*{SUFFIX}"))]
-        loaded, _ = self._all([*self.files.values(), *inside])
+        loaded, _ = self._all([*self.files.values(), *self.inside()])
         # An id of its own comes before one that is inherited: an edition may have a new one.
         for by_id in (True, False):
             for specification in loaded:
@@ -191,15 +193,22 @@ class Catalogue:
         raise UnknownNameError("protocol", name, [s.name for s in loaded])
 
     def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[BaseSpecification]:
-        """Return the named protocols; without names, all of one edition (the default one unless given)."""
+        """Return the named protocols; without names, all of one edition (the default one unless given).
+
+        An edition that only folders have is looked for there.
+        """
         if names:
             return [self.find(name, edition) for name in names]
         loaded, broken = self.all()
         if broken:
             raise broken[0]
-        chosen = [s for s in loaded if s.edition == (edition or DEFAULT_EDITION)]
+        wanted = edition or DEFAULT_EDITION
+        chosen = [s for s in loaded if s.edition == wanted]
         if not chosen:
-            raise UnknownNameError("edition", edition or DEFAULT_EDITION, {s.edition for s in loaded})
+            loaded += self._all(self.inside())[0]
+            chosen = [s for s in loaded if s.edition == wanted]
+        if not chosen:
+            raise UnknownNameError("edition", wanted, {s.edition for s in loaded})
         return chosen
 
 

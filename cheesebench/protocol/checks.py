@@ -29,7 +29,7 @@ from cheesebench.protocol.specification import (
 #: How the agent may be drawn in a view; a cue that looks the same is no cue.
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 #: What else egocentric views draw, and what it is.
-DRAWN = {"?": "what is hidden from the agent", "│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
+DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
@@ -109,9 +109,13 @@ class _Checks:
     def _covers(self, earlier: RuleSpec, later: RuleSpec) -> bool:
         if isinstance(earlier.after, ex.Number) and earlier.after.value <= 1:
             return True
+        if earlier.whatever and (earlier.trigger == "act" or later.trigger == "press"):
+            return True
         if earlier.action == FORWARD and later.trigger in ("enter", "press"):
             return True
         if earlier.trigger != later.trigger:
+            return False
+        if later.whatever:
             return False
         if earlier.trigger == "act":
             return earlier.action == later.action
@@ -165,6 +169,8 @@ class _Checks:
                 self.say.warning(306, place, sentence, "Mend the map.")
 
     def _placed_cells(self) -> Iterator[int]:
+        if any(effects.put is not None for effects in self._all_effects()):
+            yield from range(len(self.spec.arena.cells))
         places = [self.spec.start.at] + [e.place for e in self._all_effects() if e.place is not None]
         for place in places:
             for name in self.possible(place):
@@ -282,7 +288,7 @@ class _Checks:
         """311: a place whose entry rewards, drawn unlike every place whose entry does not, in trials that count."""
         judged = self._judged()
         for state in (state for name, state in self.spec.states.items() if name in judged):
-            rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger == "enter"]
+            rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger in ("enter", "inside")]
             paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
             looks = self._looks(state) if paying else {}
             for rule, goal in paying:
@@ -342,6 +348,8 @@ class _Checks:
                 for earlier in state.rules[:number]:
                     if state.freeze and {"enter", "press"} & {earlier.trigger, rule.trigger}:
                         continue
+                    if rule.whatever:
+                        continue  # what is to happen else
                     if earlier.trigger == rule.trigger and rule.trigger in ("after", "press", "act"):
                         continue
                     if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):
@@ -355,8 +363,8 @@ class _Checks:
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
         """Whether two rules on entering, pressing or acting can be triggered by one step."""
         if "act" in (one.trigger, other.trigger):
-            acting = one if one.trigger == "act" else other
-            return acting.action == 0  # only FORWARD enters and presses
+            acting, place = (one, other) if one.trigger == "act" else (other, one)
+            return place.trigger == "inside" or acting.action == 0  # only FORWARD enters and presses
         if one.target is None or other.target is None:
             return False
         arena = self.spec.arena

@@ -86,22 +86,26 @@ class Start(Model):
 
 
 class Effects(Model):
-    """What happens: executed in the order set, add, count, reward, place."""
+    """What happens: executed in the order set, add, count, reward, place, put."""
 
     set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
     add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
     count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
     reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
     place: Name | None = Field(None, description=EFFECTS["place"].meaning)
+    put: Annotated[list[Expression], Field(min_length=2, max_length=2)] | None = Field(
+        None, description=EFFECTS["put"].meaning
+    )
 
 
 class Rule(Effects):
     """One trigger, guards, effects, and at most one exit."""
 
     enter: Name | None = Field(None, description=TRIGGERS["enter"].meaning)
+    inside: Name | None = Field(None, description=TRIGGERS["inside"].meaning)
     press: Name | None = Field(None, description=TRIGGERS["press"].meaning)
     after: Expression | None = Field(None, description=TRIGGERS["after"].meaning)
-    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT"] | None = Field(
+    act: Literal["STAY", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "any"] | None = Field(
         None, description=TRIGGERS["act"].meaning
     )
     if_: Expression | None = Field(None, alias="if", description="The rule fires only while this holds.")
@@ -287,6 +291,14 @@ class Construct(Model):
     ] = Field(default_factory=list, description="What must not matter.")
 
 
+class Fidelity(Model):
+    """What a protocol keeps of the one that it is named after, and what it does not."""
+
+    preserved: Text = Field(description="What is as in the laboratory.")
+    simplified: Text = Field(description="What is left out, or stands for something else.")
+    retained: Text = Field(description="The cognitive demand that is meant to be left.")
+
+
 class Expect(Model):
     """What a test trial must come to."""
 
@@ -339,6 +351,7 @@ class ProtocolDocument(Model):
     cite: dict[Name, Citation] = Field(default_factory=dict, description="Kind and number: `pmc`, `doi`, ...")
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = Field(None, description="Species and strain of the animals.")
+    fidelity: Fidelity | None = Field(None, description="What is preserved of the laboratory's protocol, and what not.")
     arena: Arena = Field(description="The place.")
     vars: dict[
         Name,

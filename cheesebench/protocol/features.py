@@ -93,9 +93,10 @@ FUNCTIONS: dict[str, Function] = {
 #: What makes a rule fire; it has exactly one.
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),
-    "press": Part("FORWARD was blocked by this solid."),
+    "inside": Part("The step ended inside a zone, a group, or a variable holding one, whether it was entered or not."),
+    "press": Part("FORWARD was blocked by this solid; `any`: by whatever there is."),
     "after": Part("At least this many steps in the state."),
-    "act": Part("This action was taken."),
+    "act": Part("This action was taken; `any`: whichever."),
 }
 #: What then happens, in this order.
 EFFECTS: dict[str, Part] = {
@@ -104,4 +105,5 @@ EFFECTS: dict[str, Part] = {
     "count": Part("Counters of the trial that go up by one."),
     "reward": Part("Added to the reward of the step."),
     "place": Part("Teleports to a zone; the heading is reset to `start.face`."),
+    "put": Part("Teleports to the square nearest to this column and row; the heading stays.", scalar_only=True),
 }

@@ -42,8 +42,11 @@ class _Search:
         names = self.possible(rule.target) if rule.target is not None else []
         return [member for name in names for member in self.arena.members(name)]
 
+    def _cells(self, place: Place) -> list[int]:
+        return sorted({cell for name in self.possible(place) for cell in self.arena.cells_of(name)})
+
     def run(self) -> int | None:
-        starts = sorted({c for name in self.possible(self.spec.start.at) for c in self.arena.cells_of(name)})
+        starts = self._cells(self.spec.start.at)
         situations = [(e.name, cell, h) for e in self.spec.entry for cell in starts for h in self.arena.headings]
         steps = dict.fromkeys(situations, 0)
         queue = deque(situations)
@@ -83,22 +86,25 @@ class _Search:
         if rule.trigger == "after":
             return True
         if rule.trigger == "act":
-            return rule.action == action
+            return rule.whatever or rule.action == action
         if rule.trigger == "press":
-            return pressed in self.targets[id(rule)]
+            return action == FORWARD and new == old if rule.whatever else pressed in self.targets[id(rule)]
         zones = (self.zones.get(member, frozenset()) for member in self.targets[id(rule)])
-        return any(new in cells and old not in cells for cells in zones)
+        return any(new in cells and (old not in cells or rule.trigger == "inside") for cells in zones)
 
     def _arrivals(self, rule: RuleSpec, name: str, cell: int, heading: int) -> Iterator[_Situation]:
         """Yield where a rule leaves the subject: where it is, or where it is placed (in any heading)."""
         state = rule.go or name
-        place = (self.spec.states[state].entry.place if rule.go else None) or rule.effects.place
-        if place is None:
+        entry = self.spec.states[state].entry
+        place = (entry.place if rule.go else None) or rule.effects.place
+        put = rule.effects.put is not None or (rule.go is not None and entry.put is not None)
+        if place is None and not put:
             yield (state, cell, heading)
             return
         if id(rule) in self.placed:
             return  # the same situations as the first time, when there were fewer steps
         self.placed.add(id(rule))
-        for target in sorted({c for n in self.possible(place) for c in self.arena.cells_of(n)}):
+        everywhere = range(len(self.arena.cells))
+        for target in everywhere if place is None or put else self._cells(place):
             for facing in self.arena.headings:
                 yield (state, target, facing)

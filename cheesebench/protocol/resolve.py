@@ -33,7 +33,7 @@ from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
 #: Most subsets that an ordered ``pick`` may go through.
 MAX_SUBSETS = 10_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
-DESCRIPTIVE = ("title", "cite", "notes", "tests", "checks", "chance", "split", "construct")
+DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct")
 
 
 def resolve(

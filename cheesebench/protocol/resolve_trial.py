@@ -15,6 +15,9 @@ from cheesebench.protocol.expressions import Expression, Number, Unary, Variable
 from cheesebench.protocol.features import NUMBER, TRIGGERS, TRUTH, Type
 from cheesebench.protocol.lookup import Lookup
 
+#: In place of an action, or of what blocks the way: whichever.
+ANY = "any"
+
 
 class TrialBuilder(Lookup):
     """Builds everything under ``trial``."""
@@ -132,7 +135,15 @@ class TrialBuilder(Lookup):
             count=tuple(effects.count),
             reward=reward,
             place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
+            put=self._square(effects.put, (*path, "put"), it),
         )
+
+    def _square(
+        self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
+    ) -> tuple[Expression, Expression] | None:
+        """Resolve column and row; None when there are none, or when they have an error."""
+        found = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
+        return (found[0], found[1]) if found and found[0] is not None and found[1] is not None else None
 
     def _check_reward(self, reward: Expression | None, path: Sequence[str | int]) -> None:
         """Report a reward that is never a number, whatever happens; others are met when they are paid."""
@@ -218,7 +229,8 @@ class TrialBuilder(Lookup):
         if rule.go is not None and rule.go not in self.names.states:
             self.unknown("state", rule.go, self.names.states, (*path, "go"))
         self._check_outcome(rule.end, (*path, "end"))
-        it = trigger in ("enter", "press")
+        whatever = rule.act == ANY or (rule.press == ANY and ANY not in {*self.names.places, *self.names.variables})
+        it = trigger in ("enter", "inside", "press") and not whatever
         target = None
         if it:
             target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
@@ -230,7 +242,7 @@ class TrialBuilder(Lookup):
             trigger=trigger,
             target=target,
             after=after,
-            action=ACTIONS.index(rule.act) if rule.act is not None else None,
+            action=ACTIONS.index(rule.act) if rule.act is not None and not whatever else None,
             guard=self.expression(rule.if_, (*path, "if"), TRUTH, it=it),
             p=p,
             effects=self.effects(rule, path, it=it),
@@ -238,6 +250,7 @@ class TrialBuilder(Lookup):
             end=rule.end,
             position=position,
             text=f"{trigger} {getattr(rule, trigger)}",
+            whatever=whatever,
         )
 
     def _check_number(

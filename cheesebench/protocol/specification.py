@@ -45,6 +45,8 @@ class EffectsSpec:
     count: tuple[str, ...] = ()
     reward: Expression | None = None
     place: Place | None = None
+    put: tuple[Expression, Expression] | None = None
+    """Column and row, as numbers of the map."""
 
     @property
     def empty(self) -> bool:
@@ -54,7 +56,7 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``; exactly one of target, after and action belongs to its trigger."""
+    """One rule of a state or of ``watch``; exactly one of target, after, action and whatever belongs to its trigger."""
 
     trigger: str
     target: Place | None
@@ -68,6 +70,8 @@ class RuleSpec:
     position: Position
     text: str
     """The trigger as the author would say it, such as ``enter arm``."""
+    whatever: bool = False
+    """Any action (``act: any``), or anything that blocks the way (``press: any``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,16 @@ Glyph = Annotated[
     ),
     checked(is_glyph, "one visible character"),
 ]
+#: A glyph, or a blank, which draws a place like what is no place.
+GlyphOrBlank = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1),
+    BeforeValidator(
+        lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
+        json_schema_input_type=str | int,
+    ),
+    checked(lambda v: v == " " or is_glyph(v), "one visible character, or a blank in quotes"),
+]
 #: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
 GlyphOrName = Annotated[
     str,

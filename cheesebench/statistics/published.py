@@ -1,4 +1,4 @@
-"""What has been published of models on protocols of the same names: to be looked at, never to be compared with."""
+"""What has been published of models on protocols of the same names: beside runs under the same rules, in no verdict."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 from cheesebench.experiment.records import CellPlan
 from cheesebench.statistics.summary import PublishedRow
 
+#: The edition whose rules the published numbers are under.
+EDITION = "paper"
 #: The views whose best the published headline is taken over.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
 
@@ -23,8 +25,28 @@ def published() -> Mapping[str, Any]:
     return content
 
 
+#: Said where protocols have the names of published ones, and other rules.
+ELSEWHERE = (
+    "Published numbers stand beside runs under the paper's own rules (--edition paper), and nowhere else: these "
+    "protocols have other rules."
+)
+
+
+def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
+    """Whether a run has paradigms of which something is published, but none under the rules of the paper."""
+    names = {plan.protocol for plan in plans if not plan.in_words}
+    known = published()["baselines"]["rodent"]["rates"]
+    return any(name.partition("@")[0] in known for name in names) and not any(map(_paradigm, names))
+
+
+def _paradigm(protocol: str) -> str:
+    """Return the published paradigm that a protocol is; empty for protocols with other rules."""
+    name, _, edition = protocol.partition("@")
+    return name if edition == EDITION and name in published()["baselines"]["rodent"]["rates"] else ""
+
+
 def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
-    """Return the published rows for the protocols of a run, best first; none where no protocol has the same name.
+    """Return the published rows for the protocols of a run, best first; none where no protocol has the paper's rules.
 
     A run in one view is shown the rates of that view, a run in several the best of the text views for each protocol.
     Models of the run come before all others, the animals and the baselines last. The mean is over all protocols that
@@ -33,7 +55,7 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     plans = list(plans)
     data = published()
     known = list(data["baselines"]["rodent"]["rates"])
-    protocols = {plan.protocol for plan in plans} & set(known)
+    protocols = {name: plan.protocol for plan in plans if (name := _paradigm(plan.protocol))}
     if not protocols:
         return ()
     views = {plan.view for plan in plans}
@@ -48,14 +70,26 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     baselines = [
         PublishedRow(
             model=f"{name}: {baseline['title']}",
-            rates={protocol: baseline["rates"][protocol] for protocol in known if protocol in protocols},
-            overall=baseline["overall"] if protocols == set(known) else None,
+            rates={protocols[one]: baseline["rates"][one] for one in known if one in protocols},
+            overall=baseline["overall"] if len(protocols) == len(known) else None,
             how=data["label"],
             source=data["source"],
         )
         for name, baseline in data["baselines"].items()
+        # The best of three is better than one, also of what looks at no picture.
+        if baseline.get("views", len(chosen)) == len(chosen) and baseline.get("view", TEXT_VIEWS[0]) in chosen
     ]
     return (*rows, *baselines)
+
+
+def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, float]:
+    """Return the published mean rates of a study of the interface, by level (by model in ``ablation-vision``).
+
+    Empty for other studies, and for runs that have a protocol with other rules than the paper's.
+    """
+    axis = study.removeprefix("ablation-")
+    rates: Mapping[str, float] = published()["ablations"].get(axis, {}) if axis != study and axis != "source" else {}
+    return rates if all(_paradigm(plan.protocol) for plan in plans) else {}
 
 
 def _best(views: Mapping[str, Mapping[str, float]], chosen: Iterable[str]) -> dict[str, float]:
@@ -70,16 +104,17 @@ def _row(
     name: str,
     model: Mapping[str, Any],
     rates: Mapping[str, float],
-    protocols: set[str],
+    protocols: Mapping[str, str],
     known: list[str],
     views: tuple[str, ...],
 ) -> PublishedRow:
-    complete = protocols == set(known) and all(protocol in rates for protocol in known)
+    complete = len(protocols) == len(known) and all(one in rates for one in known)
     where = views[0] if len(views) == 1 else "best of three text views"
     return PublishedRow(
         model=name,
-        rates={protocol: rates[protocol] for protocol in known if protocol in protocols and protocol in rates},
+        rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
-        how=f"{published()['label']}; {where}, {model['trials']} trials in all",
+        how=f"{published()['label']}; {where}",
         source=published()["source"],
+        trials=f"{model['trials_each']} of each in a view, {model['trials']} in all",
     )

@@ -323,14 +323,16 @@ class ControlResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRow:
-    """What somebody else has published of a model on the same protocols: shown beside a run, never compared with it."""
+    """What somebody else has published of a model under the same rules: shown beside a run, in no verdict."""
 
     model: str
     rates: Mapping[str, float]
     """Protocol -> pass rate."""
     overall: float | None = None
     how: str = ""
-    """In which views, with how many trials."""
+    """In which views."""
+    trials: str = ""
+    """How many trials of each protocol in a view, and in all; empty where nothing tells."""
     source: str = ""
 
 

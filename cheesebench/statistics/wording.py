@@ -149,11 +149,18 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
 def _remedy(cell: CellResult) -> str:
     if cell.look is not None:
         return ""  # _stopped says more
+    one = _one(cell)
     if cell.subjects_needed is not None:
-        return f"About {plural(cell.subjects_needed, 'subject')} would settle it at this rate."
+        remedy = f"About {plural(cell.subjects_needed, one)} would settle it at this rate"
+        return f"{remedy}: --generations {cell.subjects_needed}." if cell.plan.in_words else f"{remedy}."
     if cell.flags.duplicate_subjects:
-        return "More subjects would only be more copies."
-    return "No number of subjects would settle it at this rate."
+        return f"More {one}s would only be more copies."
+    return f"No number of {one}s would settle it at this rate."
+
+
+def _one(cell: CellResult) -> str:
+    """Return what a subject of a cell is called: whoever is asked in words is asked once more, and learns nothing."""
+    return "generation" if cell.plan.in_words else "subject"
 
 
 def _stopped(cell: CellResult) -> str:
@@ -188,10 +195,11 @@ def _caveats(cell: CellResult) -> list[str]:
             f"{plural(cell.settled, 'trial')} could not change the verdict and were not run: rate and curve lack them."
         )
     if flags.this_subject_only:
-        found.append("There is one subject: this is about that subject, not about the model.")
+        one = _one(cell)
+        found.append(f"There is one {one}: this is about that {one}, not about the model.")
     if flags.duplicate_subjects:
         found.append(
-            f"{plural(flags.duplicate_subjects, 'subject')} did exactly what another one did: "
+            f"{plural(flags.duplicate_subjects, _one(cell))} did exactly what another one did: "
             "in the rate, but no further evidence."
         )
     if flags.analogy:

@@ -287,6 +287,8 @@ class ArenaSubject(Path):
             self._place(effects.place(self), f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}")
             self._placings += 1
             self._trace.placed[self.steps] = self._pose
+        if effects.put is not None:
+            self._put(*[number(self) for number in effects.put])
         return reward
 
     def _enter(self, name: str) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cheesebench.paradigms.arena.program import names_in
+from cheesebench.paradigms.arena.mistakes import no_floor
+from cheesebench.paradigms.arena.program import Program, names_in
 from cheesebench.paradigms.arena.tables import Geometry
 from cheesebench.paradigms.arena.traces import Trace, bearing_error, degrees, distance
 
@@ -15,6 +16,23 @@ class Path:
     _geometry: Geometry
     _trace: Trace
     _pose: int
+    _program: Program
+    steps: int
+    state: str
+
+    def _put(self, column: float, row: float) -> None:
+        """Stand on the square that is nearest to a column and a row, looking where one looked."""
+        cell = self._geometry.cell_at(column, row)
+        if cell is None:
+            where = f"column {column:g}, row {row:g}"
+            raise no_floor(self._program, where, self.state if self.steps else None)
+        self._pose = self._geometry.pose(cell, self._geometry.heading(self._pose))
+        self._update_occupied(cell)
+        self._trace.placed[self.steps] = self._pose
+
+    def _update_occupied(self, cell: int) -> None:
+        """Note which member of each group is occupied, or was most recently."""
+        raise NotImplementedError
 
     def time(self, place: Any) -> int:
         """Return the steps spent in places this trial."""

@@ -17,7 +17,7 @@ from cheesebench.paradigms.arena.evaluate import (
     groups_watched,
 )
 from cheesebench.paradigms.arena.scenes import Gallery, LookKey
-from cheesebench.paradigms.arena.tables import Event, Geometry
+from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
 
@@ -35,6 +35,7 @@ class Effects:
     reward: Function | None
     constant: float | None
     place: Function | None
+    put: tuple[Function, ...] | None
 
     nothing: bool
     only_constant_reward: bool
@@ -125,14 +126,20 @@ class Program:
 
     def _events(self) -> Iterator[Event]:
         for rule in self._all_rules():
-            if rule.action is not None:
-                yield ("act", ACTIONS[rule.action])
+            yield from self._plain_events(rule)
             if rule.target is not None:
                 for name in self.targets(rule.target, rule.trigger):
                     yield (rule.trigger, name)
         for tree in self.all_expressions():
             for group in sorted(groups_watched(tree)):
                 yield ("where", group)
+
+    @staticmethod
+    def _plain_events(rule: spec.RuleSpec) -> list[Event]:
+        """Return the events of a trigger that names no place."""
+        if rule.whatever:
+            return [("act", name) for name in ACTIONS] if rule.trigger == "act" else [BLOCKED]
+        return [] if rule.action is None else [("act", ACTIONS[rule.action])]
 
     def _all_rules(self) -> Iterator[spec.RuleSpec]:
         for state in self.specification.states.values():
@@ -151,6 +158,7 @@ class Program:
             yield from (rule.guard, rule.p, rule.after)
         for effect in self.all_effects():
             yield effect.reward
+            yield from effect.put or ()
             yield from (assignment.value for assignment in (*effect.set, *effect.add))
 
     def all_effects(self) -> Iterator[spec.EffectsSpec]:
@@ -181,10 +189,8 @@ class Program:
 
     def _rule(self, rule: spec.RuleSpec) -> Rule:
         who: Who | None = None
-        mask = 0
-        if rule.action is not None:
-            mask = self._mask([("act", ACTIONS[rule.action])])
-        elif rule.target is not None:
+        mask = self._mask(self._plain_events(rule))
+        if rule.target is not None:
             possible = self.targets(rule.target, rule.trigger)
             mask = self._mask((rule.trigger, name) for name in possible)
             who = self._who(rule.target, rule.trigger, possible, mask)
@@ -225,7 +231,7 @@ class Program:
     def _effects(self, effects: spec.EffectsSpec) -> Effects:
         constant = constant_value(effects.reward)
         rewards = effects.reward is not None
-        changes = bool(effects.set or effects.add or effects.count or effects.place)
+        changes = bool(effects.set or effects.add or effects.count or effects.place or effects.put)
         return Effects(
             set=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.set),
             add=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.add),
@@ -233,6 +239,7 @@ class Program:
             reward=_optional(effects.reward),
             constant=constant,
             place=None if effects.place is None else read_place(effects.place),
+            put=tuple(map(compile_expression, effects.put)) if effects.put else None,
             nothing=not changes and not rewards,
             only_constant_reward=not changes and (constant is not None or not rewards),
         )

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from cheesebench.interfaces import ACTIONS, FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
-#: What can happen in a step: ("enter", zone), ("press", solid), ("act", action name) or ("where", group).
+#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid), ("act", action name),
+#: ("where", group), or BLOCKED.
 Event = tuple[str, str]
+#: FORWARD led nowhere, whatever was in the way.
+BLOCKED: Event = ("blocked", "any")
 #: Most poses (in all sets of closed doors together) whose tables are kept, of some 200 bytes each.
 MAX_POSES = 200_000
 
@@ -75,6 +78,16 @@ class Geometry:
         """Return the heading number (0-7) of a pose."""
         return pose // 4 % self.turns * (len(HEADINGS) // self.turns)
 
+    @cached_property
+    def _cell_at(self) -> dict[Square, int]:
+        return {square: cell for cell, square in enumerate(self.arena.cells)}
+
+    def cell_at(self, column: float, row: float) -> int | None:
+        """Return the cell whose middle is nearest to a column and a row; None where there is no floor."""
+        if not (math.isfinite(column) and math.isfinite(row)):
+            return None
+        return self._cell_at.get((math.floor(column + 0.5), math.floor(row + 0.5)))
+
     def _cells_of(self, places: tuple[str, ...]) -> tuple[int, ...]:
         """Return the cells of these zones, doors or groups, in order."""
         return tuple(sorted({cell for place in places for cell in self.arena.cells_of(place)}))
@@ -129,7 +142,8 @@ class Geometry:
 
     def _frozen(self) -> Tables:
         moves = [pose * 4 for pose in range(self.poses) for _ in range(4)]
-        return Tables(moves, self._act_bits * self.poses)
+        inside = [self._inside_bits(cell) for cell in range(len(self.arena.cells))]
+        return Tables(moves, [act | inside[cell] for cell in range(len(inside)) for act in self._act_bits * self.turns])
 
     def _free(self, closed: frozenset[str]) -> Tables:
         arena, turns = self.arena, self.turns
@@ -140,18 +154,25 @@ class Geometry:
                 pose = (cell * turns + turn) * 4
                 heading = turn * (len(HEADINGS) // turns)
                 target = arena.step(cell, heading, open_cells)
-                happens = list(self._act_bits)
+                inside = self._inside_bits(cell)
+                happens = [bits | inside for bits in self._act_bits]
                 if target is None:
                     solid = self._solid_at.get(arena.ahead(cell, heading), "")
-                    happens[FORWARD] |= self.bit.get(("press", solid), 0)
+                    happens[FORWARD] |= self.bit.get(("press", solid), 0) | self.bit.get(BLOCKED, 0)
                 else:
-                    happens[FORWARD] |= self._entering(cell, target)
+                    happens[FORWARD] = (
+                        self._act_bits[FORWARD] | self._entering(cell, target) | self._inside_bits(target)
+                    )
                 moves[pose + FORWARD] = pose if target is None else (target * turns + turn) * 4
                 moves[pose + ROTATE_LEFT] = (cell * turns + (turn - 1) % turns) * 4
                 moves[pose + ROTATE_RIGHT] = (cell * turns + (turn + 1) % turns) * 4
                 moves[pose + STAY] = pose
                 events[pose : pose + 4] = happens
         return Tables(moves, events)
+
+    def _inside_bits(self, cell: int) -> int:
+        """Return the bits of a step that ends on a cell."""
+        return sum(self.bit.get(("inside", zone), 0) for zone in self._zones_of[cell])
 
     def _entering(self, old: int, new: int) -> int:
         """Return the bits of walking from one cell to another: zones of new minus old, and changed members."""

@@ -7,8 +7,9 @@ names count in the order in which they stand; what an explanation adds ("..., be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
@@ -23,6 +24,9 @@ _MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}
 #: A copy of the pattern that was asked for, in place of an answer.
 _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
+#: What stands in bold letters; a line of nothing else.
+_BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
+_BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
 _GOES_ON = (",", "->", "→", "=>", ";")
 
 
@@ -75,16 +79,79 @@ def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
     """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters count."""
     reply = reply[-MAX_READ:]
     if form == "number":
-        statement, marked = final_statement(reply, lambda line: bool(_numbers(words_of(line))))
+        statement, marked = final_statement(reply, lambda line: bool(_numbers(words_of(line))), _counts_groups)
         return _count(statement, lexicon, marked)
-    statement, marked = final_statement(reply, lambda line: any(token.node for token in lexicon.tokens(line)))
-    return _named(list(lexicon.tokens(statement)), lexicon, form, marked)
+    plain = partial(_is_plain, lexicon=lexicon, nodes=1 if form == "first_step" else 2)
+    statement, marked = final_statement(reply, lambda line: any(token.node for token in _tokens(line, lexicon)), plain)
+    return _named(_tokens(statement, lexicon), lexicon, form, marked)
 
 
-def final_statement(reply: str, could_be: Callable[[str], bool]) -> tuple[str, bool]:
+def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
+    """Return the tokens of a text; "50 hydrangea flowers" is an amount, and names nothing."""
+    tokens = list(lexicon.tokens(text))
+    for number, (before, token, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False), start=1):
+        if before.text.isdecimal() and before.node is None and token.node and after.text in lexicon.nouns:
+            tokens[number] = Token(token.text)
+    return tokens
+
+
+def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
+    """Whether a text, or what stands behind its colon or "is", is a list of names and nothing else.
+
+    ``lead`` is what stands before it in its line: nothing, or what announces an answer.
+    """
+    before = words_of(lead)
+    if before and before[-1] not in _COPULA:
+        return False
+    tokens = _without_lead(_tokens(text, lexicon))
+    named = sum(token.node is not None for token in tokens)
+    silent = (*_SEPARATORS, *_SMALL, *_STOPS, *lexicon.nouns, "(", ")", "[", "]")
+    return named >= nodes and all(t.node or t.text in silent or t.text.endswith(">") for t in tokens)
+
+
+def _without_lead(tokens: list[Token]) -> list[Token]:
+    """Return what stands behind the last "is" or colon before the last name."""
+    named = False
+    for position in range(len(tokens) - 1, -1, -1):
+        if named and tokens[position].node is None and tokens[position].text in _COPULA:
+            return tokens[position + 1 :]
+        named = named or tokens[position].node is not None
+    return tokens
+
+
+def _counts_groups(text: str, lead: str = "") -> bool:
+    """Whether a text says how many groups there are, whatever stands before it."""
+    words = words_of(text)
+    return next(_counted(words), None) is not None
+
+
+def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
+    """Return what is fenced, or stands in bold letters, and is an answer; of several the last.
+
+    Empty where there is none, or where a line behind it is an answer, too.
+    """
+    fenced, found = False, ""
+    for line in lines:
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif line.lstrip().startswith("|"):
+            continue
+        elif (fenced or _BOLD_LINE.match(line)) and is_answer(line, ""):
+            found = line
+        elif bold := [part[1] for part in _BOLD.finditer(line) if is_answer(part[1], line[: part.start()])]:
+            found = bold[-1] if len(words_of(bold[-1])) > 1 else found
+        elif found and is_answer(line, ""):
+            found = ""
+    return found
+
+
+def final_statement(
+    reply: str, could_be: Callable[[str], bool], is_answer: Callable[[str, str], bool] = lambda text, lead: False
+) -> tuple[str, bool]:
     """Return the text that holds the answer, and whether an ``Answer:`` marks it.
 
-    ``could_be`` says of a line whether it may be an answer; it matters where nothing is marked.
+    ``could_be`` says of a line whether it may be an answer, and ``is_answer`` of a text that stands out (and of what
+    stands before it in its line) whether it is one; both matter where nothing is marked.
     """
     if next_turn := _NEXT_TURN.search(reply):
         reply = reply[: next_turn.start()]
@@ -94,7 +161,12 @@ def final_statement(reply: str, could_be: Callable[[str], bool]) -> tuple[str, b
         if statement := _marked(reply[marker.end() : end]):
             return statement, True
         end = marker.start()
-    lines = [line for line in reply.splitlines() if line.strip() and not line.lstrip().startswith("```")]
+    lines = [line for line in reply.splitlines() if line.strip()]
+    if emphasised := _emphasised(lines, is_answer):
+        return emphasised, False
+    lines = [line for line in lines if not line.lstrip().startswith("```")]
+    if any(could_be(line) for line in lines if not line.lstrip().startswith("|")):
+        lines = [line for line in lines if not line.lstrip().startswith("|")]
     for last in range(len(lines) - 1, -1, -1):
         if could_be(lines[last]):
             first = last
@@ -249,19 +321,23 @@ def _number(word: str) -> int | None:
 _GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
 
 
+def _counted(words: Sequence[str]) -> Iterator[int]:
+    """Yield the numbers of groups that words speak of: "5 clusters", not "cluster 5"."""
+    for position, word in enumerate(words):
+        number = _number(word)
+        if number is not None and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6]):
+            yield number
+
+
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
     """Return the number of groups that is stated; two different ones are no answer."""
     sentences = [[token.text for token in sentence] for sentence in _sentences([Token(w) for w in words_of(statement)])]
     with_numbers = [words for words in sentences if _numbers(words)]
     if not with_numbers:
         return Answer()
-    words = with_numbers[0 if marked else -1]
-    counted = [
-        number
-        for position, word in enumerate(words)
-        if (number := _number(word)) is not None
-        and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6])
-    ]
+    saying = [words for words in with_numbers if next(_counted(words), None) is not None]
+    words = with_numbers[0] if marked else (saying or with_numbers)[-1]
+    counted = list(_counted(words))
     numbers = list(dict.fromkeys(counted or _numbers(words)))
     between = set(words) & {"or", "to", "-"} if len(numbers) > 1 else set()
     if len(numbers) > 1 and (between or not counted):

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.experiment.conversations import SilenceWatch, call_seed
 from cheesebench.experiment.designs import Design, without_looks
-from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord, Variant
+from cheesebench.experiment.records import CellPlan, TrialRecord, Variant
 from cheesebench.experiment.subjects import agent_seed, trial_record
 from cheesebench.interfaces import TaskEvent
-from cheesebench.paradigms.dialogue.language.published import published_beside
 from cheesebench.paradigms.dialogue.language.specification import variant_name
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def plan_dialogues(specification: DialogueSpecification, request: CellRequest) -
                 agent=language.agent.name if language else "",
                 settings={**own, "temperature": temperature} if language else None,
                 in_variant=bool(language) and several,
-                against=request.against,
             )
 
 
@@ -68,14 +66,11 @@ def plan_dialogue(
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
     in_variant: bool = False,
-    against: str | None = None,
 ) -> CellPlan:
     """Return the plan of one cell: a condition in the words of a domain, compared with chance.
 
-    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name. ``against``
-    names a published model to compare with where something is printed of it on this condition.
+    ``settings`` are those of a language model; ``in_variant`` puts its temperature into the cell's name.
     """
-    published = None if against is None else _published(specification, condition, against)
     asked, document = specification.conditions[condition], specification.document
     kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
     temperature = kept.get("temperature")
@@ -89,7 +84,7 @@ def plan_dialogue(
         variant=Variant(condition=variant_name(domain, condition, temperature if in_variant else None)),
         title=f"{specification.title}: {condition}, {domain.replace('_', ' ')}",
         dimension=document.dimension,
-        species=document.species or ("" if published is None else published.species),
+        species=document.species or "",
         sha256=specification.sha256,
         design=design.name,
         subjects=generations or (GENERATIONS if design.claims else design.subjects),
@@ -97,21 +92,11 @@ def plan_dialogue(
         memory="none",
         margin=document.margin,
         chance=asked.chance(),
-        reference=published,
-        against="chance" if published is None else "reference",
+        against="chance",
         claims=design.claims,
         agent=agent,
         settings={**kept, "domain": domain, "condition": condition, "group": asked.group},
     )
-
-
-def _published(specification: DialogueSpecification, condition: str, model: str) -> ReferenceValue | None:
-    found = published_beside(specification)
-    printed = found.model(model).get(condition)
-    if printed is None:
-        return None
-    status = f"mean over all graphs and domains, SD {printed[1]:.2f}; scored {found.scored}"
-    return ReferenceValue(value=printed[0], species=f"{model} as published", source=found.source, status=status)
 
 
 def begin(paradigm: Conversational, plan: CellPlan) -> Dialogue:

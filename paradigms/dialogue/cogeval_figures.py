@@ -1,4 +1,4 @@
-"""The figures of ``cheesebench cogeval-stats``: right answers by graph and by condition, as SVG (needs matplotlib)."""
+"""The figures of ``cheesebench cogeval-stats``: right answers by graph, condition and group (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import OptionError
-from cheesebench.paradigms.dialogue.statistics import Score, by
+from cheesebench.paradigms.dialogue.statistics import OUTSIDE, Score, by
 
 #: Width of all bars of one level, of the 1 that levels are apart.
 _TOGETHER = 0.8
 
 
 def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
-    """Write ``by_graph.svg`` and ``by_condition.svg`` (bars: means over items, whiskers: their standard errors)."""
+    """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``.
+
+    Bars are means over items, whiskers their standard errors; groups are the five of the paper's Figure 2.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -23,13 +26,13 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     # Equal scores give equal files; text stays text.
     settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
     with matplotlib.rc_context(settings):
-        return [_bars(scores, factor, folder / f"by_{factor}.svg") for factor in ("graph", "condition")]
+        return [_bars(scores, factor, folder / f"by_{factor}.svg") for factor in ("graph", "condition", "group")]
 
 
 def _bars(scores: Sequence[Score], factor: str, path: Path) -> Path:
     from matplotlib.figure import Figure  # not pyplot: no window, no state
 
-    spreads = by(scores, factor)
+    spreads = by([score for score in scores if factor != "group" or score.group not in OUTSIDE], factor)
     levels = list(dict.fromkeys(level for level, _ in spreads))
     models = list(dict.fromkeys(model for _, model in spreads))
     figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(models) + 2), 4))

@@ -6,6 +6,7 @@ import argparse
 import csv
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.paradigms.dialogue.cells import NO_VIEW
-from cheesebench.paradigms.dialogue.deviance import DevianceTable
+from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable
 from cheesebench.paradigms.dialogue.language.published import Published, read_published
 from cheesebench.paradigms.dialogue.statistics import (
     FAILURES,
@@ -27,8 +28,10 @@ from cheesebench.paradigms.dialogue.statistics import (
     contrast,
     deviance_table,
     failure_shares,
+    main_effects,
     scores_of,
 )
+from cheesebench.protocol import SUFFIX
 
 #: Folder of the protocols whose published numbers are shown.
 FAMILY = "cogeval"
@@ -136,6 +139,24 @@ def read_scores(path: Path, published: Published) -> list[Score]:
 
 
 _Rows = dict[str, dict[str, tuple[float, float]]]
+#: Domains that the paper's means are over.
+PAPER_DOMAINS = 3
+
+
+def _asked() -> dict[str, int]:
+    """Return how many graphs of the family have each condition."""
+    folder = installed_catalogue().folders[FAMILY]
+    catalogue = installed_catalogue()
+    graphs = [catalogue.load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return Counter(name for graph in graphs for name in getattr(graph, "conditions", ()))
+
+
+def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int) -> str:
+    """Return why a mean on a condition cannot be held against one over all graphs and domains; empty where it can."""
+    asked = {(score.graph, score.domain) for score in scores if (score.condition, score.model) == (condition, model)}
+    per_graph = Counter(graph for graph, _ in asked)
+    complete = sum(count >= PAPER_DOMAINS for count in per_graph.values())
+    return "" if complete >= graphs else f"{complete} of {graphs} graphs in all {PAPER_DOMAINS} domains"
 
 
 def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
@@ -145,18 +166,23 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
         "deviance": None if deviance is None else dataclasses.asdict(deviance),
         "conditions": _plain(by(scores, "condition")),
         "graphs": _plain(by(scores, "graph")),
+        "groups": _plain(by(scores, "group")),
+        "coefficients": [dataclasses.asdict(one) for one in main_effects(scores)],
         "failures": failure_shares(scores),
+        "failures_by_condition": failure_shares(scores, "condition"),
+        "failures_by_graph": failure_shares(scores, "graph"),
         "published": [
             {
                 "condition": condition,
                 "model": model,
                 "published": name,
                 "mean": row[condition][0],
-                **dataclasses.asdict(contrast(own, row[condition][0], margin)),
+                **({"incomplete": why} if why else dataclasses.asdict(contrast(own, row[condition][0], margin))),
             }
             for name, row in rows.items()
             for (condition, model), own in by(scores, "condition").items()
             if condition in row
+            for why in [incomplete(scores, condition, model, _asked()[condition])]
         ],
     }
 
@@ -172,6 +198,10 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
     parts = [
         "Sequential analysis of deviance (binomial, logit; each term after those above it)",
         _deviance(deviance) if deviance is not None else "No factor varies, so there is nothing to compare.",
+        "Main effects of all factors together: log odds against the first level",
+        _coefficients(main_effects(scores)),
+        "Right answers by group of conditions: mean over items (SD, SE, n)",
+        _spreads(by(scores, "group"), "group"),
         "Right answers by condition: mean over items (SD, SE, n)",
         _spreads(by(scores, "condition"), "condition"),
         "Right answers by graph: mean over items (SD, SE, n)",
@@ -179,6 +209,8 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
     ]
     if failures := failure_shares(scores):
         parts += ["Ways of failing: share of all answers (an answer may have several)", _failures(failures)]
+        for factor in ("condition", "graph"):
+            parts += [f"Ways of failing by {factor}", _failures_by(failure_shares(scores, factor), factor)]
     for name, row in rows.items():
         heading = f"Against {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
         parts += [one_line(heading), _published(scores, row, margin)]
@@ -218,12 +250,41 @@ def _failures(shares: dict[str, dict[str, float]]) -> str:
     )
 
 
+#: The ways of failing that the paper speaks of: edges that are not there, loops, detours.
+_MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": "detour"}
+
+
+def _failures_by(shares: dict[str, dict[str, float]], factor: str) -> str:
+    lines = [[level, *(f"{found[name]:.1%}" for name in _MODES)] for level, found in shares.items()]
+    return table([factor, *_MODES.values()], lines)
+
+
+def _coefficients(found: Sequence[Coefficient]) -> str:
+    lines = [
+        [
+            f"{one.factor}: {one.level}",
+            one.reference,
+            f"{one.estimate:+.2f}",
+            f"{one.se:.2f}",
+            f"{one.z:.2f}",
+            _p(one.p),
+        ]
+        for one in found
+    ]
+    return table(["level", "against", "estimate", "SE", "z", "p"], lines)
+
+
 def _published(scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float) -> str:
     lines = []
+    asked = _asked()
     for (condition, model), own in by(scores, "condition").items():
         if condition not in row:
             continue
         mean, sd = row[condition]
+        if why := incomplete(scores, condition, model, asked[condition]):
+            means = f"{own.mean:.2f}", f"{mean:.2f} (SD {sd:.2f})"
+            lines.append([condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"])
+            continue
         found = contrast(own, mean, margin)
         bounds = _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
         lines.append(

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
 
@@ -78,11 +78,75 @@ def sequential_deviance(
     return DevianceTable(null_df, null, tuple(table))
 
 
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """Log odds of a level of a factor against the factor's first level, with standard error, z and two-sided p."""
+
+    factor: str
+    level: str
+    reference: str
+    estimate: float
+    se: float
+    z: float
+    p: float
+
+
+def coefficients(
+    factors: Mapping[str, Sequence[object]], successes: Sequence[int], totals: Sequence[int]
+) -> tuple[Coefficient, ...]:
+    """Return the main effects of factors in a fit of all of them together, without interactions.
+
+    Factors of one level are left out. Raises OptionError where statsmodels is not installed.
+    """
+    import numpy as np
+
+    kept = [number for number, total in enumerate(totals) if total > 0]
+    rows = {name: [values[number] for number in kept] for name, values in factors.items()}
+    named = [
+        (name, str(level), str(levels[0]))
+        for name, values in rows.items()
+        for levels in [_levels(values)]
+        for level in levels[1:]
+    ]
+    if not named:
+        return ()
+    answers = np.array([(successes[number], totals[number] - successes[number]) for number in kept], dtype=float)
+    design = [np.ones(len(kept)), *(column for name in rows for column in _columns(name, rows))]
+    columns, chosen = _independent(design)
+    fit = _fitted(answers, columns)
+    places = {column: place for place, column in enumerate(chosen)}
+    return tuple(
+        Coefficient(
+            *names, *(float(values[places[number]]) for values in (fit.params, fit.bse, fit.tvalues, fit.pvalues))
+        )
+        for number, names in enumerate(named, start=1)
+        if number in places
+    )
+
+
 def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
     """Return degrees of freedom and deviance of what a fit leaves; ``answers`` has successes and failures."""
+    fit = _fitted(answers, _independent(design)[0])
+    return int(fit.df_resid), float(fit.deviance)
+
+
+def _independent(design: Sequence[Floats]) -> tuple[Floats, list[int]]:
+    """Return the columns that do not depend on others, and which they are.
+
+    Without the others a fit is several times faster, and the same.
+    """
     import numpy as np
     from scipy.linalg import qr
 
+    columns = np.column_stack(design)
+    triangle, order = qr(columns, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    chosen = np.sort(order[: len(sizes)][sizes > RANK_TOLERANCE * sizes[0]])
+    return columns[:, chosen], chosen.tolist()
+
+
+def _fitted(answers: Floats, columns: Floats) -> Any:
+    """Return the fit of statsmodels."""
     try:
         from statsmodels.genmod.families import Binomial
         from statsmodels.genmod.generalized_linear_model import GLM
@@ -90,16 +154,14 @@ def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
         raise OptionError(
             "The analysis of deviance needs statsmodels. Install it: pip install 'pytest-cheesebench[cogeval]'"
         ) from None
-    # Without the columns that depend on others the fit is several times faster, and the same.
-    columns = np.column_stack(design)
-    triangle, order = qr(columns, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    columns = columns[:, np.sort(order[: len(sizes)][sizes > RANK_TOLERANCE * sizes[0]])]
     with warnings.catch_warnings():
         # Cells without (or with nothing but) successes have no finite estimate; the deviance is right all the same.
         warnings.simplefilter("ignore")
-        fit = GLM(answers, columns, family=Binomial()).fit(maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr")
-    return int(fit.df_resid), float(fit.deviance)
+        return GLM(answers, columns, family=Binomial()).fit(maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr")
+
+
+def _levels(values: Sequence[object]) -> list[object]:
+    return sorted(dict.fromkeys(values), key=str)
 
 
 def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
@@ -111,6 +173,5 @@ def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
         if name not in rows:
             raise ValueError(f"there is no factor '{name}'")
         values = rows[name]
-        levels = sorted(dict.fromkeys(values), key=str)
-        dummies.append([np.array([float(value == level) for value in values]) for level in levels[1:]])
+        dummies.append([np.array([float(value == level) for value in values]) for level in _levels(values)[1:]])
     return [np.prod(np.stack(columns), axis=0) for columns in product(*dummies)]

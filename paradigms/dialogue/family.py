@@ -110,6 +110,11 @@ class DialogueFamily:
                 published_beside(specification).model(request.against)
             except CheeseBenchError as error:
                 raise UnsuitableError(str(error)) from None
+            raise UnsuitableError(
+                f"'{request.against}' was published as means over all graphs and domains, and a cell is one graph in "
+                "one domain: neither can be judged by the other. Run all graphs without --against, then compare "
+                f"whole conditions: cheesebench cogeval-stats RUN --published {request.against}"
+            )
         if request.controls:
             raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Leave --control out.")
         return plan_dialogues(specification, request)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.paradigms.dialogue.deviance import DevianceTable, sequential_deviance
+from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable, coefficients, sequential_deviance
 from cheesebench.statistics.intervals import quantile
 from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Verdict
@@ -117,15 +117,24 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
     """Return Table 2 of these scores: every term whose factors vary; None without any."""
-    used = [score for score in scores if score.group not in OUTSIDE]
-    factors = {
-        name: [getattr(score, name) for score in used] for name in ("model", "graph", "domain", "temperature", "group")
-    }
+    used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}
     terms = [term for term in TERMS if set(term.split(":")) <= varying]
     if not terms:
         return None
     return sequential_deviance(factors, [score.successes for score in used], [score.total for score in used], terms)
+
+
+def main_effects(scores: Sequence[Score]) -> tuple[Coefficient, ...]:
+    """Return the coefficients of all factors together, with standard errors."""
+    used, factors = _factors(scores)
+    return coefficients(factors, [score.successes for score in used], [score.total for score in used])
+
+
+def _factors(scores: Sequence[Score]) -> tuple[list[Score], dict[str, list[str]]]:
+    used = [score for score in scores if score.group not in OUTSIDE]
+    names = ("model", "graph", "domain", "temperature", "group")
+    return used, {name: [getattr(score, name) for score in used] for name in names}
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -146,15 +155,16 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     return {key: spread(values) for key, values in rates.items()}
 
 
-def failure_shares(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
-    """Return by model the share of all answers that have each flag; an answer may have several."""
+def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
+    """Return by level of a factor the share of all answers that have each flag; an answer may have several."""
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
     for score in scores:
         if score.failures:
-            counts.setdefault(score.model, Counter()).update(score.failures)
-            totals[score.model] += score.total
-    return {model: {name: found[name] / totals[model] for name in FAILURES} for model, found in counts.items()}
+            level = getattr(score, factor)
+            counts.setdefault(level, Counter()).update(score.failures)
+            totals[level] += score.total
+    return {level: {name: found[name] / totals[level] for name in FAILURES} for level, found in counts.items()}
 
 
 def contrast(own: Spread, published: float, margin: float) -> Contrast:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cheesebench import HEADINGS, Scene
-from cheesebench.plugins.views.boards import Boards, frame_of
+from cheesebench.plugins.views.boards import Board, Boards, frame_of
 
 #: The agent: it always looks up.
 AGENT = "↑"
-#: A square in the field of view that something hides.
-FOG = "?"
+#: A square in the field of view that something hides, and what it is where a place has a ``?`` of its own.
+FOG, OTHER_FOG = "?", "░"
 #: What stands between squares when the world lies askew.
 GAP = " "
 
@@ -21,19 +21,21 @@ class Ascii2DFpv:
     With an odd one the world is turned by 45 degrees: squares stand like the black ones of a chessboard, the square
     straight ahead is two rows up, those ahead of the shoulders one row up and one column aside.
 
-    ``?`` is a square that is hidden by something nearer. A line ends with the last square that is seen in it, and
-    beyond the first line nothing is seen. Landmarks are tall: they are seen over walls.
+    ``?`` is a square that is hidden by something nearer (``░`` where the place has a ``?`` of its own). A line ends
+    with the last square that is seen in it, and beyond the first line nothing is seen. Landmarks are tall: they are
+    seen over walls.
     """
 
     name = "ascii_2d_fpv"
     reading = (
         "The first line says which compass direction you face. The map below it shows only what you can see from where "
         f"you stand, turned so that you ({AGENT}, in the last row) always look up: forward is up, your left is left. "
-        f"{FOG} is a place that is hidden from you. When you face a diagonal direction (NE, SE, SW, NW) the map is "
+        f"{FOG} is a place that is hidden from you ({OTHER_FOG} where {FOG} is a thing). "
+        "When you face a diagonal direction (NE, SE, SW, NW) the map is "
         "turned by 45 degrees: places are then one row up and one column to the side, and the place straight ahead of "
         "you is two rows up. You do not see what is behind you."
     )
-    characters = AGENT + FOG + GAP + "\n" + "".join(sorted(set("facing NESW")))
+    characters = AGENT + FOG + OTHER_FOG + GAP + "\n" + "".join(sorted(set("facing NESW")))
 
     def __init__(self) -> None:
         self._boards = Boards()
@@ -52,7 +54,7 @@ class Ascii2DFpv:
         first, left = int(ahead.max()), int(aside.min())
         columns = aside - left
         lines = first - ahead
-        picture = np.full((first + 1, int(columns.max()) + 1), ord(FOG), np.uint32)
+        picture = np.full((first + 1, int(columns.max()) + 1), self._fog(board), np.uint32)
         if heading & 1:
             askew = (first + left) & 1
             picture[::2, 1 - askew :: 2] = ord(GAP)
@@ -65,6 +67,10 @@ class Ascii2DFpv:
         width = picture.shape[1]
         rows = [text[start : start + end] for start, end in zip(range(0, len(text), width), ends.tolist(), strict=True)]
         return "\n".join((f"facing {HEADINGS[heading]}\n", *rows)) + board.tail
+
+    @staticmethod
+    def _fog(board: Board) -> int:
+        return ord(OTHER_FOG if (board.glyphs == ord(FOG)).any() else FOG)
 
     def max_length(self, scene: Scene) -> int:
         """Return a length that no observation of the scene exceeds: that of a board seen along its diagonal."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -35,7 +36,35 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "graph:group" in text
     assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
-    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored by a language model" in text
+    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
+    assert "not compared: 0 of 6 graphs in all 3 domains" in text
+
+
+def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "scores.csv"
+    lines = [f"g{graph},{domain},policyReval,m,x,0,1,10" for graph in range(3) for domain in "abc"]
+    path.write_text(HEADER + "\n".join(lines), encoding="utf-8")
+    command = ["cogeval-stats", "--scores", str(path), "--published", "gpt-4-32k", "--json"]
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["published"]
+    assert row["verdict"] in ("PASS", "FAIL", "INCONCLUSIVE")
+    path.write_text(HEADER + "\n".join(lines[1:]), encoding="utf-8")
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["published"]
+    assert row["incomplete"] == "2 of 3 graphs in all 3 domains"
+    assert "verdict" not in row
+
+
+def test_coefficients_are_those_of_a_fit_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(HEADER + "g,d,valuePath,a,x,0,20,40\ng,d,valuePath,b,x,0,30,40\n", encoding="utf-8")
+    assert main(["cogeval-stats", "--scores", str(path), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["coefficients"]
+    assert (found["factor"], found["level"], found["reference"]) == ("model", "b", "a")
+    assert found["estimate"] == pytest.approx(math.log(3))  # odds of 3 against odds of 1
+    assert found["se"] == pytest.approx(math.sqrt(1 / 20 + 1 / 20 + 1 / 30 + 1 / 10), rel=1e-4)
 
 
 def test_json_for_programs(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +80,7 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert main(["cogeval-stats", "--scores", str(scores), "--figures", str(tmp_path / name)]) == 0
         drawn.append([path.read_bytes() for path in sorted((tmp_path / name).glob("*.svg"))])
-    assert len(drawn[0]) == 2
+    assert len(drawn[0]) == 3
     assert drawn[0] == drawn[1]
     assert b"valuePath" in drawn[0][0]
 

@@ -39,6 +39,29 @@ ZOO: dict[str, str] = {
         success: last == found
         measures: {x: x, way: heading}
     """,
+    # What happens on every step: inside zones, groups and what variables hold, any action, anything in the way.
+    "whatever": """
+        version: 1
+        paradigm: whatever
+        arena:
+          map: |
+            ##A#
+            #SA+
+            #BB#
+          legend: {S: box, A: ice, B: {zones: [ice, mud]}, +: {door: gate, zone: out}}
+          groups: {ground: [mud, ice]}
+        vars: {last_ground: none, n: 0}
+        draw: {d: {of: {aim: [ice, mud, box]}}}
+        start: {at: box, face: random}
+        trial:
+          limit: 14
+          start: run
+          states:
+            run: {close: [gate], rules: [{press: any, reward: -1}, {inside: aim, reward: 0.5}, {act: any, reward: -2}]}
+          watch: [{inside: ground, set: {last_ground: it}}, {act: any, set: {n: n + 1}}, {press: any, count: bumps}]
+        schedule: {only: {sessions: 2, trials: 3}}
+        measures: {n: n, last_ground: last_ground}
+    """,
     # The members of a group and of a drawn set, dealt out into variables.
     "dealt": """
         version: 1

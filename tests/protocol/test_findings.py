@@ -295,7 +295,6 @@ WARNINGS = {
     "cue like floor": ("W310", state("show: {«goal: .}")),
     "cue like a wall": ("W310", state("show: {«goal: '#'}")),
     "cue like the agent": ("W310", state("show: {«goal: ↑}")),
-    "cue like what is hidden": ("W310", state("show: {«goal: '?'}")),
     "cue like a wall far away": ("W310", state("show: {«goal: ░}")),
     "drawn cue like floor": ("W310", "draw: {d: {of: {lamp: [., x]}}}\n" + state("show: {«goal: lamp}")),
     "variable cue like floor": ("W310", "vars: {lamp: .}\n" + state("show: {«goal: lamp}")),

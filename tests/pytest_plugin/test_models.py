@@ -57,6 +57,14 @@ def test_a_model_that_walks_on_passes_and_its_calls_are_reported(project: pytest
     assert 'name="cheesebench.agent.unparsed" value="0"' in junit
 
 
+def test_a_prompt_from_a_file_is_what_the_model_is_told(project: pytest.Pytester) -> None:
+    (project.path / "mine.txt").write_text("Do as you like.\nAt most $actions actions.", encoding="utf-8")
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "--prompt", "mine.txt", "--design", "smoke"))
+        told = {body["messages"][0]["content"] for body in [call.body for call in server.calls][1:]}
+    assert told == {"Do as you like.\nAt most 8 actions."}
+
+
 def test_a_dead_server_is_an_error_of_nobody(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         gone = server.base_url
@@ -185,6 +193,7 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "walker", "--history", "3"], "--history is about language models; walker is none.*"),
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
+        (["--model", "openai/tiny", "--prompt", "cots.txt"], "*--prompt cots.txt cannot be read: No such file*"),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),

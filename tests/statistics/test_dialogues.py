@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -19,6 +20,7 @@ from cheesebench.paradigms.dialogue.statistics import (
     spread,
 )
 from cheesebench.statistics import Verdict, judge
+from cheesebench.statistics.run import summarise_model
 
 
 def score(**changes: object) -> Score:
@@ -117,6 +119,29 @@ def test_three_states_against_chance(right: int, verdict: Verdict, words: str) -
     assert words in cell.reason
     assert (cell.subjects_needed is not None) == (verdict is Verdict.INCONCLUSIVE)
     assert cell.flags.duplicate_subjects == 0
+
+
+def test_ways_of_failing_by_condition() -> None:
+    records = [record(0, False, loop=1, excess_length=2), record(1, False, loop=1), record(2, True)]
+    (found,) = failure_shares(scores_of(plan(), records), "condition").items()
+    assert found[0] == "value"
+    assert found[1]["loop"] == pytest.approx(2 / 3)
+    assert found[1]["too long"] == pytest.approx(1 / 3)
+
+
+def test_the_remedy_names_the_option_that_there_is() -> None:
+    cell = judge(plan(), [record(subject, subject < 10) for subject in range(30)])
+    assert f"About {cell.subjects_needed} generations would settle it at this rate" in cell.reason
+    assert f"--generations {cell.subjects_needed}." in cell.reason
+    assert "subject" not in cell.reason
+
+
+@pytest.mark.parametrize("rights", [*itertools.product((30, 0, 10), repeat=2)])
+def test_the_gate_says_what_the_tests_say(rights: tuple[int, int]) -> None:
+    cells = [judge(plan(), [record(subject, subject < right) for subject in range(30)]) for right in rights]
+    gate, verdicts = summarise_model(cells).gate, {cell.verdict for cell in cells}
+    assert (gate is Verdict.FAIL) == (Verdict.FAIL in verdicts)
+    assert (gate is Verdict.PASS) == (verdicts == {Verdict.PASS})
 
 
 def test_a_design_without_claims_makes_none() -> None:

@@ -75,7 +75,9 @@ class Events:
     """Which zones and solids each state listens to, in file order, and which places expressions read."""
 
     def __init__(self, program: Program) -> None:
-        names = [(bit, name) for (kind, name), bit in program.geometry.bit.items() if kind in ("enter", "press")]
+        names = [
+            (bit, name) for (kind, name), bit in program.geometry.bit.items() if kind in ("enter", "inside", "press")
+        ]
 
         def heard(masks: Sequence[int]) -> tuple[str, ...]:
             return tuple(dict.fromkeys(name for mask in masks for bit, name in names if mask & bit))

@@ -23,7 +23,7 @@ SCOPES = {
     "subject": at.SUBJECT_SCOPE, "block": at.BLOCK_SCOPE, "session": at.SESSION_SCOPE, "trial": at.TRIAL_SCOPE,
 }  # fmt: skip
 #: The triggers and effects that there is compiled code for; see ``features``.
-TRIGGERS = ("enter", "press", "after", "act")
+TRIGGERS = ("enter", "inside", "press", "after", "act")
 EFFECTS = ("set", "add", "count", "reward", "place")
 ORDERS = {"random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "by_subject": at.BY_SUBJECT}
 ORDERS = {

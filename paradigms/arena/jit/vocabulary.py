@@ -98,7 +98,7 @@ class Vocabulary:
                 raise UntranslatableError("a set can have any number")
 
     def _targets(self) -> Iterator[str]:
-        yield from (name for kind, name in self._program.geometry.bit if kind not in ("act", "where"))
+        yield from (name for kind, name in self._program.geometry.bit if kind not in ("act", "where", "blocked"))
 
     def _drawn(self, column: str) -> Iterator[str | float]:
         for draw in self._program.specification.draws:

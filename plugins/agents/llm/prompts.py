@@ -30,6 +30,8 @@ def system_prompt(
 ) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
+    ``variant`` is its name, or (what is no name) the prompt itself, in which ``$reading``, ``$actions``,
+    ``$learnings``, ``$learnings_form``, ``$actions_form`` and ``$changes`` are filled in.
     ``reading`` is how the view is read ("" for a view that does not say so), ``actions`` the most actions of one
     reply, ``learnings`` the most characters of learnings (0: none asked for), ``patience`` the answers
     without an action after which a trial is waited through (0: it is not); ``changes``: only changes are told.
@@ -41,6 +43,8 @@ def system_prompt(
     values["patience"] = "\n" + Template(pieces["patience"]).substitute(patience=patience) if patience else ""
     values["changes"] = pieces["changes"] + " " if changes else ""
     values |= {name: Template(pieces[name]).substitute(values) for name in ("learnings_form", "actions_form")}
+    if variant not in data["variants"]:
+        return Template(variant).safe_substitute(values)
     text = "\n\n".join(Template(pieces[name]).substitute(values) for name in data["variants"][variant])
     return "\n".join(line for line in text.split("\n") if learnings or not line.startswith("LEARNINGS:"))
 

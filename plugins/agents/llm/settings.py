@@ -109,7 +109,10 @@ def _rules() -> dict[str, _Rule]:
     return {
         "history": _Rule('a whole number from 0 on, or a range such as "3-7"', _is_history),
         "actions": _whole(1),
-        "prompt": _one_of(*variants()),
+        "prompt": _Rule(
+            f"one of {', '.join(variants())}, or a whole prompt of several words",
+            lambda value: isinstance(value, str) and (value in variants() or len(value.split()) > 1),
+        ),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
         "patience": _whole(0),
         "observations": _one_of(FULL, CHANGES),

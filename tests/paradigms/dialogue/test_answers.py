@@ -51,6 +51,12 @@ def path(reply: str, lexicon: Lexicon = ROOMS, form: Form = "path") -> list[str 
         "Answer: 1, 3, 5\n\n**Answer:**\n",
         "Therefore, the answer is: 1, 3, 5.",
         "I go 1, 3, 5.",
+        "```\n1, 3, 5\n```\nThis way goes through room 3 to room 5 in 2 steps.",
+        "```\n1, 3, 5\n```\n\nSo you collect 50 in room 5.",
+        "**1, 3, 5**\n\n| step | room |\n|---|---|\n| 1 | 3 |\n| 2 | 5 |",
+        "The shortest path is **1, 3, 5**.\n\n| step | room |\n| 1 | room 3 |",
+        "**1, 2, 4** is closed.\nThe shortest path is 1, 3, 5",
+        "**Room 1** and **room 2, room 4** are near.\nI go 1, 3, 5.",
         "Some thoughts about 7 and 8.\nThe way is 1, 3, 5",
         "Answer: 1, 3, 5\nuser: And from 2 to 4?\nAnswer: 2, 4",
         "１，３，５",
@@ -117,6 +123,16 @@ def test_one_node(reply: str) -> None:
     assert path(reply, PEOPLE, "first_step") == ["2"]
 
 
+FLOWERS = Lexicon({"1": "rose", "2": "hydrangea", "3": "tulip"}, ["flower", "flowers"])
+
+
+def test_an_amount_of_something_is_not_its_name() -> None:
+    assert path("Answer: 50 hydrangea flowers", FLOWERS) == [None]
+    assert path("From the rose to the hydrangea.\nYou will find 50 hydrangea flowers.", FLOWERS) == ["1", "2"]
+    assert path("Answer: tulip, hydrangea (50 flowers)", FLOWERS) == ["3", "2"]
+    assert path("Answer: 1. rose flowers", FLOWERS, "first_step") == ["1"]
+
+
 def test_names_of_several_words_and_names_that_are_words() -> None:
     assert path("Answer: old oak, oak gate, the pond", PARK) == ["1", "2", "3"]
     assert path("Answer: the black and white house and the pond", PARK) == ["4", "3"]
@@ -138,6 +154,11 @@ def test_names_that_share_their_core_need_their_nouns() -> None:
         ("There are **four densely connected clusters** with 4 members each.", 4),
         ("Answer: 3 clusters of 5 rooms each.", 3),
         ("Answer: 3 groups. Group 1 has rooms 1 and 2.", 3),
+        ("There are **5 clusters** in 2 zones.", 5),
+        ("There are a total of **5 clusters**:\n\n* Cluster 1: rooms 1, 2\n* Cluster 2: rooms 3, 4", 5),
+        ("There are three main clusters. Cluster 2 is small.", 3),
+        ("**Three densely connected clusters**\nThe 2 links between them are single.", 3),
+        ("Answer: three well separated clusters, of which cluster 2 is small", 3),
         ("Answer: 3 or 4", None),
         ("Answer: 3-4 groups", None),
         ("Answer: many", None),

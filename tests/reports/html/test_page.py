@@ -85,7 +85,7 @@ def test_published_rows_are_shown_where_there_are_any(make_plan: MakePlan, make_
     assert "What others have published" not in render(summary)
     row = PublishedRow(model="a giant", rates={"pool": 0.35, "elsewhere": 1.0}, overall=0.675, source="a paper")
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
-    assert re.search(r"a giant\s+35 %\s+67.5 %\s+–\s*a paper", words)
+    assert re.search(r"a giant\s+35 %\s+67.5 %\s+–\s*–\s*a paper", words)
 
 
 def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Report) -> None:

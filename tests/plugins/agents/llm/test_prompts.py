@@ -145,3 +145,8 @@ def test_variants_are_what_their_names_say() -> None:
     assert system_prompt("few_shot", "", 8, 500).startswith(default)
     for action in ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"):
         assert all(action in system_prompt(variant, "", 8, 500) for variant in variants())
+
+
+def test_a_prompt_of_one_s_own_is_filled_in() -> None:
+    own = "Live well. $reading At most $actions actions. $5 is no setting."
+    assert system_prompt(own, "Up is north.", 3, 500) == "Live well. Up is north. At most 3 actions. $5 is no setting."

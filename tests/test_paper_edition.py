@@ -1,0 +1,154 @@
+"""The paper's own rules: found as an edition, never run by default, and as easy for random as the package is.
+
+That they are the package's rules, step for step, is tested beside the package in tests/peer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cheesebench.experiment.designs import Design, plan_cell
+from cheesebench.experiment.selection import default_protocols
+from cheesebench.experiment.subjects import live
+from cheesebench.interfaces import AuditSettings
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+from cheesebench.statistics import judge
+
+CATALOGUE = Catalogue(installed_plugins().protocol_directories)
+#: What the package's random agent comes to over 99 seeds of the paper's trials, in percent: rate, 95 % interval.
+PACKAGE = {
+    "morris_water_maze": (29.9, 28.0, 32.0),
+    "barnes_maze": (29.0, 26.9, 31.3),
+    "star_maze": (5.4, 4.7, 6.1),
+    "t_maze": (43.9, 42.4, 45.5),
+    "radial_arm_maze": (0.0, 0.0, 0.2),
+    "dnms": (50.6, 49.6, 51.5),
+    "operant_chamber": (31.5, 30.2, 32.8),
+    "shuttle_box": (26.6, 25.3, 28.0),
+    "place_preference": (70.4, 67.7, 72.9),
+}
+#: Table 1 of the paper: trials, and most steps of each.
+TABLE_1 = {
+    "morris_water_maze": (20, 500),
+    "barnes_maze": (16, 300),
+    "star_maze": (40, 300),
+    "t_maze": (40, 200),
+    "radial_arm_maze": (20, 400),
+    "dnms": (100, 50),
+    "operant_chamber": (50, 100),
+    "shuttle_box": (40, 50),
+    "place_preference": (12, 300),
+}
+every_paradigm = pytest.mark.parametrize("name", PACKAGE)
+
+
+@cache
+def specification_of(name: str) -> Specification:
+    return CATALOGUE.find(name, "paper").walkable()
+
+
+def test_it_is_an_edition_like_any_other_and_not_the_one_that_runs() -> None:
+    names = {f"{name}@paper" for name in PACKAGE}
+    assert {one.name for one in CATALOGUE.select(edition="paper")} == names
+    chosen = default_protocols(CATALOGUE, "paper")
+    assert {getattr(one, "name", None) for one in chosen} == names
+    assert not names & set(CATALOGUE.names())
+
+
+@every_paradigm
+def test_it_has_the_trials_and_steps_of_the_paper(name: str) -> None:
+    specification = specification_of(name)
+    assert (specification.planned_trials, specification.limit) == TABLE_1[name]
+    assert specification.construct is None, "nobody says that it measures what it names"
+    assert specification.document.cite["arxiv"] == "2604.10825"
+
+
+def test_there_are_six_dimensions() -> None:
+    assert len({specification_of(name).document.dimension for name in PACKAGE}) == 6
+
+
+@every_paradigm
+def test_it_says_what_it_keeps_of_the_laboratory_s_protocol(name: str) -> None:
+    for edition in ("paper", "default"):
+        fidelity = CATALOGUE.find(name, edition).walkable().document.fidelity
+        assert fidelity is not None
+        assert all(fidelity.model_dump().values())
+
+
+@every_paradigm
+def test_its_own_tests_pass(name: str) -> None:
+    reports = ArenaParadigm(specification_of(name)).own_tests(installed_plugins().view("ascii_2d"))
+    assert len(reports) >= 2
+    assert [str(report) for report in reports if not report.passed] == []
+
+
+def random_rate(name: str, subjects: int) -> tuple[float, int]:
+    """Return the pass rate of the random agent, and its trials."""
+    specification, plugins = specification_of(name), installed_plugins()
+    agent, design = plugins.agent("random"), Design(name="check", subjects=subjects)
+    plan = plan_cell(specification, agent.name, "ascii_2d", design, agent.memory)
+    paradigm, view = ArenaParadigm(specification), plugins.view("ascii_2d")
+    cell = judge(plan, [record for n in range(subjects) for record, _ in live(paradigm, view, agent, plan, 1, n)])
+    assert cell.rate is not None
+    return cell.rate, cell.valid
+
+
+@pytest.mark.parametrize("subjects", [4, pytest.param(99, marks=pytest.mark.slow)])
+@every_paradigm
+def test_random_is_as_good_as_in_the_package(name: str, subjects: int) -> None:
+    published, low, high = (number / 100 for number in PACKAGE[name])
+    rate, trials = random_rate(name, subjects)
+    error = math.hypot((high - low) / 2 / 1.96, math.sqrt(max(published * (1 - published), 0.001) / trials))
+    assert abs(rate - published) < 3 * error
+    assert subjects > 4 or error < 0.07, "so few trials would let anything pass"
+
+
+@every_paradigm
+def test_the_chance_level_that_it_states_is_the_package_s(name: str) -> None:
+    stated = specification_of(name).document.chance
+    assert stated is not None
+    published, low, high = (number / 100 for number in PACKAGE[name])
+    own = math.sqrt(published * (1 - published) / stated.trials)
+    assert abs(stated.value - published) < 3 * math.hypot((high - low) / 2 / 1.96, own) + 0.001
+
+
+@pytest.mark.parametrize("name", ["t_maze", "operant_chamber"])
+def test_its_audit_says_what_is_wrong_with_it(name: str) -> None:
+    settings = AuditSettings(trials=60, parts=("blind",))
+    findings = ArenaParadigm(specification_of(name)).audit([installed_plugins().view("ascii_2d")], settings)
+    assert "blind ceiling" in {one.rule for one in findings if one.verdict == "FAIL"}
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "earlier-numbers.md"
+
+
+def quoted() -> dict[str, tuple[str, str]]:
+    """Return the lines of the audit that the documentation quotes: policy and rate by protocol."""
+    lines = re.findall(r"^\| `(\w+)@paper` \| (.+?) \| (.+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: (policy, rate) for name, policy, rate in lines}
+
+
+def test_all_nine_are_quoted() -> None:
+    assert set(quoted()) == set(PACKAGE)
+
+
+@pytest.mark.slow
+@every_paradigm
+def test_the_audit_says_what_the_documentation_quotes(name: str) -> None:
+    settings = AuditSettings(trials=400, parts=("blind",), processes=2)
+    view = installed_plugins().view("ascii_2d")
+    findings = {one.rule: one for one in ArenaParadigm(specification_of(name)).audit([view], settings)}
+    policy, rate = quoted()[name]
+    assert f": {policy} {rate};" in findings["blind ceiling"].text
+
+
+def test_they_are_in_the_wheel() -> None:
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    assert '"paper/*.yaml"' in project.read_text(encoding="utf-8")
