@@ -11,6 +11,17 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
+#: Seconds after which a test counts as hanging. It stands here, because pytest refuses it in the configuration where
+#: pytest-timeout (extra ``test``) is not installed, and the README's first command runs without it.
+TIMEOUT = 600.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """End a test that hangs, rather than the whole run with it."""
+    if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout") is None:
+        config.option.timeout = TIMEOUT
+
 
 @pytest.fixture(scope="session")
 def under_hash_seeds() -> Callable[..., list[str]]:
