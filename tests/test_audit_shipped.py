@@ -14,8 +14,8 @@ from cheesebench.testing import assert_sound, audit_protocol
 
 #: Trials of a chance level, and of the full audit.
 FEW, FULL = 60, 2000
-#: What is quick. The blind family takes seconds for each protocol: it is part of the full audit.
-BRIEF = ("chance", "limit", "solvable", "rewards", "draws", "leaks", "cues")
+#: What is quick: the blind family and the planner take seconds or minutes for each protocol.
+BRIEF = tuple(part for part in AUDIT_PARTS if part not in {"blind", "lesions", "animal"})
 
 #: The nine as they were before their references could be compared: they are at fault.
 OLD = Path(__file__).parent / "fixtures" / "old_nine"
