@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
-from cheesebench.errors import OptionError
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
 from cheesebench.experiment.selection import Broken, default_protocols, named_protocols
+from cheesebench.family import CellRequest
 from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol import BaseSpecification, Catalogue
 from cheesebench.statistics.summary import Verdict, to_plain
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ _BOUND = (
     "It holds for any model: every step of every trial takes as many calls as the agent can make of it; the longest "
     "prompt of a "
     "rehearsal, a token of at least one byte, replies of full length."
+)
+_BOUND_OF_QUESTIONS = (
+    "It holds for any model: every question is asked once in each generation, a token has at least one byte, and "
+    "replies have their full length."
 )
 _PROFILES = (
     "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
@@ -71,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
     add_option(parser, "model", required=True, help="Plan for this model; repeat it (or use commas) for several.")
-    add_options(parser, "design", "subjects", "view")
+    add_options(parser, "design", "subjects", "generations", "view")
     about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
@@ -110,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _cells(
     plugins: PluginManager, names: Iterable[str], models: dict[str, LanguageModel], options: RunOptions
-) -> Iterator[tuple[CellPlan, Specification]]:
+) -> Iterator[tuple[CellPlan, BaseSpecification]]:
     designs = {
         name: find_design(options.value("design") or usual_design(name in models), options.value("subjects"))
         for name in names
@@ -120,21 +124,27 @@ def _cells(
         plugins.view(view)
     for specification in _protocols(Catalogue(plugins.protocol_directories), options):
         for name in names:
+            model, design = models.get(name), designs[name]
+            if not specification.has_place:
+                asked = CellRequest(
+                    model=name, plugins=plugins, design=design, language=model, generations=options.value("generations")
+                )
+                for plan in plugins.family(specification).cells(specification, asked):
+                    yield plan, specification
+                continue
+            walkable = specification.walkable()
             for view in views:
-                model, design = models.get(name), designs[name]
                 if model is None:
-                    yield plan_cell(specification, name, view, design, plugins.agent(name).memory), specification
+                    yield plan_cell(walkable, name, view, design, plugins.agent(name).memory), specification
                     continue
                 agent = model.agent
                 yield (
-                    plan_cell(
-                        specification, name, view, design, agent.memory, agent=agent.name, settings=model.settings
-                    ),
+                    plan_cell(walkable, name, view, design, agent.memory, agent=agent.name, settings=model.settings),
                     specification,
                 )
 
 
-def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[Specification]:
+def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[BaseSpecification]:
     if named := options.value("protocols"):
         found = named_protocols(catalogue, Path.cwd(), named, options.given["edition"])
     else:
@@ -142,11 +152,7 @@ def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[Specificat
     for one in found:
         if isinstance(one, Broken):
             raise one.error
-        if not one.has_place:
-            raise OptionError(
-                f"'{one.name}' is a {one.family}, and forecasts are made for protocols with an arena. Leave it out."
-            )
-        yield one.walkable()
+        yield one
 
 
 def _json(found: Forecast) -> str:
@@ -162,6 +168,8 @@ def _text(found: Forecast) -> str:
         sequential = any(cell.plan.looks for cell in claiming)
         power = _POWER_OF_LOOKS if sequential else _POWER
         parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(power + _assumed(claiming))]
+    elif any(cell.plan.claims for cell in found.cells):
+        parts.append(_filled("Verdicts are against chance, not against an animal: power is not simulated for them."))
     else:
         parts.append(_filled("This design makes no claim, so there is no verdict to have power for."))
     if asks:
@@ -206,12 +214,33 @@ def _outdated(names: Sequence[str]) -> str:
 
 
 def _calls(found: Forecast) -> str:
-    rows = [
-        [*_name(cell, found.cells), _number(cell.steps), *_amounts(cell.most, cell.estimate)] for cell in found.cells
-    ]
+    rows = [_row(cells, found.cells) for cells in _alike(found.cells)]
     rows.append(["all", "", "", *_amounts(found.most, found.estimate)])
     headers = ("protocol", "trials", "steps ≤", "calls ≤", "about", "tokens ≤", "about")
-    return "\n\n".join([table(headers, rows), _filled(_most(found)), _filled(_BOUND)])
+    questions = all(cell.plan.variant.condition for cell in found.cells)
+    return "\n\n".join(
+        [table(headers, rows), _filled(_most(found)), _filled(_BOUND_OF_QUESTIONS if questions else _BOUND)]
+    )
+
+
+def _alike(cells: Sequence[CellForecast]) -> Iterator[list[CellForecast]]:
+    """Yield the cells of one line: the conditions of a protocol are many, and hardly differ."""
+    by_place: dict[tuple[str, str, str], list[CellForecast]] = {}
+    for cell in cells:
+        by_place.setdefault((cell.plan.model, cell.plan.protocol, cell.plan.view), []).append(cell)
+    yield from by_place.values()
+
+
+def _row(cells: Sequence[CellForecast], every: Sequence[CellForecast]) -> list[object]:
+    from cheesebench.planning.plan import total
+
+    name, trials = _name(cells[0], every)
+    if len(cells) > 1:
+        trials = f"{cells[0].plan.subjects} x {sum(cell.plan.trials for cell in cells)}"
+    steps = [cell.steps for cell in cells]
+    most, known = total([cell.most for cell in cells]), [cell.estimate for cell in cells if cell.estimate is not None]
+    estimate = total(known) if len(known) == len(cells) else None
+    return [name, trials, _number(None if None in steps else max(s for s in steps if s)), *_amounts(most, estimate)]
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:

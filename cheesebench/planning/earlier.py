@@ -63,7 +63,7 @@ class EarlierRuns:
 def _cells(log: RunLog, run: str) -> Iterator[tuple[tuple[str, str, str], Earlier]]:
     calls = log.calls.by_cell()
     for plan in log.plans():
-        if plan.variant or plan.key not in calls:
+        if plan.variant.settings or plan.variant.control or plan.key not in calls:
             continue
         trials = sum(not record.missing for life in log.trials_by_subject(plan) for record in life)
         if trials:

@@ -8,9 +8,17 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
 from cheesebench.planning.profiles import ProfiledRun, outdated, profiled, shipped_profiles
-from cheesebench.planning.rehearsal import LongestPrompt, longest_prompt, most_asks, most_steps, random_life
+from cheesebench.planning.rehearsal import (
+    LongestPrompt,
+    longest_prompt,
+    most_asks,
+    most_steps,
+    random_life,
+    rehearse_conversations,
+)
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.power import (
     Chances,
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.protocol import Specification
+    from cheesebench.protocol import BaseSpecification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +120,7 @@ class Forecast:
 
 def forecast(
     plugins: PluginManager,
-    cells: Iterable[tuple[CellPlan, Specification]],
+    cells: Iterable[tuple[CellPlan, BaseSpecification]],
     models: Mapping[str, LanguageModel],
     earlier: EarlierRuns,
     *,
@@ -134,8 +142,8 @@ def forecast(
     return Forecast(
         cells=found,
         concurrency=concurrency,
-        most=_sum([cell.most for cell in found]),
-        estimate=_sum(known) if len(known) == len(estimates) else None,
+        most=total([cell.most for cell in found]),
+        estimate=total(known) if len(known) == len(estimates) else None,
         minutes=_minutes(found, in_flight),
         in_flight=in_flight,
         **_by_profiles(found, models),
@@ -167,24 +175,24 @@ def _by_profiles(cells: Sequence[CellForecast], models: Mapping[str, LanguageMod
 def _cell(
     plugins: PluginManager,
     plan: CellPlan,
-    specification: Specification,
+    specification: BaseSpecification,
     model: LanguageModel | None,
     runs: EarlierRuns,
     seed: int,
     icc: float | None,
 ) -> CellForecast:
-    paradigm, view = plugins.compile(specification), plugins.view(plan.view)
-    steps = most_steps(specification)
+    if not specification.has_place:
+        return _questioned(plugins, plan, specification, model, runs)
+    walkable = specification.walkable()
+    paradigm, view = plugins.compile(walkable), plugins.view(plan.view)
+    steps = most_steps(walkable)
     most, estimate, seconds, earlier = Amount(dollars=0.0), None, None, None
     if model is None:
         estimate = most  # an agent that acts by itself makes no calls
     else:
         asks = most_asks(model, paradigm, view, plan)
         most = _bound(plan, model, steps, asks, longest_prompt(model, paradigm, view, plan))
-        earlier = runs.of(plan.model, plan.protocol, plan.view)
-        if earlier is not None and earlier.totals.calls:
-            estimate = _estimate(plan, earlier, model.entry.price)
-            seconds = earlier.totals.seconds / earlier.totals.calls
+        estimate, seconds, earlier = _from_earlier(plan, model, runs)
     life = random_life(paradigm, view, plan, seed)
     outlook = _outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc)
     if estimate is not None and outlook is not None and outlook.subjects_at_rodent is not None:
@@ -199,6 +207,48 @@ def _cell(
         earlier=earlier,
         outlook=outlook,
     )
+
+
+def _questioned(
+    plugins: PluginManager,
+    plan: CellPlan,
+    specification: BaseSpecification,
+    model: LanguageModel | None,
+    runs: EarlierRuns,
+) -> CellForecast:
+    """Return the forecast of a cell without a place: its questions are known, so that the bound is close."""
+    most, estimate, seconds, earlier, steps = Amount(dollars=0.0), None, None, None, 1
+    if model is None:
+        estimate = most
+    else:
+        family = plugins.family(specification)
+        prompts = rehearse_conversations(
+            family, family.compile(specification), Seat(plugins=plugins, plan=plan, seed=0, subject=0)
+        )
+        steps = -(-len(prompts) // plan.trials)
+        reply = model.settings.get("max_tokens") or model.entry.context
+        calls = plan.subjects * len(prompts)
+        amount = Amount(
+            calls=calls,
+            prompt=None if reply is None else plan.subjects * sum(prompt.tokens(reply) for prompt in prompts),
+            completion=None if reply is None else calls * reply,
+        )
+        most = _priced(amount, model.entry.price)
+        estimate, seconds, earlier = _from_earlier(plan, model, runs)
+    return CellForecast(
+        plan=plan, steps=steps, most=most, estimate=estimate, seconds=seconds, earlier=earlier, outlook=None
+    )
+
+
+def _from_earlier(
+    plan: CellPlan, model: LanguageModel, runs: EarlierRuns
+) -> tuple[Amount | None, float | None, Earlier | None]:
+    """Return what earlier runs make of a cell, and the seconds of one of their calls."""
+    earlier = runs.of(plan.model, plan.protocol, plan.view)
+    if earlier is None or not earlier.totals.calls:
+        return None, None, earlier
+    estimate = _estimate(plan, earlier, model.entry.price)
+    return estimate, earlier.totals.seconds / earlier.totals.calls, earlier
 
 
 def _bound(plan: CellPlan, model: LanguageModel, steps: int | None, asks: int, prompt: LongestPrompt) -> Amount:
@@ -245,14 +295,14 @@ def _priced(amount: Amount, price: Price | None, cached: float = 0) -> Amount:
     return replace(amount, dollars=price.cost(usage))
 
 
-def _sum(amounts: Sequence[Amount]) -> Amount:
-    def total(name: str) -> float | None:
+def total(amounts: Sequence[Amount]) -> Amount:
+    """Return all together; unknown where any is."""
+
+    def of(name: str) -> float | None:
         values = [getattr(amount, name) for amount in amounts]
         return None if None in values else sum(values)
 
-    return Amount(
-        calls=total("calls"), prompt=total("prompt"), completion=total("completion"), dollars=total("dollars")
-    )
+    return Amount(calls=of("calls"), prompt=of("prompt"), completion=of("completion"), dollars=of("dollars"))
 
 
 def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
@@ -301,6 +351,8 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
 def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
     found: dict[str, float] = {}
     for cell in cells:
+        if cell.plan.against == "chance":
+            continue
         name = f"{cell.plan.model} in {cell.plan.view}"
         chance = 0.0 if cell.outlook is None else cell.outlook.at_rodent[Verdict.PASS]
         found[name] = found.get(name, 1.0) * chance

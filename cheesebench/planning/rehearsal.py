@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext
+from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext
 from cheesebench.experiment.conversations import ASKS_IN_A_ROW
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, read_result
@@ -15,6 +16,7 @@ from cheesebench.interfaces import ACTIONS, RUNNING, STAY
 
 if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
+    from cheesebench.family import Family, Seat
     from cheesebench.interfaces import Paradigm, SubjectEnvironment, View
     from cheesebench.protocol import Specification
 
@@ -113,6 +115,33 @@ def longest_prompt(model: LanguageModel, paradigm: Paradigm, view: View, plan: C
                 if status != RUNNING:
                     break
     return longest
+
+
+def rehearse_conversations(family: Family[Any, Any], paradigm: object, seat: Seat) -> list[LongestPrompt]:
+    """Return every prompt of one subject of a family whose questions do not depend on the replies."""
+    listener = _Listener(seat.plan)
+
+    async def whole() -> None:
+        async for _ in family.converse(paradigm, seat, listener):
+            pass
+
+    asyncio.run(whole())
+    return listener.prompts
+
+
+class _Listener:
+    """Answers every call with the same word, and measures what it was asked."""
+
+    def __init__(self, plan: CellPlan) -> None:
+        self.plan = plan
+        self.prompts: list[LongestPrompt] = []
+
+    async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
+        self.prompts.append(_measure(request.messages))
+        return ChatReply(text="unknown")
+
+    def read_as(self, actions: Sequence[int]) -> None:
+        """Nothing acts here."""
 
 
 def _agent(model: LanguageModel, plan: CellPlan) -> ModelAgent:
