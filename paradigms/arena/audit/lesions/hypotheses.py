@@ -324,6 +324,13 @@ class Hypothesis(ArenaSubject):
         """End the trial where it is: for those who need not know how it would have ended."""
         self._ended, self.outcome = True, TIMEOUT
 
+    def end_as(self, other: Self) -> None:
+        """End the trial as another did that began it in the same way: as far as later trials can tell."""
+        self._ended, self.outcome, self.last, self._pose = True, other.outcome, other.last, other._pose
+        relevance, values = self._relevance, other.values
+        lasts = [name for name in relevance.kept if name in relevance.variables and name in values]
+        self.values.update({name: values[name] for name in lasts})
+
     def circumstances(self) -> Hashable:
         """Return the key without pose and timer: who is in like circumstances can try like moves."""
         state, _, _, relevant, occupied = self.key()
