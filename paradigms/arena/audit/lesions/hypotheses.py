@@ -287,6 +287,10 @@ class Hypothesis(ArenaSubject):
         """Return what is read besides of what lasts for a trial at least."""
         return tuple([getattr(self, name) for name in self._relevance.read])
 
+    def identity(self) -> Hashable:
+        """Return all that the rest of the trial depends on, in whichever trial, and what lasts."""
+        return self.key(), self.steps, self.limit, self.told, self.lasting
+
     def clocks(self, ahead: int) -> tuple[int, int]:
         """Return timer and clock, where they matter, so many steps from here if nothing happens."""
         steps = self.steps + ahead
