@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from website import built_in, commands, keys, models, protocols, runs, verdicts
+from website import animals, built_in, commands, keys, models, protocols, runs, verdicts
 
 #: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
 PARTS: Mapping[str, Callable[[], str]] = {
+    "animals": animals.animals,
     "keys": keys.protocol_keys,
     "dialogue-keys": keys.dialogue_keys,
     "findings": keys.findings,

@@ -28,6 +28,8 @@ from cheesebench.protocol.specification import DrawSpec
 
 #: Little: these tasks are small.
 EFFORT = 0.05
+#: Steps of hypotheses that are enough.
+ENOUGH = 30_000
 Plant = Callable[..., ArenaParadigm]
 #: The lamp is told by a word that stays: whoever forgets the sample reads it.
 LEAK = (
@@ -208,16 +210,18 @@ def test_what_happens_is_always_among_what_is_believed(name: str, lesion: str) -
         assert sum(map(total, parts.values())) == pytest.approx(1)
         belief = twins(parts[world.percept(observation, 0.0, False, life.waiting)])
         status = RUNNING
-        while status == RUNNING:
+        while status == RUNNING and world.spent <= ENOUGH:
             action = STAY if life.waiting else chance.choice((0, 0, 0, 1, 2, 3))
             observation, reward, status = life.step(action)
             percept = world.percept(observation, reward, status != RUNNING, life.waiting)
             belief = (
                 merged(world.step(belief, action)[percept])
-                if life.steps % 10 == 0
+                if life.steps % 4 == 0
                 else world.step(belief, action)[percept]
             )
         belief = merged(normalised(belief), between=True)
+        if world.spent > ENOUGH:
+            break
 
 
 def test_a_twin_goes_on_as_the_life_does(plant: Plant) -> None:

@@ -187,9 +187,18 @@ def sampled(belief: Belief, size: int) -> Belief:
 
 
 def signature(belief: Belief) -> Hashable:
-    """Return what two beliefs have in common that call for the same decision."""
+    """Return what two beliefs have in common that are equal, in this trial and for later ones."""
     whole = total(belief)
     return frozenset((life.future(), life.key(), life.steps, round(weight / whole, 9)) for weight, life in belief)
+
+
+def situation(belief: Belief) -> Hashable:
+    """Return what two beliefs have in common that call for the same decision, whichever trial it is."""
+    whole = total(belief)
+    weights: dict[Hashable, float] = defaultdict(float)
+    for weight, life in belief:
+        weights[life.identity()] += weight / whole
+    return frozenset((one, round(weight, 9)) for one, weight in weights.items())
 
 
 def _add(kinds: dict[Hashable, Particle], key: Hashable, weight: float, life: Hypothesis) -> None:

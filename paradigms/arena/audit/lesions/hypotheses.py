@@ -287,6 +287,10 @@ class Hypothesis(ArenaSubject):
         """Return what is read besides of what lasts for a trial at least."""
         return tuple([getattr(self, name) for name in self._relevance.read])
 
+    def identity(self) -> Hashable:
+        """Return all that the rest of the trial depends on, in whichever trial, and what lasts."""
+        return self.key(), self.steps, self.limit, self.told, self.lasting
+
     def clocks(self, ahead: int) -> tuple[int, int]:
         """Return timer and clock, where they matter, so many steps from here if nothing happens."""
         steps = self.steps + ahead
@@ -323,6 +327,13 @@ class Hypothesis(ArenaSubject):
     def abandon(self) -> None:
         """End the trial where it is: for those who need not know how it would have ended."""
         self._ended, self.outcome = True, TIMEOUT
+
+    def end_as(self, other: Self) -> None:
+        """End the trial as another did that began it in the same way: as far as later trials can tell."""
+        self._ended, self.outcome, self.last, self._pose = True, other.outcome, other.last, other._pose
+        relevance, values = self._relevance, other.values
+        lasts = [name for name in relevance.kept if name in relevance.variables and name in values]
+        self.values.update({name: values[name] for name in lasts})
 
     def circumstances(self) -> Hashable:
         """Return the key without pose and timer: who is in like circumstances can try like moves."""

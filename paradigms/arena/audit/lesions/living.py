@@ -17,6 +17,7 @@ from cheesebench.paradigms.arena.audit.lesions.beliefs import (
     signature,
     twins,
 )
+from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
 from cheesebench.paradigms.arena.audit.lesions.planner import Decision, Planner, has_ended
 from cheesebench.paradigms.arena.audit.runs import is_judged
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -130,13 +131,19 @@ class Adversary:
     def carried(self, ensemble: Parts, actions: list[int]) -> Belief:
         """Return all hypotheses at the end of a trial, whatever was perceived: the trial is forgotten."""
         belief = twins(one for part in ensemble.values() for one in part)
+        ends: dict[Hashable, Hypothesis] = {}
         for _, life in belief:
-            if self.world.relevance.behaviour:
-                status, rest = RUNNING, iter(actions)
-                while status == RUNNING:
-                    _, _, status = life.step(next(rest, STAY))
-            else:
+            if not self.world.relevance.behaviour:
                 life.abandon()
+                continue
+            # Histories differ far more than trials do: each trial is lived once.
+            key = life.key(), life.clock, life.told, life.limit
+            if key in ends:
+                life.end_as(ends[key])
+                continue
+            ends[key], status, rest = life, RUNNING, iter(actions)
+            while status == RUNNING:
+                _, _, status = life.step(next(rest, STAY))
         return merged(normalised(belief), between=True)
 
 

@@ -19,7 +19,7 @@ from cheesebench.paradigms.arena.audit.lesions.beliefs import (
     Percept,
     World,
     sampled,
-    signature,
+    situation,
     total,
 )
 from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
@@ -34,7 +34,7 @@ ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: By how much something must be better than following the likeliest.
 BETTER = 0.005
 #: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
-TRIAL, LIFE = 400_000, 8_000_000
+TRIAL, LIFE = 1_600_000, 8_000_000
 #: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
 NEGLIGIBLE = 0.004
 #: Parts for which it is asked in what manner the likeliest is best followed.
@@ -135,7 +135,7 @@ class Planner:
         """Return what to do now."""
         if len(belief) == 1 or all(one.life.waiting for one in belief):
             return self.base(belief)
-        key = (signature(belief), min(trials_left, FULL_AFTER))
+        key = (situation(belief), min(trials_left, FULL_AFTER))
         if key not in self._known:
             self._known[key] = self._best(belief, trials_left)
         actions, manner = self._known[key]

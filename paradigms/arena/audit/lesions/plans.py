@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
 from cheesebench.paradigms.arena.audit.search import WAIT, Ending, Found, Move, Node, Search
 from cheesebench.paradigms.arena.life import NEVER, ArenaSubject
 from cheesebench.paradigms.arena.program import Program
+from cheesebench.protocol import Specification
 
 #: Steps of the search for moves that lead to success, and of making them shorter.
 EFFORT, POLISH = 3000, 600
@@ -30,13 +32,32 @@ class Plan:
 class Solver(Search):
     """The search of the audit, asking hypotheses themselves whether a trial is a success."""
 
+    def __init__(self, program: Program, specification: Specification) -> None:
+        super().__init__(program, specification)
+        self._groups = [tuple(group) for group in program.geometry.arena.groups.values() if len(group) > 2]
+
     def look(self, life: ArenaSubject, effort: int, polish: int) -> Found:
         """Return what searching move by move finds."""
         return self._descend(life, Found(), effort, polish)
 
     def keep_on(self, life: ArenaSubject, found: Found) -> None:
-        """Add what doing one thing all through the trial leads to."""
+        """Add what doing one thing all through the trial leads to; then what going round does, where that succeeds."""
         self._keep_on(life, found)
+        if found.shortest is None:
+            self._go_round(life, found)
+
+    def _go_round(self, life: ArenaSubject, found: Found) -> None:
+        """Go through the members of each group in turn, from each one, either way round, until the trial ends."""
+        for members in self._groups:
+            for first, step in itertools.product(range(len(members)), (1, -1)):
+                node, place = Node(life.twin()), first
+                while node.status == RUNNING:
+                    if self.follow(node, ("go to", members[place % len(members)])):
+                        place += step
+                    else:
+                        self.follow(node, WAIT)
+                if self.judged(node.life):
+                    found.add(node.ending(), True)
 
     def judged(self, life: ArenaSubject) -> bool | None:
         """Return whether the trial that has just ended is a success."""
