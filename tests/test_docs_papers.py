@@ -8,14 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.cli import build_parser, main
-from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.designs import find_design
-from cheesebench.experiment.studies import find_study
-from cheesebench.models import resolve_model
-from cheesebench.options import OPTIONS
-from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import Catalogue
+from cheesebench.cli import main
 from cheesebench.statistics.published import published
 from website.published import numbers
 
@@ -28,8 +21,6 @@ ROWS = [
 COMMANDS = sorted({command for row in ROWS for command in re.findall(r"`((?:cheesebench|pytest) [^`]+)`", row[-1])})
 #: Commands that need no run, no model and no minute; they are carried out.
 QUICK = ("play", "trace", "render", "lint", "reference", "diff", "models", "study")
-PLUGINS = installed_plugins()
-CATALOGUE = Catalogue(PLUGINS.protocol_directories)
 
 
 def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
@@ -44,39 +35,15 @@ def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
         assert "partly" not in " ".join(row)
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("cheesebench ")])
-def test_the_command_is_one(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = shlex.split(command)[1:]
-    if words != ["--version"]:
-        assert build_parser().parse_args(words)
-    if words[0] in QUICK:
-        assert main(words) in (0, 1), capsys.readouterr().err
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one.split()[1] in QUICK])
+def test_the_command_runs(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """That the others are commands is tested with all pages."""
+    assert main(shlex.split(command)[1:]) in (0, 1), capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("pytest ")])
-def test_pytest_would_take_it(command: str) -> None:
-    words = shlex.split(command)[1:]
-    known = {f"--{prefix}{option.name}": option.name for option in OPTIONS for prefix in ("", "cheese-")}
-    given = list(zip(words[::2], words[1::2], strict=True))
-    values = {known[option]: value for option, value in given if option != "-k"}
-    if "model" in values and values["model"] not in {*PLUGINS.agents, *PLUGINS.respondents}:
-        resolve_model(PLUGINS, values["model"])
-    if "edition" in values:
-        assert CATALOGUE.select(edition=values["edition"])
-    if "design" in values:
-        find_design(values["design"])
-    if "study" in values:
-        find_study(values["study"], Path())
-    if "view" in values:
-        PLUGINS.view(values["view"])
-    assert "protocols" not in values or values["protocols"] in CATALOGUE.folders
-
-
-def test_a_wrong_command_would_be_found() -> None:
-    with pytest.raises(CheeseBenchError):
-        build_parser().parse_args(["renders", "t_maze"])
-    with pytest.raises(CheeseBenchError):
-        find_study("ablation-prompts", Path())
+def test_most_kinds_of_commands_are_carried_out() -> None:
+    assert {command.split()[1] for command in COMMANDS} >= set(QUICK)
+    assert any(command.startswith("pytest ") for command in COMMANDS)
 
 
 def test_the_numbers_are_those_that_reports_show() -> None:
