@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from website import animals, built_in, commands, keys, models, protocols, runs, verdicts
+from website import animals, built_in, commands, keys, models, protocols, published, runs, verdicts
 
 #: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -25,6 +25,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "studies": built_in.studies,
     "models": models.models,
     "protocols": protocols.protocols,
+    "published": published.numbers,
     "run-log": runs.run_log,
     "verdicts": verdicts.verdicts,
     "thresholds": verdicts.thresholds,

@@ -116,5 +116,5 @@ def _row(
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
         how=f"{published()['label']}; {where}",
         source=published()["source"],
-        trials=f"{model['trials_each']} of each in a view, {model['trials']} in all",
+        trials=f"{model['trials']}: {model['trials_each']}",
     )

@@ -51,9 +51,9 @@ def test_other_rules_have_nothing_published_but_are_told_where_it_is(plan: MakeP
 
 def test_every_row_has_the_trials_that_are_its_own(plan: MakePlan) -> None:
     trials = {row.model: row.trials for row in published_rows([plan(protocol=PAPERS[0])])}
-    assert trials["gpt-4.1"] == "3 of each in a view, 81 in all"
-    assert trials["claude-opus-4.7"] == "10 of each in a view, 270 in all"
-    assert trials["qwen2.5-vl-7b"] == "12 to 100 of each in a view, 1014 in all"
+    assert trials["gpt-4.1"] == "81: 3 of each in a view, at most 200 steps"
+    assert trials["claude-opus-4.7"] == "270: 10 of each in a view, at most 200 steps"
+    assert trials["qwen2.5-vl-7b"] == "1014: 12 to 100 of each in a view, as in Table 1"
 
 
 @pytest.mark.parametrize(("views", "mean"), [(("ascii_2d",), 0.321), (("ascii_2d", "ascii_3d"), 0.38)])

@@ -80,6 +80,15 @@ def test_a_summary_alone_has_a_page_without_player(make_plan: MakePlan, make_run
     assert "ERROR" in page
 
 
+@pytest.mark.parametrize(("cells", "windows"), [(3, 0), (40, 3)])
+def test_tables_of_many_rows_are_windows(make_plan: MakePlan, make_run: MakeRun, cells: int, windows: int) -> None:
+    page = render(make_run([(make_plan(f"pool{number}"), 0.6) for number in range(cells)]))
+    tags = [a.get("class") or "" for tag, a in Outline(page).tags if tag == "div"]
+    assert sum("many" in kind.split() for kind in tags) >= windows
+    assert windows or not any("many" in kind.split() for kind in tags)
+    assert page.count("<div") == page.count("</div>")
+
+
 def test_published_rows_are_shown_where_there_are_any(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
     assert "What others have published" not in render(summary)
