@@ -137,3 +137,22 @@ def test_what_respondents_took_is_multiplied_out(run: Run) -> None:
 def test_a_protocol_that_was_not_measured_has_no_respondents(run: Run) -> None:
     told = json.loads(run("plan", "--model", "gpt-5.4-mini", "--protocols", "little.protocol.yaml", "--json").out)
     assert (told["as_planned"], told["sequential"]) == ([], [])
+
+
+def test_a_dialogue_asks_what_is_known_beforehand(run: Run) -> None:
+    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "cogeval_n7line", "--generations", "2")
+    found = run(*options)
+    assert found.code == 0
+    assert "every question is asked once in each generation" in " ".join(found.out.split())
+    assert "power is not simulated" in " ".join(found.out.split())
+    forecast = json.loads(run(*options, "--json").out)
+    assert {cell["plan"]["subjects"] for cell in forecast["cells"]} == {2}
+    assert all(cell["most"]["calls"] >= 2 * cell["plan"]["trials"] for cell in forecast["cells"])
+    assert forecast["most"]["calls"] == sum(cell["most"]["calls"] for cell in forecast["cells"])
+    assert forecast["most"]["dollars"] > 0
+
+
+def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
+    found = run("plan", "--model", "random-walk", "--protocols", "cogeval_n7line")
+    assert found.code == 0
+    assert found.out.startswith("No calls are made; it is free.")
