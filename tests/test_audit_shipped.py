@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.audit import audit_specification
-from cheesebench.interfaces import AUDIT_PARTS, AuditSettings
+from cheesebench.interfaces import AUDIT_PARTS, AuditPart, AuditSettings
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.testing import assert_sound, audit_protocol
@@ -15,7 +15,7 @@ from cheesebench.testing import assert_sound, audit_protocol
 #: Trials of a chance level, and of the full audit.
 FEW, FULL = 60, 2000
 #: What is quick. The blind family takes seconds for each protocol: it is part of the full audit.
-BRIEF = ("chance", "limit", "solvable", "rewards", "draws", "leaks", "cues")
+BRIEF: tuple[AuditPart, ...] = ("chance", "limit", "solvable", "rewards", "draws", "leaks", "cues")
 
 #: The nine as they were before their references could be compared: they are at fault.
 OLD = Path(__file__).parent / "fixtures" / "old_nine"
