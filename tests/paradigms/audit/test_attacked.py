@@ -18,10 +18,8 @@ OLD = Path(__file__).parents[2] / "fixtures" / "old_nine"
 FOUND = [
     ("morris_water_maze", "blind", 0.90),
     ("morris_water_maze.rodent", "pose-only", 1.0),
-    ("t_maze", "blind", 0.97),
-    pytest.param(
-        "star_maze", "blind", 0.97, marks=pytest.mark.xfail(reason="found .89, and .93 with --effort 3; by hand .978")
-    ),
+    ("t_maze", "blind", 1.0),
+    pytest.param("star_maze", "blind", 0.97, marks=pytest.mark.xfail(reason="found about .92; by hand .978")),
     ("star_maze.rodent", "anhedonia", 0.94),
     ("radial_arm_maze", "blind", 0.80),
     ("radial_arm_maze", "memoryless", 0.93),
