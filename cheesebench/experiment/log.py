@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment import log_file, log_schema, rows
+from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
@@ -62,11 +62,17 @@ class RunLog:
         cells: Iterable[tuple[CellPlan, BaseSpecification]],
         *,
         options: Mapping[str, Any],
+        signed: bool = False,
     ) -> Self:
-        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it."""
+        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it.
+
+        With ``signed`` it says that this user made it on this machine, where that can be said.
+        """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
         manifest = describe_run(check_run_id(run_id), specifications.values(), options)
+        if signed and (signature := provenance.signature(manifest)) is not None:
+            manifest[provenance.SIGNATURE] = signature
         path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")

@@ -21,7 +21,7 @@ _LIFE_KEY = """\
 # trials, events and lives tells when it was written: the same run gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
-    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), protocols (resolved texts and hashes)
+    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), protocols (resolved texts and hashes), signature (of whoever made it)
     value TEXT NOT NULL  -- JSON
 ) WITHOUT ROWID;
 CREATE TABLE cells (  -- what was planned

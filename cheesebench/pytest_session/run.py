@@ -28,6 +28,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.manifest import new_run_id
+from cheesebench.experiment.provenance import made_here
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.scheduling import Progress
@@ -59,12 +60,13 @@ class Run:
         self.is_worker = handed is not None
         self._handed = handed or {}
         self._existing: Path | None = None
-        recorded, replayed = None, None
+        recorded, replayed, ours = None, None, True
         resume, results = config.getoption(BY_KEY["resume"].destination), results_directory(config)
         if resume is not None:
             self._existing = locate(results, resume)
             with RunLog.open_read_only(self._existing) as log:
-                recorded = log.manifest["options"]
+                manifest = log.manifest
+                recorded, ours = manifest["options"], made_here(manifest)
         #: The run whose replies are given once more, in place of calls.
         self.source: RunLog | None = None
         replay = _replayed(config)
@@ -72,7 +74,7 @@ class Run:
             self.source = RunLog.open_read_only(locate(results, replay))
             recorded = self.source.manifest["options"]
             replayed = replayed_models(plugins, self.source.plans())
-        self.settings = read_settings(config, plugins, recorded, replayed)
+        self.settings = read_settings(config, plugins, recorded, replayed, ours)
         self.catalogue = Catalogue(plugins.protocol_directories, plugins.families)
         #: What this run is to be compared with; a worker leaves that to its controller.
         self._stopped_by = read_comparing(config, self.settings.results)
@@ -111,7 +113,14 @@ class Run:
             self.log = RunLog.open(self._existing)
         else:
             run_id = self.settings.run_id or new_run_id()
-            self.log = RunLog.create(self.settings.results, run_id, cells, options=self.settings.recorded)
+            self.log = RunLog.create(
+                self.settings.results,
+                run_id,
+                cells,
+                options=self.settings.recorded,
+                # A replay calls nobody; its manifest must not vouch for what somebody else may have written.
+                signed=bool(self.settings.language) and self.source is None,
+            )
             self._lock = claim(self.log.path)
         if self._existing is not None:
             try:

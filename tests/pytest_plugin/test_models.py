@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -14,6 +18,8 @@ from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftes
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
+from cheesebench.experiment.provenance import made_here
+from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 #: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
@@ -105,6 +111,74 @@ def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines(["ERROR: --model replay:one: that run was made without --actions, not 3.*"])
     result = project.runpytest("--model", "replay:one", "--history=3", "lab")
     result.stderr.fnmatch_lines(["ERROR: --model replay:one: that run was made with --history 2, not 3.*"])
+
+
+@pytest.fixture
+def finished(project: pytest.Pytester) -> Iterator[tuple[FakeServer, tuple[str, ...]]]:
+    """The server of a run that ended early, and how the run is resumed without saying where the server is."""
+    with FakeServer(lambda call: walk(call) if call.number < 5 else Answer(status=401)) as first:
+        project.runpytest(*options(first, "-k", "east"))
+    with FakeServer(walk) as server:
+        yield server, ("--model", "openai/tiny", "--resume", "one", "lab", "-k", "east")
+
+
+def _set_option(project: pytest.Pytester, **changes: object) -> None:
+    with closing(sqlite3.connect(project.path / "results/one/run.sqlite")) as log, log:
+        (recorded,) = log.execute("SELECT value FROM manifest WHERE key = 'options'").fetchone()
+        changed = json.dumps(json.loads(recorded) | changes)
+        log.execute("UPDATE manifest SET value = ? WHERE key = 'options'", (changed,))
+
+
+GUARDED = [option.key for option in OPTIONS if option.guarded and option.key != "model"]
+
+
+@pytest.mark.parametrize("key", GUARDED)
+def test_a_changed_manifest_sends_no_key_and_starts_nothing(
+    project: pytest.Pytester, finished: tuple[FakeServer, tuple[str, ...]], key: str
+) -> None:
+    server, resume = finished
+    hostile = {"base_url": server.base_url, "backend_option": [f"base_url={server.base_url}", "api_key_env=SECRET"]}
+    typed = {"base_url": server.base_url, "backend_option": f"base_url={server.base_url}"}
+    _set_option(project, **{"base_url": None, key: hostile[key]})
+    result = project.runpytest(*resume)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    refusal = f"ERROR: --resume one: that run was not made by you on this machine, so --{BY_KEY[key].name} *"
+    result.stderr.fnmatch_lines([refusal])
+    assert server.count == 0
+    project.runpytest(*resume, BY_KEY[key].long, typed[key])
+    assert server.count > 0, "what is typed is meant"
+
+
+def test_a_run_made_elsewhere_says_where_nothing_is(
+    project: pytest.Pytester, finished: tuple[FakeServer, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, resume = finished
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "another user"))
+    result = project.runpytest(*resume)
+    result.stderr.fnmatch_lines(["ERROR: --resume one: that run was not made by you on this machine, so *"])
+    assert not (project.path / "another user").exists(), "looking makes no key"
+
+
+def test_without_a_home_to_write_to_it_is_typed_again(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "file"))
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east")).assert_outcomes(passed=1)
+        result = project.runpytest("--model", "openai/tiny", "--resume", "one", "lab", "-k", "east")
+        result.stderr.fnmatch_lines(["ERROR: --resume one: that run was not made by you on this machine, so *"])
+        again = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab", "-k", "east")
+        project.runpytest(*again).assert_outcomes(passed=1)
+
+
+def test_a_replay_vouches_for_nothing(project: pytest.Pytester) -> None:
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east"))
+        project.runpytest("--model", "replay:one", "--cheese-run-id", "two", "lab", "-k", "east")
+        for run, here in (("one", True), ("two", False)):
+            with RunLog.open_read_only(project.path / "results" / run) as log:
+                assert made_here(log.manifest) is here
 
 
 def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
