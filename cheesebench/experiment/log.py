@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
-from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
+from cheesebench.experiment.manifest import MANIFEST_KEYS, check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
 from cheesebench.redaction import redact
@@ -82,8 +82,7 @@ class RunLog:
             for statement in filter(str.strip, log_schema.SCHEMA.split(";")):
                 connection.execute(statement)
             connection.executemany(
-                "INSERT INTO manifest VALUES (?, ?)",
-                [(key, rows.to_json(value)) for key, value in manifest.items()],
+                "INSERT INTO manifest VALUES (?, ?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
             )
             log._insert_cells(cells)
         log.note("created", f"{len(cells)} cells")
@@ -98,23 +97,20 @@ class RunLog:
             protocols = describe_protocols(specifications.values()) | known
             if protocols != known:
                 self._connection.execute(
-                    "UPDATE manifest SET value = ? WHERE key = 'protocols'", (rows.to_json(protocols),)
+                    "INSERT OR REPLACE INTO manifest VALUES (?, ?, ?)", _manifest_row("protocols", protocols)
                 )
             self._insert_cells(cells)
 
     def _insert_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
-            [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
+            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan, seal) VALUES (?, ?, ?, ?, ?, ?)",
+            [(*row, rows.seal(row)) for row in ((*plan.key, rows.plan_to_json(plan)) for plan, _ in cells)],
         )
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
-        log = cls._open(path, log_file.connect)
-        with log_file.errors_explained(log.path):
-            log_file.add_late_columns(log._connection)
-        return log
+        return cls._open(path, log_file.connect)
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
@@ -150,17 +146,24 @@ class RunLog:
     @property
     def manifest(self) -> dict[str, Any]:
         """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
-        return {key: json.loads(value) for key, value in self.select("SELECT key, value FROM manifest")}
+        found = self.select("SELECT key, value, seal FROM manifest")
+        with log_file.damage_explained(self.path):
+            manifest = {key: json.loads(value) for key, value in map(rows.unsealed, found)}
+            if missing := MANIFEST_KEYS - manifest.keys():
+                raise KeyError(f"the manifest has no {min(missing)}")
+        return manifest
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
-        return [rows.plan_from_json(text) for (text,) in self.select("SELECT plan FROM cells ORDER BY position")]
+        found = self.select("SELECT model, protocol, view, variant, plan, seal FROM cells ORDER BY position")
+        with log_file.damage_explained(self.path):
+            return [rows.plan_from_json(rows.unsealed(row)[-1]) for row in found]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, variant, subject, trial"
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, log_file.damage_explained(self.path):
             found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
             return [rows.trial_from_row(row) for row in found]
 
@@ -178,11 +181,18 @@ class RunLog:
         complete, begun = self.completed_subjects(plan), self._begun(plan)
         for subject in begun if plan.looks else sorted({*begun, *range(plan.subjects)}):
             life = self.trials(plan, subject)
+            self._check_whole(plan, subject, life, complete.get(subject))
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
                 life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
             if life:
                 yield life
+
+    def _check_whole(self, plan: CellPlan, subject: int, life: Sequence[TrialRecord], complete: int | None) -> None:
+        """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
+        if [record.trial for record in life] == list(range(len(life))) and complete in (None, len(life)):
+            return
+        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are lost")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a cell that are recorded, one subject after the other."""
@@ -228,7 +238,8 @@ class RunLog:
         with self.transaction():
             where = f"WHERE {log_file.LIFE} AND trial = ?"
             row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
-            recorded = None if row is None else rows.trial_from_row(row)
+            with log_file.damage_explained(self.path):
+                recorded = None if row is None else rows.trial_from_row(row)
             if recorded is not None and not recorded.missing:
                 known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
                 _check_same(recorded, record, known == rows.events_to_rows(events))
@@ -282,6 +293,11 @@ class RunLog:
             # An earlier attempt that failed could not know that the schedule would be cut short.
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
+    def check_pages(self) -> None:
+        """Raise RunLogError if SQLite finds the file damaged; takes about a second for each gigabyte."""
+        with self._lock, log_file.errors_explained(self.path):
+            log_file.check_pages(self._connection, self.path)
+
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
         """Write a line into the journal."""
         with self.transaction():
@@ -330,6 +346,11 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _manifest_row(key: str, value: Any) -> tuple[str, str, int]:
+    row = (key, rows.to_json(value))
+    return (*row, rows.seal(row))
 
 
 def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:

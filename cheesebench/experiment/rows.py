@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +21,48 @@ _NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 
 
+class DamagedRowError(ValueError):
+    """A row is not what was written."""
+
+
+def seal(values: Iterable[Any]) -> int:
+    """Return the checksum of a row's values: 64 bits, the same before they are written and after they are read."""
+    parts = []
+    for value in values:
+        if isinstance(value, str):
+            content = value.encode(errors="surrogatepass")
+            parts.append(b"text %d " % len(content))
+            parts.append(content)
+        elif value is None:
+            parts.append(b"null ")
+        else:  # SQLite keeps 1.0 as 1 and -0.0 as 0 where that is shorter, and has no booleans
+            parts.append(b"number %r " % (float(value) + 0.0))
+    return int.from_bytes(hashlib.blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True)
+
+
+def unsealed(row: Sequence[Any], *more: Any) -> Sequence[Any]:
+    """Return a row without its seal, the last value; DamagedRowError unless that is the seal of it and ``more``."""
+    if row[-1] != seal((*row[:-1], *more)):
+        raise DamagedRowError("a row is not what was written")
+    return row[:-1]
+
+
 def to_json(value: Any) -> str:
     """Return compact JSON that reads back as the same value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
-    """Return the values of TRIAL_COLUMNS."""
-    return tuple(
+    """Return the values of TRIAL_COLUMNS, and their seal."""
+    values = tuple(
         to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name) for name in TRIAL_COLUMNS
     )
+    return (*values, seal(values))
 
 
 def trial_from_row(row: Sequence[Any]) -> TrialRecord:
-    """Return the record that ``trial_to_row`` made the row from."""
-    values = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    """Return the record that ``trial_to_row`` made the row from; DamagedRowError if it did not."""
+    values = dict(zip(TRIAL_COLUMNS, unsealed(row), strict=True))
     for name in _MAPPINGS:
         values[name] = _mapping(values[name])
     for name in _NAMES:

@@ -111,6 +111,7 @@ class Run:
         elif self._existing is not None:
             self._lock = claim(self._existing)
             self.log = RunLog.open(self._existing)
+            self.log.check_pages()
         else:
             run_id = self.settings.run_id or new_run_id()
             self.log = RunLog.create(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -21,6 +19,7 @@ from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.provenance import made_here
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from tests.run_logs import rewritten
 
 #: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
 CALLS = 6 * (20 + 2 + 20)
@@ -123,7 +122,7 @@ def finished(project: pytest.Pytester) -> Iterator[tuple[FakeServer, tuple[str, 
 
 
 def _set_option(project: pytest.Pytester, **changes: object) -> None:
-    with closing(sqlite3.connect(project.path / "results/one/run.sqlite")) as log, log:
+    with rewritten(project.path / "results/one/run.sqlite") as log:
         (recorded,) = log.execute("SELECT value FROM manifest WHERE key = 'options'").fetchone()
         changed = json.dumps(json.loads(recorded) | changes)
         log.execute("UPDATE manifest SET value = ? WHERE key = 'options'", (changed,))
