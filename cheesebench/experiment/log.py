@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
-from cheesebench.experiment.manifest import MANIFEST_KEYS, check_run_id, describe_protocols, describe_run
+from cheesebench.experiment.log_types import checked_manifest, read_plan
+from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
 from cheesebench.redaction import redact
@@ -124,7 +125,7 @@ class RunLog:
             path = path / log_file.FILE_NAME
         if not path.is_file():
             raise RunLogError(f"There is no run log {path}. Give the directory of a run.")
-        with log_file.errors_explained(path):
+        with log_file.damage_explained(path):
             connection = connect(path)
             try:
                 log_file.check_format(connection, path)
@@ -149,15 +150,13 @@ class RunLog:
         found = self.select("SELECT key, value, seal FROM manifest")
         with log_file.damage_explained(self.path):
             manifest = {key: json.loads(value) for key, value in map(rows.unsealed, found)}
-            if missing := MANIFEST_KEYS - manifest.keys():
-                raise KeyError(f"the manifest has no {min(missing)}")
-        return manifest
+            return checked_manifest(manifest)
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
         found = self.select("SELECT model, protocol, view, variant, plan, seal FROM cells ORDER BY position")
         with log_file.damage_explained(self.path):
-            return [rows.plan_from_json(rows.unsealed(row)[-1]) for row in found]
+            return [read_plan(rows.unsealed(row)[-1]) for row in found]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""

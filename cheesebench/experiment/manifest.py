@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
-#: What every manifest has.
-MANIFEST_KEYS = frozenset({"format", "run_id", "created", "versions", "git", "options", "protocols"})
 #: Seconds after which git is not waited for any longer (a cold network drive, a huge repository).
 _GIT_PATIENCE = 10.0
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cheesebench.experiment.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
-from cheesebench.interfaces import TaskEvent
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interfaces import ACTION_OF_LETTER, TaskEvent
 
 #: Columns of the table ``trials``, in the order of the record's fields.
 TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
@@ -19,6 +19,8 @@ EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
 _BOOLEANS = frozenset({"success", "compared"})
 _NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
+_COUNTS = frozenset({"counters", "tally"})
+_LETTERS = frozenset(ACTION_OF_LETTER)
 
 
 class DamagedRowError(ValueError):
@@ -64,7 +66,9 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     """Return the record that ``trial_to_row`` made the row from; DamagedRowError if it did not."""
     values = dict(zip(TRIAL_COLUMNS, unsealed(row), strict=True))
     for name in _MAPPINGS:
-        values[name] = _mapping(values[name])
+        values[name] = _mapping(values[name], name in _COUNTS)
+    if min(values["subject"], values["trial"], values["steps"]) < 0 or not _LETTERS.issuperset(values["actions"]):
+        raise DamagedRowError("a trial that cannot have been")
     for name in _NAMES:
         values[name] = values[name] and sys.intern(values[name])
     for name in _BOOLEANS:
@@ -74,9 +78,14 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 
 @lru_cache(maxsize=4096)
-def _mapping(text: str) -> Mapping[str, Any]:
+def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
     """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
-    mapping: Mapping[str, Any] = json.loads(text)
+    mapping = json.loads(text)
+    kinds = int if counts else int | float | str | list | None
+    if not isinstance(mapping, dict) or not all(isinstance(value, kinds) for value in mapping.values()):
+        raise DamagedRowError("a trial's values are none")
+    if any(not isinstance(item, str) for value in mapping.values() if isinstance(value, list) for item in value):
+        raise DamagedRowError("a list of a trial's values is none of texts")
     return mapping
 
 
@@ -88,25 +97,6 @@ def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
 def plan_to_json(plan: CellPlan) -> str:
     """Return the plan as a JSON object with its field names as keys."""
     return to_json(dataclasses.asdict(plan) | {"variant": str(plan.variant)})
-
-
-def plan_from_json(text: str) -> CellPlan:
-    """Return the plan that ``plan_to_json`` wrote."""
-    values = json.loads(text)
-    reference = values["reference"]
-    if reference is not None:
-        # Lists of JSON are tuples here; a log of an earlier release lacks some of them.
-        lists = {name: tuple(value) for name, value in reference.items() if isinstance(value, list)}
-        values["reference"] = ReferenceValue(**{**reference, **lists})
-    if (construct := values.get("construct")) is not None:
-        abolished = tuple((lesion, at_most) for lesion, at_most in construct["abolished_by"])
-        values["construct"] = Construct(**{**construct, "abolished_by": abolished})
-    if (lesion := values.get("lesion")) is not None:
-        values["lesion"] = LesionClaim(**lesion)
-    values["variant"] = Variant.parse(values.get("variant", ""))
-    for name in ("split", "looks"):
-        values[name] = tuple(values.get(name, ()))
-    return CellPlan(**values)
 
 
 def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:

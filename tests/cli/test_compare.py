@@ -14,7 +14,7 @@ import pytest
 from cheesebench.baselines import baseline_text, count_run, find_counted, read_baseline
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
-from tests.run_logs import rewritten
+from fuzz.run_logs import rewritten
 
 Run = Callable[..., Any]
 RUN = "20250131-093000-ab12"

@@ -15,7 +15,7 @@ from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.exporting.tables import TABLES
 from cheesebench.statistics import draw_sample, judge_sample
-from tests.run_logs import rewritten
+from fuzz.run_logs import rewritten
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-log.md").read_text(encoding="utf-8")
 RUN = "20250131-093000-ab12"

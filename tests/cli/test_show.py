@@ -20,7 +20,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views import Ascii2D
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
-from tests.run_logs import rewritten
+from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]

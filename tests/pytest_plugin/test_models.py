@@ -19,7 +19,7 @@ from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.provenance import made_here
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
-from tests.run_logs import rewritten
+from fuzz.run_logs import rewritten
 
 #: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
 CALLS = 6 * (20 + 2 + 20)
