@@ -60,6 +60,8 @@ def case_properties(result: CellResult) -> Properties:
             ("memory_contradicted", flags.memory_contradicted),
             ("analogy", flags.analogy or None),
             ("settled", result.settled or None),
+            ("warnings", "; ".join(result.warnings)),
+            ("causes", "; ".join(result.causes)),
             *_look_properties(result),
             *_validity_properties(result),
             *_call_properties(result),

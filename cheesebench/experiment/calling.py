@@ -29,6 +29,8 @@ PATIENCE = 900.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
 MIN_FAILED_SUBJECTS = 2
+#: Seconds without any reply, before a run that is out of time counts as one whose server did not answer.
+SILENCE = 60.0
 #: Replies in a row that may come without a count of tokens where a budget needs one.
 UNCOUNTED = 10
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
@@ -80,6 +82,8 @@ class ModelChannel:
     _uncounted: int = 0
     #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
     _silent_since: float | None = None
+    #: What the last fault said.
+    _last_fault: str = ""
     _given_up: int = 0
 
     def answered(self) -> None:
@@ -96,11 +100,19 @@ class ModelChannel:
                 "kept. Give --max-minutes instead"
             )
 
-    def failed(self) -> bool:
+    def failed(self, text: str) -> bool:
         """A call has failed; return whether there has been no reply for longer than anybody waits."""
-        now = time.monotonic()
+        now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
         return now - self._silent_since > PATIENCE
+
+    @property
+    def silence(self) -> str:
+        """What the last fault said, if nothing has been answered in this session, or for a minute; else nothing."""
+        since = self._silent_since
+        if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
+            return ""
+        return self._last_fault
 
     def lose(self, text: str, silent: bool) -> None:
         """A subject has given up; if the server seems gone, the others need not find out one by one."""
@@ -211,6 +223,10 @@ class Caller:
                 reply, seconds = await self._attempt(request)
                 self.channel.answered()
                 return reply, seconds, attempts
+            except BudgetSpentError as spent:
+                if self.channel.silence:  # it was not for want of a budget that nothing was measured
+                    raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
+                raise
             except ChatFaultError as fault:
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
@@ -218,7 +234,7 @@ class Caller:
                 jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
-                silent = self.channel.failed()
+                silent = self.channel.failed(_said(fault))
                 gives_up = silent if throttled else faults > self.channel.patience.retries
                 if throttled or fault.retry_after:  # a wish for a pause is no licence to hold us for a day
                     gives_up = gives_up or waited + pause > PATIENCE
@@ -284,7 +300,7 @@ class Caller:
     ) -> None:
         """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        text = f"{fault.kind.replace('_', ' ')}: {fault}{tried}"
+        text = f"{_said(fault)}{tried}"
         if fault.kind in FATAL:
             self.channel.stop(text)
         elif fault.kind in TRANSIENT:
@@ -294,6 +310,10 @@ class Caller:
             record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
+
+
+def _said(fault: ChatFaultError) -> str:
+    return f"{fault.kind.replace('_', ' ')}: {fault}"
 
 
 def _system(request: ChatRequest) -> str:

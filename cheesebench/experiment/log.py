@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
 from cheesebench.experiment.log_types import checked_manifest, read_plan
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
-from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
+from cheesebench.experiment.records import SETTLED, CellKey, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
-from cheesebench.redaction import redact
+from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from cheesebench.protocol import BaseSpecification
@@ -221,6 +222,19 @@ class RunLog:
         names = columns.split(", ")
         found = self.select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
+
+    def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
+        """Return why trials of each cell could not be run, since it was started last, most frequent first."""
+        found: dict[CellKey, Counter[str]] = {}
+        for entry in self.journal(plan):
+            if None in (entry.model, entry.protocol, entry.view, entry.variant):
+                continue
+            key = (str(entry.model), str(entry.protocol), str(entry.view), str(entry.variant))
+            if entry.kind == "started":
+                found.pop(key, None)
+            elif entry.kind == "error":
+                found.setdefault(key, Counter())[quoted(entry.text)] += 1
+        return {key: tuple(text for text, _ in texts.most_common()) for key, texts in found.items()}
 
     def dump(self) -> Iterator[str]:
         """Yield every trial with its events as canonical JSON lines: runs can be compared byte for byte."""

@@ -20,6 +20,7 @@ from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
+from cheesebench.statistics.run import with_causes
 
 
 class NotMeasuredError(CheeseBenchError):
@@ -52,7 +53,8 @@ class CellItem(pytest.Item):
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
-        self.result = dataclasses.replace(result, calls=self.run.calls(plan))
+        result = dataclasses.replace(result, calls=self.run.calls(plan))
+        self.result = with_causes(result, self.run.causes(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result)))

@@ -142,7 +142,7 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell())
+        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes())
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)

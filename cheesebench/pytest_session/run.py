@@ -249,6 +249,11 @@ class Run:
         assert self.log is not None
         return self.log.calls.of_cell(plan)
 
+    def causes(self, plan: CellPlan) -> tuple[str, ...]:
+        """Return why trials of a cell could not be run."""
+        assert self.log is not None
+        return self.log.causes(plan).get(plan.key, ())
+
     def stop(self) -> None:
         """Stop running; what is finished stays in the log."""
         if self._runner is not None:

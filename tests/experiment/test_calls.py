@@ -552,8 +552,18 @@ def test_no_pause_outlasts_the_time(laboratory: Laboratory, monkeypatch: pytest.
             with laboratory.log(f"pause-{answer.status}", cells) as log:
                 with laboratory.session(log, model, cells) as session:
                     assert all(session.wait(plan, 60) for plan in cells)
-                assert all("--max-minutes" in text for text in errors(log))
-                assert {record.missing for record in log.trials()} == {"budget"}
+                assert all("no reply came until" in text and "--max-minutes" in text for text in errors(log))
+                assert {record.missing for record in log.trials()} == {"infrastructure"}, "nothing has ever answered"
+
+
+def test_time_that_ran_out_while_a_server_answered_is_a_budget(laboratory: Laboratory) -> None:
+    with FakeServer(lambda call: Answer(status=500) if call.number % 3 == 0 else walk(call)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=20)
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(minutes=2 / 60))
+        with laboratory.log("answered", cells) as log:
+            laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials() if record.missing} == {"budget"}
 
 
 def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> None:

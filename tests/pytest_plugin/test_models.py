@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.provenance import made_here
 from cheesebench.options import BY_KEY, OPTIONS
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.statistics import summarise_subjects
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from fuzz.run_logs import rewritten
 
@@ -88,6 +91,54 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
         assert server.count == 1 + 2 * 120 - 9
         project.runpytest(*options(server, "-k", "east or west", run="undisturbed")).assert_outcomes(passed=2)
     assert dump(project, "one") == dump(project, "undisturbed")
+
+
+def _surfaces(project: pytest.Pytester) -> dict[str, str]:
+    """What each report that is written says: Markdown, HTML, JUnit, JSON."""
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        summary = summarise_subjects(
+            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
+        )
+        plugins = installed_plugins()
+        return {name: plugins.report(name, summary, log) for name in ("markdown", "html", "json", "text")} | {
+            "junit": (project.path / "junit.xml").read_text(encoding="utf-8")
+        }
+
+
+def _letters(text: str) -> str:
+    """A text however lines were broken and signs escaped."""
+    return re.sub(r"[^a-z]", "", text)
+
+
+def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(project: pytest.Pytester) -> None:
+    with FakeServer(Answer(status=503, text="the GPUs are on fire")) as server:
+        result = project.runpytest(*options(server, "--max-minutes=0.1", "--junitxml=junit.xml", "-k", "east"))
+    result.assert_outcomes(errors=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    said = _surfaces(project) | {"terminal": str(result.stdout)}
+    for name, text in said.items():
+        assert _letters("overload: ") in _letters(text), name
+        assert _letters("no reply came until") in _letters(text), name
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ("I cannot say.", "20 % of replies without an answer that could be read"),
+        (Answer(text="", usage={"prompt_tokens": 9, "completion_tokens": 3}), "20 % of replies empty"),
+        (Answer(text="LEARNINGS: I wonder", finish="length"), "20 % of replies cut off"),
+    ],
+)
+def test_replies_that_are_no_answer_are_said_beside_the_verdict(
+    project: pytest.Pytester, odd: str | Answer, said: str
+) -> None:
+    def script(call: Call) -> str | Answer:
+        return odd if call.number % 5 == 2 else walk(call)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
+    for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
+        assert _letters(said) in _letters(text), name
 
 
 def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
