@@ -6,10 +6,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
+# in it would be a second distribution with our plugin.
+for _name in ("benchmarks", "fuzz", "website"):
+    if _name not in sys.modules:
+        sys.modules[_name] = ModuleType(_name)
+        sys.modules[_name].__path__ = [str(Path(__file__).with_name(_name))]
 
 
 @pytest.fixture(scope="session")
