@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
+#: Seconds that calls in flight have when a session ends early: what they bring is paid for.
+GRACE = 5.0
 #: Seconds between two looks, while a run is waited for, at whether it still goes on.
 LOOK = 10.0
 #: Seconds that pass before subjects live ahead: those of other cells may be about to begin.
@@ -87,7 +89,7 @@ class RunSession:
         self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._closing = asyncio.Event()
+        self._closing, self._hurry = asyncio.Event(), asyncio.Event()
         self._closed = False
 
     def start(self, plans: Iterable[CellPlan] | None = None) -> None:
@@ -142,15 +144,33 @@ class RunSession:
         done = sum(trials for subject, trials in dict(cell.trials).items() if subject < subjects)
         return Progress(done, planned, note, *(() if course is None else (subjects, plan.subjects)))
 
+    def silence(self) -> tuple[str, float, str] | None:
+        """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
+        return None if self._language is None else self._language.silence()
+
+    def stop_sending(self) -> None:
+        """Make no further call to a model; the session is to be closed soon. From any thread."""
+        if self._language is not None:
+            self._language.stop_sending()
+
     def close(self) -> None:
-        """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
+        """Stop: what has not started never will, running trials are dropped, finished ones stay.
+
+        Nothing is sent any more; replies that are on their way have GRACE seconds to arrive and be recorded, or until
+        somebody presses Ctrl-C again.
+        """
         if self._closed:
             return
         self._closed = True
         if self._loop is None or self._thread is None:
             return
+        self.stop_sending()
         self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join(CLOSE_PATIENCE)
+        try:
+            self._thread.join(GRACE + CLOSE_PATIENCE)
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(self._hurry.set)
+            self._thread.join(CLOSE_PATIENCE)
         over = sum(cell.over.is_set() for cell in self._cells.values())
         # A full disk was reported where it was met; it must not hide why the session ends.
         with contextlib.suppress(RunLogError):
@@ -183,6 +203,13 @@ class RunSession:
         self._loop = asyncio.get_running_loop()
         ready.set()
         await self._closing.wait()
+        if self._language is not None:
+            landing = asyncio.ensure_future(self._language.land())
+            hurry = asyncio.ensure_future(self._hurry.wait())
+            waits = {landing, hurry}
+            await asyncio.wait(waits, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
         tasks = self._queues.tasks()
         for task in tasks:
             task.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.looks import is_finished
+from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
@@ -149,11 +150,12 @@ class Reporting:
         unfinished = sum(not is_finished(log, plan, run.course_of) for plan in plans)
         if unfinished:
             spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
-            larger = ", with a larger budget" if spent else ""
+            larger = _larger_budgets(run, log.calls.totals()) if spent else {}
+            how = ", with a larger budget" if larger else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
                 "nothing that was finished is lost. "
-                f"To continue{larger}:\n  {_resume_command(config, log.run_id)}"
+                f"To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(
@@ -230,10 +232,24 @@ def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:
             xml.add_global_property(name, value)
 
 
-def _resume_command(config: pytest.Config, run_id: str) -> str:
-    """Return the command of this session, continuing the run."""
-    spellings = config.stash[SPELLINGS]
-    left_out = {name for option in OPTIONS if option.names_run for name in spellings[option.key]}
+def _larger_budgets(run: Run, spent: CallTotals) -> dict[str, str]:
+    """Return the budgets of the whole run, by key, doubled: with what they were nothing would go on.
+
+    Minutes are those of a session, so that the next one has as many again.
+    """
+    limits, found = run.settings.calls.limits, {}
+    if limits.cost is not None:
+        found["max_cost"] = f"{2 * max(limits.cost, spent.cost):.4g}"
+    if limits.tokens is not None:
+        found["max_tokens"] = str(2 * max(limits.tokens, spent.prompt + spent.completion))
+    return found
+
+
+def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None) -> str:
+    """Return the command of this session, continuing the run, with other values for options (by key)."""
+    spellings, changed = config.stash[SPELLINGS], changed or {}
+    options = [option for option in OPTIONS if option.names_run or option.key in changed]
+    left_out = {name for option in options for name in spellings[option.key]}
     kept: list[str] = []
     arguments = iter(config.invocation_params.args)
     for argument in map(os.fspath, arguments):
@@ -241,7 +257,8 @@ def _resume_command(config: pytest.Config, run_id: str) -> str:
             next(arguments, None)
         elif argument.partition("=")[0] not in left_out:
             kept.append(argument)
-    return shlex.join(["pytest", *kept, spellings["resume"][0], run_id])
+    others = [f"{spellings[key][0]}={value}" for key, value in changed.items()]
+    return shlex.join(["pytest", *kept, *others, spellings["resume"][0], run_id])
 
 
 def _short(path: Path, config: pytest.Config) -> Path:

@@ -38,12 +38,14 @@ from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import BaseSpecification, Catalogue
 from cheesebench.pytest_session.comparing import read_comparing
-from cheesebench.pytest_session.progress import teller
+from cheesebench.pytest_session.progress import tell_uncaptured, teller
 from cheesebench.pytest_session.settings import read_settings, results_directory
 from cheesebench.statistics.course import CellCourse
 
 #: Seconds between two looks at the keyboard (and two redraws) while a cell is waited for.
 SLICE = 0.2
+#: Seconds without any reply after which a line says so, and until the next such line.
+SILENCE, REMINDER = 60.0, 240.0
 #: Key of what the controller of pytest-xdist hands to its workers.
 WORKER_INPUT = "cheesebench"
 
@@ -83,6 +85,8 @@ class Run:
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
+        #: Of how many seconds without a reply it was told last.
+        self._silence_said = 0.0
         self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
 
     @property
@@ -236,8 +240,28 @@ class Run:
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
         """Wait until a cell is finished; ``waiting`` is called every SLICE seconds until it is."""
         assert self._runner is not None
-        while not self._runner.wait(plan, SLICE):
-            waiting(self._runner.progress(plan))
+        try:
+            while not self._runner.wait(plan, SLICE):
+                waiting(self._runner.progress(plan))
+                self._say_silence(self._runner.silence())
+        except KeyboardInterrupt:
+            self.stop_sending()
+            raise
+
+    def stop_sending(self) -> None:
+        """Make no further call: the session ends, and what is not sent need not be paid for."""
+        if self._runner is not None:
+            self._runner.stop_sending()
+
+    def _say_silence(self, silence: tuple[str, float, str] | None) -> None:
+        """Write a line when nothing has been answered for a minute, and again for as long as that lasts."""
+        model, seconds, fault = silence or ("", 0.0, "")
+        if seconds < SILENCE:
+            self._silence_said = 0.0
+        elif seconds >= self._silence_said + (REMINDER if self._silence_said else 0.0):
+            self._silence_said = seconds
+            said = f" ({fault})" if fault else ""
+            tell_uncaptured(self.config, f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting.")
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a finished cell, one subject after the other."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from typing import Any
+import threading
+from typing import Any, NoReturn
 
 import pytest
 
@@ -11,6 +14,11 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.pytest_session.items import CellItem
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
 from cheesebench.redaction import redact
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """End the session as Ctrl-C does: what is finished is kept, and how to go on is said."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 class Running:
@@ -21,7 +29,11 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers."""
+        """Create the run before pytest-xdist starts its workers; being terminated is being interrupted."""
+        if not self._run.is_worker and threading.current_thread() is threading.main_thread():
+            handlers = contextlib.ExitStack()
+            handlers.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
+            self._run.config.add_cleanup(handlers.close)
         if self._run.is_controller:
             try:
                 self._run.open([])
@@ -54,6 +66,11 @@ class Running:
             # A worker that dies would be an internal error; its items can say what is wrong.
             for item in items:
                 item.obstacle = redact(str(error))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Send nothing more, before anything is reported."""
+        self._run.stop_sending()
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

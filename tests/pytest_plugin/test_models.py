@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.statistics import summarise_subjects
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from fuzz.run_logs import rewritten
+from tests.signals import reset_signals
 
 #: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
 CALLS = 6 * (20 + 2 + 20)
@@ -248,6 +250,31 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester)
     result.stdout.fnmatch_lines(["*To continue, with a larger budget:"])
 
 
+def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Pytester) -> None:
+    with FakeServer(walk) as server:
+        result = project.runpytest(*options(server, "--max-tokens=2000", "-k", "east"))
+        for _ in range(10):
+            before, line = server.count, str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
+            if not line:
+                break
+            words = [word for word in shlex.split(line.splitlines()[0]) if not word.startswith("--basetemp")]
+            result = project.runpytest(*words)
+            assert server.count > before + 1, "pasted, it goes on"
+    result.assert_outcomes(passed=1)
+
+
+def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cheesebench.pytest_session.run.SILENCE", 0.5)
+
+    def script(call: Call) -> str | Answer:
+        return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "-k", "few", "--cheese-concurrency=1"))
+    told = [line for line in result.outlines if line.startswith("cheesebench: no reply from 'openai/tiny' for ")]
+    assert len(told) == 1
+
+
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
@@ -269,7 +296,9 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
     with FakeServer(script) as server:
         command = [sys.executable, "-m", "pytest", *options(server)]
         environment = dict(os.environ, COLUMNS="100")
-        with subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, env=environment) as process:
+        with subprocess.Popen(
+            command, cwd=project.path, stdout=subprocess.PIPE, env=environment, preexec_fn=reset_signals
+        ) as process:
             while _recorded(project) < 15 and process.poll() is None:
                 time.sleep(0.02)
             process.send_signal(number)
