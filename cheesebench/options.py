@@ -346,7 +346,6 @@ OPTIONS = (
         help="Directory of the runs.",
         metavar="DIR",
         default="results",
-        default_text="results (of pytest: under its root directory)",
     ),
     Option(
         name="executor",

@@ -255,10 +255,12 @@ class LanguageModels:
         for channel in list(self._channels.values()):
             channel.closing = True
 
-    async def land(self) -> None:
-        """Wait until nothing is in flight any more, and what has come is written."""
-        while any(channel.flying for channel in self._channels.values()):
-            await asyncio.sleep(LANDING)
+    async def land(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry`` is set; what came is written."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not hurry.is_set() and any(channel.flying for channel in self._channels.values()):
+                    await asyncio.sleep(LANDING)
         await asyncio.sleep(LANDING)
 
     async def close(self) -> None:

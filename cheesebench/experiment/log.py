@@ -65,14 +65,16 @@ class RunLog:
         *,
         options: Mapping[str, Any],
         signed: bool = False,
+        plugins: Mapping[str, str] | None = None,
     ) -> Self:
         """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it.
 
-        With ``signed`` it says that this user made it on this machine, where that can be said.
+        With ``signed`` it says that this user made it on this machine, where that can be said. ``plugins`` are those
+        that are not ours, with their versions.
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
-        manifest = describe_run(check_run_id(run_id), specifications.values(), options)
+        manifest = describe_run(check_run_id(run_id), specifications.values(), options, plugins)
         if signed and (signature := provenance.signature(manifest)) is not None:
             manifest[provenance.SIGNATURE] = signature
         path = log_file.make_directory(results, run_id) / log_file.FILE_NAME

@@ -23,7 +23,7 @@ _LIFE_KEY = """\
 # trials, events and lives tells when it was written: the same run gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
-    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), protocols (resolved texts and hashes), signature (of whoever made it)
+    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
     value TEXT NOT NULL,  -- JSON
     seal INTEGER NOT NULL  -- checksum of the row: what the disk or somebody has changed is not believed
 ) STRICT, WITHOUT ROWID;

@@ -27,6 +27,7 @@ MANIFEST: Mapping[str, Any] = {
     "versions": dict[str, str],
     "git": dict[str, str | bool] | None,
     "options": dict[str, Any],
+    "plugins": dict[str, str],
     "protocols": dict[str, dict[str, str]],
 }
 

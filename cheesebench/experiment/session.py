@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -16,7 +15,8 @@ from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.looks import CourseOf, is_finished, load_course
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues
+from cheesebench.experiment.observers import Observers
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues, usable_processors
 from cheesebench.experiment.recorder import Recorder
 from cheesebench.experiment.scheduling import CellRun, Progress, Ration, WorkQueue
 
@@ -74,7 +74,7 @@ class RunSession:
         self._log = log
         self._plugins = plugins
         self._seed = seed
-        processes = _processors() if processes is None else processes
+        processes = usable_processors() if processes is None else processes
         self._language = language
         self._course_of = course_of
         self._ration: Ration | None = None
@@ -86,7 +86,7 @@ class RunSession:
         )
         self._recorder = Recorder(log, self._on_written)
         self._numbers = itertools.count()
-        self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
+        self._observers = Observers(plugins.hook.cheesebench_trial_finished)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closing, self._hurry = asyncio.Event(), asyncio.Event()
@@ -204,12 +204,7 @@ class RunSession:
         ready.set()
         await self._closing.wait()
         if self._language is not None:
-            landing = asyncio.ensure_future(self._language.land())
-            hurry = asyncio.ensure_future(self._hurry.wait())
-            waits = {landing, hurry}
-            await asyncio.wait(waits, timeout=GRACE, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+            await self._language.land(GRACE, self._hurry)
         tasks = self._queues.tasks()
         for task in tasks:
             task.cancel()
@@ -421,7 +416,7 @@ class RunSession:
             if job.plan.agent and not cell.checking:
                 cell.checking = True
                 asyncio.get_running_loop().call_soon(self._check, cell)
-        for record, _ in report.trials if self._observed else ():
+        for record, _ in report.trials if self._observers else ():
             self._show(record, cell.plan)
 
     def _check(self, cell: CellRun) -> None:
@@ -440,14 +435,10 @@ class RunSession:
         self._admit()
 
     def _show(self, record: TrialRecord, plan: CellPlan) -> None:
-        try:
-            self._plugins.hook.cheesebench_trial_finished(plan=plan, record=record)
-        except Exception as error:
-            # An observer looks on; the run does not depend on it.
-            self._observed = False
-            text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
+        # An observer looks on; neither the run nor another observer depends on it.
+        for text in self._observers.show(plan=plan, record=record):
             with contextlib.suppress(RunLogError):
-                self._log.note("error", text, plan, record.subject)
+                self._log.note("warning", text, plan, record.subject)
 
     def _finish(self, cell: CellRun) -> None:
         try:
@@ -465,10 +456,3 @@ class RunSession:
             self._log.note("error", str(error), cell.plan)
         cell.over.set()
         self._admit()
-
-
-def _processors() -> int:
-    """Return how many processors this process may use (a container may have fewer than the machine)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

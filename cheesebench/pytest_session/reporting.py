@@ -13,6 +13,7 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.looks import is_finished
+from cheesebench.experiment.observers import OBSERVER, Observers
 from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
 from cheesebench.junit import suite_properties
@@ -54,7 +55,11 @@ class Reporting:
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
             f"design {settings.design}; seed {settings.seed}"
         ]
-        failures = self._run.plugins.failures.items()
+        plugins = self._run.plugins
+        failures = plugins.failures.items()
+        # Those of a conftest.py are in the manifest; pytest says where its root is.
+        installed = {name: what for name, what in plugins.strangers().items() if not name.startswith("pytest:")}
+        lines += [f"cheesebench: plugin {name}: {what}" for name, what in installed.items()]
         lines += [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
         return [printable(line) for line in lines]
 
@@ -164,10 +169,9 @@ class Reporting:
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         self._lines += self._write_html(config, summary)
-        try:
-            run.plugins.hook.cheesebench_run_finished(summary=summary)
-        except Exception as error:  # whatever an observer does, the run is over and its results stand
-            self._lines.append(f"An observer failed in cheesebench_run_finished: {type(error).__name__}: {error}")
+        failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
+        failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)
+        self._lines += [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def _write_html(self, config: pytest.Config, summary: RunSummary) -> list[str]:
         """Write the page if it is wanted; return where it is, or what went wrong."""

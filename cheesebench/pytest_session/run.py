@@ -125,6 +125,7 @@ class Run:
                 options=self.settings.recorded,
                 # A replay calls nobody; its manifest must not vouch for what somebody else may have written.
                 signed=bool(self.settings.language) and self.source is None,
+                plugins=self.plugins.strangers(),
             )
             self._lock = claim(self.log.path)
         if self._existing is not None:

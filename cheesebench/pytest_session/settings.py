@@ -96,7 +96,7 @@ def results_directory(config: pytest.Config) -> Path:
     """Return the directory that holds the runs."""
     option = BY_KEY["results"]
     given: str | None = config.getoption(option.destination)
-    return config.invocation_params.dir / given if given else config.rootpath / str(option.default)
+    return config.invocation_params.dir / (given or str(option.default))
 
 
 def read_settings(
