@@ -122,14 +122,14 @@ def cell_items(
         try:
             plans = list(run.plans(specification, model))
         except UnsuitableError as obstacle:
-            name = f"{specification.name}[{model}]"
+            name = printable(f"{specification.name}[{model}]")
             path = Path(specification.path)
             yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle))
             continue
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model if len(settings.models) > 1 else ""]
-            name = f"{specification.name}[{'-'.join(filter(None, within))}]"
+            name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
             yield CellItem.from_parent(
                 parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan

@@ -186,7 +186,7 @@ class Reporting:
         """Show the verdicts, where the run is, and how to go on."""
         if self._lines:
             terminalreporter.section("cheesebench")
-            for line in "\n\n".join(self._lines).split("\n"):
+            for line in printable("\n\n".join(self._lines)).split("\n"):
                 _write_line(terminalreporter, line)
 
 
@@ -262,7 +262,15 @@ def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, st
         elif argument.partition("=")[0] not in left_out:
             kept.append(argument)
     others = [f"{spellings[key][0]}={value}" for key, value in changed.items()]
-    return shlex.join(["pytest", *kept, *others, spellings["resume"][0], run_id])
+    return " ".join(map(_shell_word, ["pytest", *kept, *others, spellings["resume"][0], run_id]))
+
+
+def _shell_word(word: str) -> str:
+    """Return a word as a shell reads it, of characters that can be seen (and pasted)."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelt = (c if c.isprintable() and c not in "'\\" else c.encode("unicode_escape").decode() for c in word)
+    return "$'" + "".join("\\'" if c == "'" else c for c in spelt) + "'"
 
 
 def _short(path: Path, config: pytest.Config) -> Path:

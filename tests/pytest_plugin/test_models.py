@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
+from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
@@ -148,6 +149,41 @@ def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
         result = project.runpytest("--model", "openai/\x1b[31mred", "--base-url", server.base_url, "lab", "-k", "east")
     result.stdout.fnmatch_lines(["cheesebench: openai/*red; view *"])
     assert "\x1b" not in str(result.stdout)
+
+
+HOSTILE = "openai/::error \u202e\x1b[31m @root https://x.example ##[error]y"
+
+
+def test_hostile_text_is_text_on_every_surface(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(call: Call) -> str:
+        return f"::set-output name=a::b\n{walk(call)} \x1b]0;title\x07"
+
+    with FakeServer(script) as server:
+        given = ("--model", HOSTILE, "--base-url", server.base_url, "--cheese-run-id", "one", "--max-tokens=900")
+        result = project.runpytest(*given, "--junitxml=junit.xml", "lab", "-k", "east", "-v", "-rA")
+    said = _surfaces(project) | {"terminal": str(result.stdout)}
+    monkeypatch.chdir(project.path)
+    for arguments in (["show", "one"], ["show", "one", "--call", "0"], ["report", "one"]):
+        assert main(arguments) == 0
+        said[" ".join(arguments)] = capsys.readouterr().out
+    for name, text in said.items():
+        odd = re.search(".{0,80}[\x1b\x07\u202e].{0,80}", text)
+        assert odd is None, (name, odd)
+        assert name in ("html", "json") or not re.search(r"(?m)^\s*::|##\[", text), name
+        assert name not in ("markdown", "report one") or not re.search("@root|https://x", text), name
+    # Pasted, the line that continues still means that model.
+    line = next(line for line in result.outlines if line.startswith("  pytest --model "))
+    words = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, check=True).stdout.decode()
+    assert HOSTILE in words.splitlines()
+
+
+def test_an_error_of_ours_obeys_nobody(project: pytest.Pytester) -> None:
+    result = project.runpytest("--study", "\x1b[31mX", "--model", "walker")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: There is no study '?x1b[[]31mX'*"])
+    assert "\x1b" not in str(result.stderr)
 
 
 def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
