@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fuzz.campaign import Campaign, attempt, corpus
+from fuzz.loader import Loader
 from fuzz.log import Log
+from fuzz.replies import Replies
 
-CAMPAIGNS: Mapping[str, Callable[[], Campaign]] = {"log": Log}
+CAMPAIGNS: Mapping[str, Callable[[], Campaign]] = {one.name: one for one in (Loader, Log, Replies)}
 
 
 def main(arguments: list[str] | None = None) -> int:
