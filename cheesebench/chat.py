@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from cheesebench.errors import CheeseBenchError
+from cheesebench.errors import CheeseBenchError, PluginError
 from cheesebench.interfaces import AgentKind, Memory
 
 #: Whose message it is.
@@ -191,6 +191,10 @@ class Price:
     written: float | None = None
     """Of prompt tokens that are written into a cache; None: as ``prompt``."""
     on: date
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.on, date):
+            raise PluginError(f"Price(on={self.on!r}): give a datetime.date, such as date(2026, 10, 21).")
 
     def cost(self, usage: Usage) -> float:
         """Return what a call cost, in dollars."""

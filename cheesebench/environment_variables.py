@@ -41,6 +41,10 @@ VARIABLES = (
         "GITHUB_STEP_SUMMARY", "the file that the report's summary is added to; GitHub Actions sets it"
     ),
     EnvironmentVariable("PYTEST_ADDOPTS", "further options of pytest; 'cheesebench study' puts its own before them"),
+    EnvironmentVariable(
+        "XDG_STATE_HOME",
+        "directory of cheesebench/key, which tells your own runs from a stranger's (default: ~/.local/state)",
+    ),
     EnvironmentVariable("TERM", "dumb: no line of progress, and 'cheesebench play' draws without moving the cursor"),
     EnvironmentVariable("PATH", "where a vllm command is looked for, after the directory of this Python"),
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cheesebench.experiment.replay import Frame
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, WAITED_LETTER
+from cheesebench.redaction import inert
 
 #: Frames that are kept at the beginning and at the end of a long trial.
 FIRST, LAST = 3, 5
@@ -16,11 +17,17 @@ _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {"": "start", WAITED_
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with its line breaks, and everything else that a terminal might obey made visible."""
-    return "\n".join(
-        "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-        for line in text.split("\n")
+    """Return ``text`` with its line breaks, and all else that a terminal, or a CI, might obey made visible."""
+    return inert(
+        "\n".join(
+            line if line.isprintable() else "".join(c if c.isprintable() else _spelt_out(c) for c in line)
+            for line in text.split("\n")
+        )
     )
+
+
+def _spelt_out(glyph: str) -> str:
+    return glyph.encode("unicode_escape").decode()
 
 
 def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:

@@ -106,7 +106,7 @@ def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
     """Called when a trial has been written to the run log, in the process of the session, one call at a time.
 
     (The subject may have been run elsewhere.) An observer that raises is named in the run's journal and
-    not called again; the run goes on.
+    at the end of the session, and is not called again; the others and the run go on.
     """
 
 

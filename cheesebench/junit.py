@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from cheesebench.film import printable
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def case_properties(result: CellResult) -> Properties:
             ("memory_contradicted", flags.memory_contradicted),
             ("analogy", flags.analogy or None),
             ("settled", result.settled or None),
+            ("warnings", "; ".join(result.warnings)),
+            ("causes", "; ".join(result.causes)),
             *_look_properties(result),
             *_validity_properties(result),
             *_call_properties(result),
@@ -126,7 +129,7 @@ def suite_properties(summary: RunSummary) -> Properties:
 
 
 def _properties(pairs: Iterable[tuple[str, object]]) -> Properties:
-    return [(PREFIX + name, _text(value)) for name, value in pairs if value is not None and value != ""]
+    return [(printable(PREFIX + name), _text(value)) for name, value in pairs if value is not None and value != ""]
 
 
 def _text(value: object) -> str:
@@ -135,5 +138,5 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):
-        return ",".join(map(str, value))
-    return str(value)
+        return printable(",".join(map(str, value)))
+    return printable(str(value))

@@ -46,6 +46,8 @@ class Option:
     """The manifest keeps the value under ``key``; a resumed or replayed run takes it from there."""
     overridable: bool = False
     """Recorded, but a resumed run may be given another value."""
+    guarded: bool = False
+    """Recorded, but starts a program or says where calls and keys go: not taken from a stranger's run."""
     setting: str = ""
     """The setting of a model agent that this is."""
     models_only: bool = False
@@ -114,6 +116,7 @@ OPTIONS = (
         repeatable=True,
         commas=True,
         recorded=True,
+        guarded=True,
     ),
     Option(
         name="view",
@@ -250,6 +253,7 @@ OPTIONS = (
         example="tensor_parallel_size=8",
         repeatable=True,
         recorded=True,
+        guarded=True,
         models_only=True,
     ),
     Option(
@@ -259,6 +263,7 @@ OPTIONS = (
         example="http://127.0.0.1:8000/v1",
         recorded=True,
         overridable=True,
+        guarded=True,
     ),
     Option(
         name="models",
@@ -342,7 +347,6 @@ OPTIONS = (
         help="Directory of the runs.",
         metavar="DIR",
         default="results",
-        default_text="results (of pytest: under its root directory)",
     ),
     Option(
         name="executor",

@@ -6,7 +6,8 @@ import contextlib
 import importlib
 import importlib.metadata
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -79,7 +80,7 @@ class PluginManager(pluggy.PluginManager):
                     raise PluginError(f"Another plugin has this name, too, and is used: {used}. Uninstall one of them.")
                 self.register(entry_point.load(), name=entry_point.name)
                 self.reloadable.add(entry_point.name)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
                 known = isinstance(error, CheeseBenchError)
                 text = redact(str(error)) if known else f"{type(error).__name__}: {quoted(str(error), 1000)}"
@@ -110,9 +111,22 @@ class PluginManager(pluggy.PluginManager):
             }
         return options
 
-    def _supplied(self, hook: Callable[[], list[Iterable[T]]]) -> list[T]:
-        # pluggy calls the latest plugin first; reversed, so that a later plugin's entry wins in a dict.
-        return [item for supplied in reversed(hook()) for item in supplied]
+    def _supplied(self, hook: pluggy.HookCaller) -> list[Any]:
+        """Return what all plugins supply, later plugins last, so that theirs wins in a dict.
+
+        Raises PluginError, with the plugin's name, for a hook that raises or returns something else.
+        """
+        found: list[Any] = []
+        for one in hook.get_hookimpls():  # as pluggy would call them, the other way round
+            found += _items(one, of_paths=hook.name == "cheesebench_protocols")
+        return found
+
+    def strangers(self) -> dict[str, str]:
+        """Return the plugins that are not ours, by name: with the version of their distribution, or their file."""
+        ours = (*BUILT_INS, *WITH_COMMANDS)
+        found = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
+        points = {point.name: point for point in importlib.metadata.entry_points(group=hookspecs.PROJECT)}
+        return {name: _origin(plugin, points.get(name)) for name, plugin in found.items()}
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; PluginError for one that another hook should have returned.
@@ -248,6 +262,30 @@ class PluginManager(pluggy.PluginManager):
                 f"(known: {', '.join(sorted(families))}). Install the plugin that does."
             )
         return families[specification.family]
+
+
+def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
+    """Return what one plugin's hook supplies."""
+    who = f"The plugin '{quoted(one.plugin_name.removeprefix('pytest:'), 200)}', {one.function.__name__}"
+    try:
+        supplied: Any = one.function()
+        items = [] if supplied is None else [supplied] if isinstance(supplied, str | bytes) else list(supplied)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, CheeseBenchError):
+            raise
+        raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Mend it, or leave it out.") from error
+    for item in items:
+        wanted = isinstance(item, os.PathLike) if of_paths else isinstance(getattr(item, "name", None), str)
+        if not wanted or isinstance(item, type):
+            what = "paths of directories" if of_paths else "a list of what the hook is for, each with a name"
+            raise PluginError(f"{who}: returned {quoted(repr(item), 60)}. Return {what}.")
+    return items
+
+
+def _origin(plugin: object, point: importlib.metadata.EntryPoint | None) -> str:
+    if point is not None and point.dist is not None:
+        return f"{point.dist.name} {point.dist.version}"
+    return str(getattr(plugin, "__file__", None) or "no file")
 
 
 def _check_api(plugin: Any, name: str) -> None:

@@ -22,6 +22,7 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
+    _keep_root(early_config, parser, args)
     yield
     taken = _taken(parser, [option.short for option in OPTIONS])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
@@ -32,6 +33,17 @@ def pytest_load_initial_conftests(
         group.addoption(*spellings[option.key], dest=option.destination, **option.arguments())
     early_config.stash[SPELLINGS] = spellings
     _refuse_unknown(parser, args)
+
+
+def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Have pytest take no value of ours for a path to tests."""
+    with_value = [option for option in OPTIONS if not option.flag]
+    names = {name for option in with_value for name in (option.short, option.long)}
+    if names.isdisjoint(args):
+        return
+    from cheesebench.pytest_roots import mend
+
+    mend(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:

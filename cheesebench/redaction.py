@@ -21,6 +21,8 @@ _SECRET_LOOKS = re.compile(
 )
 #: What no text without such a key has, in lower case: several times faster to look for, and every call has texts.
 _MAY_HOLD_KEY = re.compile(r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}")
+#: What GitHub and Azure take for a command in the output of a job.
+_COMMAND = re.compile(r"(?<!\S)::(?=\S)|##(?=\[|vso\[)")
 _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
@@ -44,9 +46,19 @@ def redactor() -> Callable[[str], str]:
     return redacted
 
 
+def inert(text: str) -> str:
+    """Return text in which no CI finds a command of its own: ``::error::`` at a line's beginning, or ``##[error]``.
+
+    Lines are wrapped after this, so that any word may come to stand there.
+    """
+    if "::" not in text and "##" not in text:
+        return text
+    return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", text)
+
+
 def quoted(text: str, limit: int = 300) -> str:
     """Return what a stranger said so that it can be shown: one line, shortened, without secrets and escapes."""
     # Redacted before it is shortened: half a key would not be known for one. What is very long is nobody's message.
     line = " ".join(redact(text[:65536]).split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line[: limit + 1])
-    return line if len(line) <= limit else f"{line[: limit - 3]}..."
+    return inert(line if len(line) <= limit else f"{line[: limit - 3]}...")

@@ -130,7 +130,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [text for text, holds in found if text and holds]
+    return [*cell.warnings, *(text for text, holds in found if text and holds)]
 
 
 def stopped(cell: CellResult) -> str:

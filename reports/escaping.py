@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from cheesebench.redaction import inert
+
 #: Longer texts are cut: nobody reads them in a report, and a table would not survive them.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
 #: An underscore inside a word is left alone: it marks nothing, and names are full of them.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+#: What GitHub makes a mention or a link of.
+_LIVE = re.compile(r"@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _IN_CODE = str.maketrans("`<>", "'‹›")
 #: Unicode categories: control, format (direction marks), surrogate, unassigned, private, separators of lines.
@@ -22,7 +26,7 @@ def clean(text: object, longest: int = LONGEST) -> str:
     line = " ".join(str(text).split())
     if len(line) > longest:
         line = line[: longest - 1] + "…"
-    return "".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line)
+    return inert("".join("\ufffd" if unicodedata.category(glyph) in _UNPRINTABLE else glyph for glyph in line))
 
 
 def visible(text: str, longest: int) -> str:
@@ -47,7 +51,9 @@ def escape(text: object) -> str:
     """
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
-    return re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
+    line = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
+    # A comment between them: nobody is told, and nothing is linked to.
+    return _LIVE.sub(lambda match: f"{match[0][0]}<!-- -->{match[0][1:]}", line)
 
 
 def fenced(text: object, width: int) -> str:

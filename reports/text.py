@@ -39,7 +39,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
     reasons = [
         f"{cells.marked(cell.verdict)} {cell.plan.label}: {cell.reason}"
         for cell in own
-        if cell.verdict in ("INCONCLUSIVE", "ERROR") and (cell.plan.claims or not cell.planned)
+        if cell.verdict == "ERROR" or (cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned))
     ]
     totals = cells.call_totals(own)
     calls = ""

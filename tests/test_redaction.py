@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from cheesebench.redaction import REDACTED, redact
+from cheesebench.redaction import REDACTED, inert, redact
 
 
 def test_values_of_secret_variables_and_what_looks_like_a_key_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,3 +17,11 @@ def test_values_of_secret_variables_and_what_looks_like_a_key_are_taken_out(monk
 @pytest.mark.parametrize("text", ["", "an ordinary task-list", "risk-averse-subjects-of-the-maze", "sk-1"])
 def test_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text
+
+
+def test_no_ci_finds_a_command_in_a_text() -> None:
+    for text in ("::error file=a::x", "a ::warning::b", "##[error]x", "##vso[task.setvariable]x"):
+        assert inert(text) != text
+        assert not re.search(r"(^|\s)::|##\[|##vso", inert(text))
+    for text in ("lab/east.protocol.yaml::east", "a :: b", "## Title", "http://x"):
+        assert inert(text) == text

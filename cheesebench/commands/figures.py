@@ -75,7 +75,7 @@ def _summary(results: Path, name: str) -> RunSummary:
     from cheesebench.statistics import summarise_subjects
 
     with RunLog.open_read_only(locate(results, name)) as log:
-        return summarise_subjects(log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell())
+        return summarise_subjects(log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes())
 
 
 def check_same_protocols(summaries: Sequence[RunSummary]) -> None:

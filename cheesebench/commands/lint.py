@@ -12,6 +12,7 @@ from cheesebench.commands.common import counted, find_protocol, installed_catalo
 from cheesebench.commands.parsing import PROTOCOL, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol.source import real_path
 
 _NOUNS = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -53,6 +54,6 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
         if not found:
             raise OptionError(f"There is no file *{SUFFIX} in the directory {name}. Name another.")
         for path in found:
-            if path.resolve() not in seen:
-                seen.add(path.resolve())
+            if real_path(path) not in seen:
+                seen.add(real_path(path))
                 yield path

@@ -39,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         from cheesebench.statistics import summarise_subjects
 
-        summary = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell())
+        summary = summarise_subjects(
+            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
+        )
         text = plugins.report(name, summary, log)
         output = options.output
         if options.html is not None:

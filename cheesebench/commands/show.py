@@ -13,6 +13,7 @@ from cheesebench.commands.parsing import add_output, add_run, describe, whole_nu
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.film import printable
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import installed_plugins
 
@@ -65,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
             ]
             write_output(f"{_title(plan, options.subject)}\n\n{_list(shown)}\n", options.output)
             return 0
-        write_output(_shown(log, plan, options.subject, records, _number(records, options)), options.output)
+        text = _shown(log, plan, options.subject, records, _number(records, options))
+        # A pipe may lead to a terminal; the file that is asked for has every character.
+        write_output(text if options.output else printable(text), options.output)
     return 0
 
 

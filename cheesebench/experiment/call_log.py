@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatReply, ChatRequest, FaultKind, Message, Usage
-from cheesebench.experiment.log_file import LATE_COLUMNS, LIFE
+from cheesebench.experiment.log_file import LIFE, damage_explained
 from cheesebench.experiment.records import CallTotals, CellCalls, CellKey, CellPlan
+from cheesebench.experiment.rows import DamagedRowError, seal, unsealed
 from cheesebench.redaction import redactor
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 #: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
 PICTURE = "[picture]"
 _COLUMNS = (
-    "trial, call, calls.digest, asked, reply, reasoning, finish, fault, served_by, prompt_tokens, "
-    "completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, written_tokens"
+    "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
+    "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
+    "written_tokens, seal"
 )
-_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 23)})"
+_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
@@ -94,8 +96,6 @@ class CallLog:
         #: System messages that are in the log, and their digests.
         self._known_texts: dict[str, str] = {}
         self._redacted = redactor()
-        #: Columns that the log is too old to have; None: nobody has looked.
-        self._lacking: tuple[str, ...] | None = None
         #: Calls to be written in this turn of the event loop, and who waits for each.
         self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
         #: Those whose calls are written, or could not be.
@@ -203,12 +203,13 @@ class CallLog:
 
     def _row(self, plan: CellPlan, subject: int, record: CallRecord, system: str) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
-        return (
+        values = (
             *(*plan.key, subject, record.trial, record.call, record.digest, system),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
             *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written),
         )
+        return (*values, seal((*values, self._storable(record.system))))
 
     def served_by(self, model: str, most: int) -> set[str]:
         """Return names (``most`` of them) under which a model's calls were answered."""
@@ -217,7 +218,7 @@ class CallLog:
 
     def totals(self) -> CallTotals:
         """Return what all calls come to, those included that are about to be written."""
-        recorded = _totals(self._select(f"SELECT {_TOTALS} FROM calls")[0])
+        recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
     def by_cell(self) -> dict[CellKey, CellCalls]:
@@ -230,7 +231,7 @@ class CallLog:
 
     def _grouped(self, where: str, values: Sequence[object]) -> dict[CellKey, CellCalls]:
         key = "model, protocol, view, variant"
-        totals = self._select(f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values)
+        totals = self._log.select(f"SELECT {key}, {_TOTALS} FROM calls {where} GROUP BY {key}", values)
         names = self._log.select(f"SELECT DISTINCT {key}, served_by FROM calls {where} ORDER BY served_by", values)
         return {
             cell: CellCalls(totals=_totals(numbers), served_by=tuple(n[4] for n in names if n[:4] == cell and n[4]))
@@ -238,22 +239,19 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        joined = f"SELECT {_COLUMNS}, texts.text FROM calls JOIN texts ON texts.digest = calls.system"
-        for row in self._select(f"{joined} {where}", values):
-            yield _record(row)
-
-    def _select(self, query: str, values: Sequence[object] = ()) -> list[Any]:
-        """Return the rows of a query; in a log that is older than a column, the column holds 0."""
-        if self._lacking is None:
-            present = {row[1] for row in self._log.select("PRAGMA table_info(calls)")}
-            self._lacking = tuple(name for name in LATE_COLUMNS if name not in present)
-        for name in self._lacking:
-            query = query.replace(name, "0")
-        return self._log.select(query, values)
+        joined = f"SELECT {_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
+        found = self._log.select(f"{joined} {where}", values)
+        for row in found:
+            with damage_explained(self._log.path):
+                record = _record(row)
+            yield record
 
 
 def _record(row: Sequence[Any]) -> CallRecord:
-    trial, call, mark, asked, text, reasoning, finish, fault, served_by, *numbers, system = row
+    *row, system = row
+    if system is None:
+        raise DamagedRowError("the system prompt of a call is lost")
+    trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,14 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 #: Faults that tell of a crowd rather than of this call: they are waited out, PATIENCE seconds at most.
 THROTTLES = frozenset({"rate_limit", "overload"})
+#: Seconds that a call may take with all of its attempts and pauses (or two attempts, where they may take longer);
+#: waiting for a place does not count.
 PATIENCE = 900.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
 MIN_FAILED_SUBJECTS = 2
+#: Seconds without any reply, before a run that is out of time counts as one whose server did not answer.
+SILENCE = 60.0
 #: Replies in a row that may come without a count of tokens where a budget needs one.
 UNCOUNTED = 10
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
@@ -76,16 +81,24 @@ class ModelChannel:
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
     sizes: CallSizes = field(default_factory=CallSizes)
+    #: Whether no further call is sent, because the session ends; and how many are in flight.
+    closing: bool = False
+    flying: int = 0
+    #: Subjects that wait for a reply, and since when none has come.
+    _asking: int = 0
+    _waiting_since: float = 0.0
     #: Replies in a row of which the server did not say what they took.
     _uncounted: int = 0
     #: When the first of the faults came that no reply has followed yet, and how many subjects they have stopped.
     _silent_since: float | None = None
+    #: What the last fault said.
+    _last_fault: str = ""
     _given_up: int = 0
 
     def answered(self) -> None:
         """A reply has come."""
         self.has_replied = True
-        self._silent_since, self._given_up = None, 0
+        self._silent_since, self._given_up, self._waiting_since = None, 0, time.monotonic()
 
     def count(self, tokens: int) -> None:
         """Stop where the server keeps to itself what its replies take: no budget can be kept."""
@@ -96,11 +109,35 @@ class ModelChannel:
                 "kept. Give --max-minutes instead"
             )
 
-    def failed(self) -> bool:
+    def failed(self, text: str) -> bool:
         """A call has failed; return whether there has been no reply for longer than anybody waits."""
-        now = time.monotonic()
+        now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
         return now - self._silent_since > PATIENCE
+
+    @contextmanager
+    def asks(self) -> Iterator[None]:
+        """Somebody waits for a reply."""
+        if not self._asking:
+            self._waiting_since = time.monotonic()
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+
+    @property
+    def waited(self) -> tuple[float, str]:
+        """Seconds since anybody who waits has had a reply, and what the last fault said (maybe nothing)."""
+        return (time.monotonic() - self._waiting_since if self._asking else 0.0), self._last_fault
+
+    @property
+    def silence(self) -> str:
+        """What the last fault said, if nothing has been answered in this session, or for a minute; else nothing."""
+        since = self._silent_since
+        if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
+            return ""
+        return self._last_fault
 
     def lose(self, text: str, silent: bool) -> None:
         """A subject has given up; if the server seems gone, the others need not find out one by one."""
@@ -149,7 +186,8 @@ class Caller:
         known = self._find(trial, call, mark)
         if known is not None:
             return known.reply
-        reply, seconds, attempts = await self._answered(request, trial, call, mark)
+        with self.channel.asks():
+            reply, seconds, attempts = await self._answered(request, trial, call, mark)
         price = self.channel.price
         cost = None if price is None else price.cost(reply.usage)
         record = self._record(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
@@ -204,13 +242,19 @@ class Caller:
     async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
         """Return the reply, the seconds of the answered attempt, and the number of attempts."""
         jitter: random.Random | None = None
-        waited, faults, attempts = 0.0, 0, 0
+        taken, faults, attempts = 0.0, 0, 0
+        deadline = max(PATIENCE, 2 * self.channel.patience.request)
+        before = self._in_flight
         while True:
             attempts += 1
             try:
                 reply, seconds = await self._attempt(request)
                 self.channel.answered()
                 return reply, seconds, attempts
+            except BudgetSpentError as spent:
+                if self.channel.silence:  # it was not for want of a budget that nothing was measured
+                    raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
+                raise
             except ChatFaultError as fault:
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
@@ -218,16 +262,16 @@ class Caller:
                 jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
-                silent = self.channel.failed()
+                silent = self.channel.failed(_said(fault))
                 gives_up = silent if throttled else faults > self.channel.patience.retries
-                if throttled or fault.retry_after:  # a wish for a pause is no licence to hold us for a day
-                    gives_up = gives_up or waited + pause > PATIENCE
+                # A wish for a pause is no licence to hold us for a day, nor are many slow attempts.
+                gives_up = gives_up or taken + (self._in_flight - before) + pause > deadline
                 passing = fault.kind in TRANSIENT or (
                     fault.kind in FATAL and self.channel.has_replied and faults <= MAX_AUTH_RETRIES
                 )
                 if not passing or gives_up:
                     self._give_up(fault, request, trial, call, mark, attempts, silent)
-                waited += pause
+                taken += pause
             # When the time is over, so is the pause: the next attempt says why there is none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
@@ -245,8 +289,11 @@ class Caller:
                     f"the calls of one trial took more than {channel.patience.trial:g} s (--cheese-trial-timeout)"
                 )
             timeout = min(channel.patience.request, left)
+            if channel.closing:
+                await asyncio.get_running_loop().create_future()  # the session is over, and cancels us
             assert channel.connection is not None
             began = time.monotonic()
+            channel.flying += 1
             try:
                 # The backend keeps the time too; whatever it forgets, nothing hangs.
                 async with asyncio.timeout(timeout + 5):
@@ -260,6 +307,7 @@ class Caller:
                     channel.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
                 raise
             finally:
+                channel.flying -= 1
                 seconds = time.monotonic() - began
                 self._in_flight += seconds
             channel.limiter.succeeded()
@@ -284,7 +332,7 @@ class Caller:
     ) -> None:
         """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        text = f"{fault.kind.replace('_', ' ')}: {fault}{tried}"
+        text = f"{_said(fault)}{tried}"
         if fault.kind in FATAL:
             self.channel.stop(text)
         elif fault.kind in TRANSIENT:
@@ -294,6 +342,10 @@ class Caller:
             record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
+
+
+def _said(fault: ChatFaultError) -> str:
+    return f"{fault.kind.replace('_', ' ')}: {fault}"
 
 
 def _system(request: ChatRequest) -> str:

@@ -37,6 +37,8 @@ PROBE_ATTEMPTS = 3
 PROBE_PATIENCE = 60.0
 #: Calls that anybody who is waited for seems to have before him, compared with whoever lives ahead.
 OVERSUBSCRIPTION = 1e12
+#: Seconds between two looks at whether the last calls have landed.
+LANDING = 0.05
 #: Seconds that closing a connection may take.
 CLOSE_PATIENCE = 1.5
 
@@ -242,6 +244,24 @@ class LanguageModels:
         flying, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
         return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+
+    def silence(self) -> tuple[str, float, str] | None:
+        """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
+        found = [(name, *channel.waited) for name, channel in list(self._channels.items())]
+        return max(found, key=lambda one: one[1], default=None)
+
+    def stop_sending(self) -> None:
+        """Send no further call; those in flight may still be answered. From any thread."""
+        for channel in list(self._channels.values()):
+            channel.closing = True
+
+    async def land(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry`` is set; what came is written."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not hurry.is_set() and any(channel.flying for channel in self._channels.values()):
+                    await asyncio.sleep(LANDING)
+        await asyncio.sleep(LANDING)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment import log_file, log_schema, rows
+from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
+from cheesebench.experiment.log_types import checked_manifest, read_plan
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
-from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
+from cheesebench.experiment.records import SETTLED, CellKey, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
-from cheesebench.redaction import redact
+from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from cheesebench.protocol import BaseSpecification
@@ -62,11 +64,19 @@ class RunLog:
         cells: Iterable[tuple[CellPlan, BaseSpecification]],
         *,
         options: Mapping[str, Any],
+        signed: bool = False,
+        plugins: Mapping[str, str] | None = None,
     ) -> Self:
-        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it."""
+        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values) go into it.
+
+        With ``signed`` it says that this user made it on this machine, where that can be said. ``plugins`` are those
+        that are not ours, with their versions.
+        """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
-        manifest = describe_run(check_run_id(run_id), specifications.values(), options)
+        manifest = describe_run(check_run_id(run_id), specifications.values(), options, plugins)
+        if signed and (signature := provenance.signature(manifest)) is not None:
+            manifest[provenance.SIGNATURE] = signature
         path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")
@@ -76,8 +86,7 @@ class RunLog:
             for statement in filter(str.strip, log_schema.SCHEMA.split(";")):
                 connection.execute(statement)
             connection.executemany(
-                "INSERT INTO manifest VALUES (?, ?)",
-                [(key, rows.to_json(value)) for key, value in manifest.items()],
+                "INSERT INTO manifest VALUES (?, ?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
             )
             log._insert_cells(cells)
         log.note("created", f"{len(cells)} cells")
@@ -92,23 +101,20 @@ class RunLog:
             protocols = describe_protocols(specifications.values()) | known
             if protocols != known:
                 self._connection.execute(
-                    "UPDATE manifest SET value = ? WHERE key = 'protocols'", (rows.to_json(protocols),)
+                    "INSERT OR REPLACE INTO manifest VALUES (?, ?, ?)", _manifest_row("protocols", protocols)
                 )
             self._insert_cells(cells)
 
     def _insert_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
         self._connection.executemany(
-            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan) VALUES (?, ?, ?, ?, ?)",
-            [(*plan.key, rows.plan_to_json(plan)) for plan, _ in cells],
+            "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan, seal) VALUES (?, ?, ?, ?, ?, ?)",
+            [(*row, rows.seal(row)) for row in ((*plan.key, rows.plan_to_json(plan)) for plan, _ in cells)],
         )
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
-        log = cls._open(path, log_file.connect)
-        with log_file.errors_explained(log.path):
-            log_file.add_late_columns(log._connection)
-        return log
+        return cls._open(path, log_file.connect)
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
@@ -122,7 +128,7 @@ class RunLog:
             path = path / log_file.FILE_NAME
         if not path.is_file():
             raise RunLogError(f"There is no run log {path}. Give the directory of a run.")
-        with log_file.errors_explained(path):
+        with log_file.damage_explained(path):
             connection = connect(path)
             try:
                 log_file.check_format(connection, path)
@@ -144,17 +150,22 @@ class RunLog:
     @property
     def manifest(self) -> dict[str, Any]:
         """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
-        return {key: json.loads(value) for key, value in self.select("SELECT key, value FROM manifest")}
+        found = self.select("SELECT key, value, seal FROM manifest")
+        with log_file.damage_explained(self.path):
+            manifest = {key: json.loads(value) for key, value in map(rows.unsealed, found)}
+            return checked_manifest(manifest)
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
-        return [rows.plan_from_json(text) for (text,) in self.select("SELECT plan FROM cells ORDER BY position")]
+        found = self.select("SELECT model, protocol, view, variant, plan, seal FROM cells ORDER BY position")
+        with log_file.damage_explained(self.path):
+            return [read_plan(rows.unsealed(row)[-1]) for row in found]
 
     def trials(self, plan: CellPlan | None = None, subject: int | None = None) -> list[TrialRecord]:
         """Return the records (of one cell, of one subject of it) in the order of their keys."""
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, variant, subject, trial"
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, log_file.damage_explained(self.path):
             found = self._connection.execute(f"{log_file.SELECT_TRIALS}{where} {order}", values)
             return [rows.trial_from_row(row) for row in found]
 
@@ -172,11 +183,18 @@ class RunLog:
         complete, begun = self.completed_subjects(plan), self._begun(plan)
         for subject in begun if plan.looks else sorted({*begun, *range(plan.subjects)}):
             life = self.trials(plan, subject)
+            self._check_whole(plan, subject, life, complete.get(subject))
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0
                 life += [_missing(plan, subject, trial, "not run") for trial in range(first, plan.trials)]
             if life:
                 yield life
+
+    def _check_whole(self, plan: CellPlan, subject: int, life: Sequence[TrialRecord], complete: int | None) -> None:
+        """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
+        if [record.trial for record in life] == list(range(len(life))) and complete in (None, len(life)):
+            return
+        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are lost")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a cell that are recorded, one subject after the other."""
@@ -207,6 +225,19 @@ class RunLog:
         found = self.select(f"SELECT {columns} FROM journal{where} ORDER BY id", values)
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
 
+    def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
+        """Return why trials of each cell could not be run, since it was started last, most frequent first."""
+        found: dict[CellKey, Counter[str]] = {}
+        for entry in self.journal(plan):
+            if None in (entry.model, entry.protocol, entry.view, entry.variant):
+                continue
+            key = (str(entry.model), str(entry.protocol), str(entry.view), str(entry.variant))
+            if entry.kind == "started":
+                found.pop(key, None)
+            elif entry.kind == "error":
+                found.setdefault(key, Counter())[quoted(entry.text)] += 1
+        return {key: tuple(text for text, _ in texts.most_common()) for key, texts in found.items()}
+
     def dump(self) -> Iterator[str]:
         """Yield every trial with its events as canonical JSON lines: runs can be compared byte for byte."""
         for record in self.trials():
@@ -222,7 +253,8 @@ class RunLog:
         with self.transaction():
             where = f"WHERE {log_file.LIFE} AND trial = ?"
             row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
-            recorded = None if row is None else rows.trial_from_row(row)
+            with log_file.damage_explained(self.path):
+                recorded = None if row is None else rows.trial_from_row(row)
             if recorded is not None and not recorded.missing:
                 known = self._connection.execute(log_file.SELECT_EVENTS, key).fetchall()
                 _check_same(recorded, record, known == rows.events_to_rows(events))
@@ -276,6 +308,11 @@ class RunLog:
             # An earlier attempt that failed could not know that the schedule would be cut short.
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
+    def check_pages(self) -> None:
+        """Raise RunLogError if SQLite finds the file damaged; takes about a second for each gigabyte."""
+        with self._lock, log_file.errors_explained(self.path):
+            log_file.check_pages(self._connection, self.path)
+
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
         """Write a line into the journal."""
         with self.transaction():
@@ -324,6 +361,11 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _manifest_row(key: str, value: Any) -> tuple[str, str, int]:
+    row = (key, rows.to_json(value))
+    return (*row, rows.seal(row))
 
 
 def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:

@@ -7,12 +7,14 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from cheesebench.errors import RunLogError, did_you_mean
-from cheesebench.experiment.log_schema import APPLICATION_ID
+from cheesebench.experiment.log_schema import APPLICATION_ID, SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
+from cheesebench.redaction import quoted
 
 FILE_NAME = "run.sqlite"
 #: Lies beside it, and is locked by the session that runs the run.
@@ -22,13 +24,11 @@ CHECKPOINT = 8000
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
-#: Columns of ``calls`` that came later than the format: a log without them is read as if they held 0.
-LATE_COLUMNS = {"written_tokens": "INTEGER NOT NULL DEFAULT 0"}
-
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
-SELECT_TRIALS = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials"
+_SEALED_TRIAL = (*TRIAL_COLUMNS, "seal")
+SELECT_TRIALS = f"SELECT {', '.join(_SEALED_TRIAL)} FROM trials"
 INSERT_TRIAL = (
-    f"INSERT OR REPLACE INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
+    f"INSERT OR REPLACE INTO trials ({', '.join(_SEALED_TRIAL)}) VALUES ({', '.join('?' * len(_SEALED_TRIAL))})"
 )
 SELECT_EVENTS = f"SELECT {', '.join(EVENT_COLUMNS)} FROM events WHERE {LIFE} AND trial = ? ORDER BY position"
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -46,6 +46,21 @@ def errors_explained(path: Path) -> Iterator[None]:
         raise RunLogError(_explanation(error, path)) from error
 
 
+@contextmanager
+def damage_explained(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while rows of ``path`` are read into records into a RunLogError: it is damaged."""
+    try:
+        with errors_explained(path):
+            yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, seen: str) -> RunLogError:
+    """Return the error that says that a log is damaged, by what is ``seen``."""
+    return RunLogError(f"{path} is damaged: {quoted(seen, 120)}. Take a copy of it that is not, or start a new run.")
+
+
 def _explanation(error: Exception, path: Path) -> str:
     text = str(error)
     resume = f"then continue with --resume {path.parent.name}; every finished trial is kept"
@@ -57,7 +72,7 @@ def _explanation(error: Exception, path: Path) -> str:
         return f"{path}: the run log cannot be written ({text}). Make the directory writable, {resume}."
     if "locked" in text:
         return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
-    if "malformed" in text or "not a database" in text:
+    if "malformed" in text or "no such" in text or "decode" in text or "not a database" in text:
         return f"{path} is no run log, or a damaged one ({text}). Give another run, or start a new one."
     return f"{path}: {text}. Look at the file and its disk, {resume}."
 
@@ -161,18 +176,6 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
             return memory
 
 
-def add_late_columns(connection: sqlite3.Connection) -> None:
-    """Give a log that is going to be written the columns that it is too old to have."""
-    present = {row[1] for row in connection.execute("PRAGMA table_info(calls)")}
-    for name, kind in LATE_COLUMNS.items():
-        if name not in present:
-            try:
-                connection.execute(f"ALTER TABLE calls ADD COLUMN {name} {kind}")
-            except sqlite3.OperationalError as error:
-                if "duplicate column" not in str(error):  # another process was faster
-                    raise
-
-
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Raise RunLogError unless the file is a run log of a format that this version reads."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -189,3 +192,24 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )
+    found = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
+    if found != _expected():
+        raise damaged(path, "its tables are not those of a run log")
+
+
+_OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+
+
+@cache
+def _expected() -> frozenset[tuple[str, str, str]]:
+    """Return type, name and text of every table and index of a log."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return frozenset(connection.execute(_OBJECTS))
+
+
+def check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise RunLogError if SQLite finds pages of the log damaged."""
+    [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if said != "ok":
+        raise damaged(path, said)

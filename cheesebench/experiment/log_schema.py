@@ -1,4 +1,6 @@
-"""The tables of a run log. The comments are kept by SQLite: whoever opens a log finds them with ``.schema``.
+"""The tables of a run log; any change of them is a new ``FORMAT``.
+
+The comments are kept by SQLite: whoever opens a log finds them with ``.schema``.
 
 A line is one column and its meaning; the documentation and the tests read them from here.
 """
@@ -21,9 +23,10 @@ _LIFE_KEY = """\
 # trials, events and lives tells when it was written: the same run gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
-    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), protocols (resolved texts and hashes)
-    value TEXT NOT NULL  -- JSON
-) WITHOUT ROWID;
+    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
+    value TEXT NOT NULL,  -- JSON
+    seal INTEGER NOT NULL  -- checksum of the row: what the disk or somebody has changed is not believed
+) STRICT, WITHOUT ROWID;
 CREATE TABLE cells (  -- what was planned
     position INTEGER PRIMARY KEY,  -- order of the plan
     model TEXT NOT NULL,  -- as --model names it
@@ -31,8 +34,9 @@ CREATE TABLE cells (  -- what was planned
     view TEXT NOT NULL,  -- what the subject is shown the arena in
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     plan TEXT NOT NULL,  -- JSON: the protocol's hash, design, numbers of subjects and trials, estimand, reference, margin, agent and settings of a language model
+    seal INTEGER NOT NULL,  -- checksum of the row: what the disk or somebody has changed is not believed
     UNIQUE (model, protocol, view, variant)
-);
+) STRICT;
 CREATE TABLE trials (  -- what happened: a row for each trial, written in one transaction when it was finished, also for one that could not be run
 {_LIFE_KEY}
     trial INTEGER NOT NULL,  -- from 0 over the life
@@ -51,8 +55,9 @@ CREATE TABLE trials (  -- what happened: a row for each trial, written in one tr
     variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
     tally TEXT NOT NULL,  -- JSON: what the agent counted (calls, unparsed, ...)
     missing TEXT NOT NULL,  -- empty, or why it was not run: infrastructure, budget, settled (it could not have changed the verdict)
+    seal INTEGER NOT NULL,  -- checksum of the row: what the disk or somebody has changed is not believed
     PRIMARY KEY (model, protocol, view, variant, subject, trial)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE TABLE events (  -- the rules that fired
 {_LIFE_KEY}
     trial INTEGER NOT NULL,  -- from 0 over the life
@@ -62,12 +67,12 @@ CREATE TABLE events (  -- the rules that fired
     event TEXT NOT NULL,  -- its trigger as the protocol words it, in brackets what that was
     source TEXT NOT NULL,  -- file and line of the rule
     PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE TABLE lives (  -- who is finished
 {_LIFE_KEY}
     trials INTEGER NOT NULL,  -- trials of the complete life: a subject without a row is not finished
     PRIMARY KEY (model, protocol, view, variant, subject)
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE TABLE calls (  -- what models were asked and replied: a row for each call, written as soon as the reply is there, so that it is never paid for again
 {_LIFE_KEY}
     trial INTEGER NOT NULL,  -- from 0 over the life
@@ -87,13 +92,14 @@ CREATE TABLE calls (  -- what models were asked and replied: a row for each call
     cost REAL,  -- dollars, NULL where no price is known
     seconds REAL NOT NULL,  -- of the attempt that was answered
     attempts INTEGER NOT NULL,  -- retries included
-    written_tokens INTEGER NOT NULL DEFAULT 0  -- of the prompt, put into a cache where that has a price of its own (older logs lack the column)
-);
+    written_tokens INTEGER NOT NULL,  -- of the prompt, put into a cache where that has a price of its own
+    seal INTEGER NOT NULL  -- checksum of the row and its system prompt: what the disk or somebody has changed is not believed
+) STRICT;
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
 CREATE TABLE texts (  -- long texts that many calls share
     digest TEXT PRIMARY KEY,  -- of the text
     text TEXT NOT NULL  -- as it was sent
-) WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE TABLE journal (  -- what happened to the run
     id INTEGER PRIMARY KEY,  -- in the order of time
     time TEXT NOT NULL,  -- UTC
@@ -104,7 +110,7 @@ CREATE TABLE journal (  -- what happened to the run
     view TEXT,  -- of that cell
     variant TEXT,  -- of that cell
     subject INTEGER  -- that it is about, if it is about one
-);
+) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """  # noqa: E501  # a line is a column

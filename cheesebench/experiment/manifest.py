@@ -46,12 +46,15 @@ def check_name(name: str, what: str, option: str = "") -> str:
 
 
 def describe_run(
-    run_id: str, specifications: Iterable[BaseSpecification], options: Mapping[str, Any]
+    run_id: str,
+    specifications: Iterable[BaseSpecification],
+    options: Mapping[str, Any],
+    plugins: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
     ``options`` are the command line options that matter for the result (seed, design, ...). Environment
-    variables are never part of it: keys live there.
+    variables are never part of it: keys live there. ``plugins`` are those that are not ours, by name.
     """
     return {
         "format": FORMAT,
@@ -60,6 +63,7 @@ def describe_run(
         "versions": versions(),
         "git": git_state(Path.cwd()),
         "options": dict(options),
+        "plugins": dict(plugins or {}),
         "protocols": describe_protocols(specifications),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import PluginError
@@ -109,3 +110,10 @@ def _origin(hook: HookCaller, name: str) -> str:
         if any(item.name == name for item in supplied or ()):
             return implementation.plugin_name
     return ""
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may use (a container may have fewer than the machine)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from cheesebench.interfaces import Memory, Value
 
 #: Version of the run log and of these records.
-FORMAT = 2
+FORMAT = 3
 
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]

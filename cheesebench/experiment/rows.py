@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cheesebench.experiment.records import CellPlan, Construct, LesionClaim, ReferenceValue, TrialRecord, Variant
-from cheesebench.interfaces import TaskEvent
+from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interfaces import ACTION_OF_LETTER, TaskEvent
 
 #: Columns of the table ``trials``, in the order of the record's fields.
 TRIAL_COLUMNS = tuple(field.name for field in dataclasses.fields(TrialRecord))
@@ -18,6 +19,34 @@ EVENT_COLUMNS = tuple(field.name for field in dataclasses.fields(TaskEvent))
 _BOOLEANS = frozenset({"success", "compared"})
 _NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
+_COUNTS = frozenset({"counters", "tally"})
+_LETTERS = frozenset(ACTION_OF_LETTER)
+
+
+class DamagedRowError(ValueError):
+    """A row is not what was written."""
+
+
+def seal(values: Iterable[Any]) -> int:
+    """Return the checksum of a row's values: 64 bits, the same before they are written and after they are read."""
+    parts = []
+    for value in values:
+        if isinstance(value, str):
+            content = value.encode(errors="surrogatepass")
+            parts.append(b"text %d " % len(content))
+            parts.append(content)
+        elif value is None:
+            parts.append(b"null ")
+        else:  # SQLite keeps 1.0 as 1 and -0.0 as 0 where that is shorter, and has no booleans
+            parts.append(b"number %r " % (float(value) + 0.0))
+    return int.from_bytes(hashlib.blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True)
+
+
+def unsealed(row: Sequence[Any], *more: Any) -> Sequence[Any]:
+    """Return a row without its seal, the last value; DamagedRowError unless that is the seal of it and ``more``."""
+    if row[-1] != seal((*row[:-1], *more)):
+        raise DamagedRowError("a row is not what was written")
+    return row[:-1]
 
 
 def to_json(value: Any) -> str:
@@ -26,17 +55,20 @@ def to_json(value: Any) -> str:
 
 
 def trial_to_row(record: TrialRecord) -> tuple[Any, ...]:
-    """Return the values of TRIAL_COLUMNS."""
-    return tuple(
+    """Return the values of TRIAL_COLUMNS, and their seal."""
+    values = tuple(
         to_json(dict(getattr(record, name))) if name in _MAPPINGS else getattr(record, name) for name in TRIAL_COLUMNS
     )
+    return (*values, seal(values))
 
 
 def trial_from_row(row: Sequence[Any]) -> TrialRecord:
-    """Return the record that ``trial_to_row`` made the row from."""
-    values = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    """Return the record that ``trial_to_row`` made the row from; DamagedRowError if it did not."""
+    values = dict(zip(TRIAL_COLUMNS, unsealed(row), strict=True))
     for name in _MAPPINGS:
-        values[name] = _mapping(values[name])
+        values[name] = _mapping(values[name], name in _COUNTS)
+    if min(values["subject"], values["trial"], values["steps"]) < 0 or not _LETTERS.issuperset(values["actions"]):
+        raise DamagedRowError("a trial that cannot have been")
     for name in _NAMES:
         values[name] = values[name] and sys.intern(values[name])
     for name in _BOOLEANS:
@@ -46,9 +78,14 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 
 @lru_cache(maxsize=4096)
-def _mapping(text: str) -> Mapping[str, Any]:
+def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
     """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
-    mapping: Mapping[str, Any] = json.loads(text)
+    mapping = json.loads(text)
+    kinds = int if counts else int | float | str | list | None
+    if not isinstance(mapping, dict) or not all(isinstance(value, kinds) for value in mapping.values()):
+        raise DamagedRowError("a trial's values are none")
+    if any(not isinstance(item, str) for value in mapping.values() if isinstance(value, list) for item in value):
+        raise DamagedRowError("a list of a trial's values is none of texts")
     return mapping
 
 
@@ -60,25 +97,6 @@ def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
 def plan_to_json(plan: CellPlan) -> str:
     """Return the plan as a JSON object with its field names as keys."""
     return to_json(dataclasses.asdict(plan) | {"variant": str(plan.variant)})
-
-
-def plan_from_json(text: str) -> CellPlan:
-    """Return the plan that ``plan_to_json`` wrote."""
-    values = json.loads(text)
-    reference = values["reference"]
-    if reference is not None:
-        # Lists of JSON are tuples here; a log of an earlier release lacks some of them.
-        lists = {name: tuple(value) for name, value in reference.items() if isinstance(value, list)}
-        values["reference"] = ReferenceValue(**{**reference, **lists})
-    if (construct := values.get("construct")) is not None:
-        abolished = tuple((lesion, at_most) for lesion, at_most in construct["abolished_by"])
-        values["construct"] = Construct(**{**construct, "abolished_by": abolished})
-    if (lesion := values.get("lesion")) is not None:
-        values["lesion"] = LesionClaim(**lesion)
-    values["variant"] = Variant.parse(values.get("variant", ""))
-    for name in ("split", "looks"):
-        values[name] = tuple(values.get(name, ()))
-    return CellPlan(**values)
 
 
 def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:

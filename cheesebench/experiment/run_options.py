@@ -8,6 +8,7 @@ from typing import Any
 
 from cheesebench.errors import OptionError
 from cheesebench.options import BY_KEY, OPTIONS, Option
+from cheesebench.redaction import quoted
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class RunOptions:
     """The options in the manifest of the run that is resumed or replayed."""
     origin: str = ""
     """The option that names that run, as it was given."""
+    made_here: bool = True
+    """Whether that run was made by this user on this machine (``cheesebench.experiment.provenance``)."""
 
     def spelling(self, key: str) -> str:
         """Return how an option is spelled where it was given."""
@@ -64,6 +67,16 @@ class RunOptions:
             f"{self.origin}: that run was made {self._with(key, recorded)}, not {_shown(given)}. "
             f"Leave {self.spelling(key)} out, or start a new run."
         )
+
+    def check_guarded(self) -> None:
+        """Raise OptionError if a stranger's run would say what is started, what is called, or where a key goes."""
+        for option in OPTIONS:
+            recorded = (self.recorded or {}).get(option.key)
+            if option.guarded and recorded and self.given.get(option.key) is None and not self.made_here:
+                raise OptionError(
+                    f"{self.origin}: that run was not made by you on this machine, so {self.spelling(option.key)} "
+                    f"{quoted(_shown(recorded), 120)} is not taken from it. Type it again, if you trust it."
+                )
 
     def _with(self, key: str, value: Any) -> str:
         """Return how an option was given; one that was left out has no value that a person could write."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -16,7 +15,8 @@ from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.looks import CourseOf, is_finished, load_course
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues
+from cheesebench.experiment.observers import Observers
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues, usable_processors
 from cheesebench.experiment.recorder import Recorder
 from cheesebench.experiment.scheduling import CellRun, Progress, Ration, WorkQueue
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Seconds that ``close`` waits for the background thread.
 CLOSE_PATIENCE = 10.0
+#: Seconds that calls in flight have when a session ends early: what they bring is paid for.
+GRACE = 5.0
 #: Seconds between two looks, while a run is waited for, at whether it still goes on.
 LOOK = 10.0
 #: Seconds that pass before subjects live ahead: those of other cells may be about to begin.
@@ -72,7 +74,7 @@ class RunSession:
         self._log = log
         self._plugins = plugins
         self._seed = seed
-        processes = _processors() if processes is None else processes
+        processes = usable_processors() if processes is None else processes
         self._language = language
         self._course_of = course_of
         self._ration: Ration | None = None
@@ -84,10 +86,10 @@ class RunSession:
         )
         self._recorder = Recorder(log, self._on_written)
         self._numbers = itertools.count()
-        self._observed = bool(plugins.hook.cheesebench_trial_finished.get_hookimpls())
+        self._observers = Observers(plugins.hook.cheesebench_trial_finished)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._closing = asyncio.Event()
+        self._closing, self._hurry = asyncio.Event(), asyncio.Event()
         self._closed = False
 
     def start(self, plans: Iterable[CellPlan] | None = None) -> None:
@@ -142,15 +144,33 @@ class RunSession:
         done = sum(trials for subject, trials in dict(cell.trials).items() if subject < subjects)
         return Progress(done, planned, note, *(() if course is None else (subjects, plan.subjects)))
 
+    def silence(self) -> tuple[str, float, str] | None:
+        """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
+        return None if self._language is None else self._language.silence()
+
+    def stop_sending(self) -> None:
+        """Make no further call to a model; the session is to be closed soon. From any thread."""
+        if self._language is not None:
+            self._language.stop_sending()
+
     def close(self) -> None:
-        """Stop at once: what has not started never will, running trials are dropped, finished ones stay."""
+        """Stop: what has not started never will, running trials are dropped, finished ones stay.
+
+        Nothing is sent any more; replies that are on their way have GRACE seconds to arrive and be recorded, or until
+        somebody presses Ctrl-C again.
+        """
         if self._closed:
             return
         self._closed = True
         if self._loop is None or self._thread is None:
             return
+        self.stop_sending()
         self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join(CLOSE_PATIENCE)
+        try:
+            self._thread.join(GRACE + CLOSE_PATIENCE)
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(self._hurry.set)
+            self._thread.join(CLOSE_PATIENCE)
         over = sum(cell.over.is_set() for cell in self._cells.values())
         # A full disk was reported where it was met; it must not hide why the session ends.
         with contextlib.suppress(RunLogError):
@@ -183,6 +203,8 @@ class RunSession:
         self._loop = asyncio.get_running_loop()
         ready.set()
         await self._closing.wait()
+        if self._language is not None:
+            await self._language.land(GRACE, self._hurry)
         tasks = self._queues.tasks()
         for task in tasks:
             task.cancel()
@@ -394,7 +416,7 @@ class RunSession:
             if job.plan.agent and not cell.checking:
                 cell.checking = True
                 asyncio.get_running_loop().call_soon(self._check, cell)
-        for record, _ in report.trials if self._observed else ():
+        for record, _ in report.trials if self._observers else ():
             self._show(record, cell.plan)
 
     def _check(self, cell: CellRun) -> None:
@@ -413,14 +435,10 @@ class RunSession:
         self._admit()
 
     def _show(self, record: TrialRecord, plan: CellPlan) -> None:
-        try:
-            self._plugins.hook.cheesebench_trial_finished(plan=plan, record=record)
-        except Exception as error:
-            # An observer looks on; the run does not depend on it.
-            self._observed = False
-            text = f"an observer raised {type(error).__name__}: {error}; observers are not called any more"
+        # An observer looks on; neither the run nor another observer depends on it.
+        for text in self._observers.show(plan=plan, record=record):
             with contextlib.suppress(RunLogError):
-                self._log.note("error", text, plan, record.subject)
+                self._log.note("warning", text, plan, record.subject)
 
     def _finish(self, cell: CellRun) -> None:
         try:
@@ -438,10 +456,3 @@ class RunSession:
             self._log.note("error", str(error), cell.plan)
         cell.over.set()
         self._admit()
-
-
-def _processors() -> int:
-    """Return how many processors this process may use (a container may have fewer than the machine)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

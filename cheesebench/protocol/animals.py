@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.source import Node
+from cheesebench.protocol.source import Node, real_path
 
 COLUMNS = ("animal", "session", "trials", "passed")
 #: Largest file, in bytes, and most rows.
@@ -55,9 +55,9 @@ def _embedded(reference: Node, diagnostics: Diagnostics) -> Node:
 
 def read_animals(name: str, position: Position, diagnostics: Diagnostics) -> list[Row] | None:
     """Return the rows of the file ``name``, relative to the protocol in which it stands; None with errors (225)."""
-    folder = Path(position.file).resolve().parent
+    folder = real_path(Path(position.file)).parent
     try:
-        path = (folder / name).resolve()
+        path = real_path(folder / name)
     except (OSError, ValueError, RuntimeError):  # too long, no text, or a circle of links
         path = folder
     if path.suffix != ".csv" or Path(name).is_absolute() or not path.is_relative_to(folder):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.errors import PluginError, ProtocolError, UnknownNameError
 from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
 from cheesebench.protocol.inherit import SUFFIX, file_names, protocol_name, resolve_parents
-from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text
+from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text, real_path
 from cheesebench.protocol.specification import BaseSpecification, Specification
 from cheesebench.protocol.values import DEFAULT_EDITION
 
@@ -124,8 +124,14 @@ class Catalogue:
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
         """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
+<<<<<<< HEAD
         installed = [*self.files.values(), *self.inside()]
         if own.ancestors or any(file.parent.resolve() == path.parent.resolve() for file in installed):
+=======
+        inside = [file for folder in self.folders.values() for file in folder.glob(f"*{SUFFIX}")]
+        installed = [*self.files.values(), *inside]
+        if own.ancestors or any(real_path(file.parent) == real_path(path.parent) for file in installed):
+>>>>>>> hard
             return
         if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
             sentence = f"A protocol called '{own.name}' is installed already: by that name it is run, and not this one."
@@ -135,7 +141,7 @@ class Catalogue:
         """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""
         names = file_names(name)
         files = [file for place in self._places(child) for name in names if (file := place / name).is_file()]
-        others = [file for file in files if file.resolve() != child.resolve()]
+        others = [file for file in files if real_path(file) != real_path(child)]
         return next(iter([*others, *files]), None)
 
     def _parents(self, child: Path) -> list[str]:

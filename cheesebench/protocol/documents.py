@@ -374,7 +374,7 @@ class ProtocolDocument(Model):
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = Field("all", description="The trials that the pass rate is taken over.")
-    measures: dict[Name, Expression | list[_MeasureClass]] = Field(
+    measures: dict[Name, Expression | Annotated[list[_MeasureClass], Field(min_length=1)]] = Field(
         default_factory=dict,
         description="Expressions; or a list of names, of which the first is taken whose `if` holds.",
     )

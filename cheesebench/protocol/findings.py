@@ -78,6 +78,7 @@ _ERRORS = {
     221: "A class of a measure comes after one that always holds.",
     222: "There is no such lesion, or nothing that it could take away.",
     223: "A lesion stands twice in a construct.",
+    224: "The schedule has more trials than any life has.",
     225: "A file of animals cannot be read, is not in the protocol's folder, or has a row that makes no sense.",
     226: "A reference contradicts itself, or gives no number.",
     229: "A dialogue is asked for what only an arena has: a picture, a walk.",

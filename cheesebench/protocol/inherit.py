@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.source import Node, read_file
+from cheesebench.protocol.source import Node, read_file, real_path
 from cheesebench.protocol.values import DEFAULT_EDITION, is_protocol_name
 
 #: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
@@ -61,7 +61,7 @@ def resolve_parents(
     Returns the merged tree and the ids of the ancestors, nearest first; None when one cannot be had (reported).
     """
     ancestors: list[str] = []
-    merged, seen = root, {path.resolve()}
+    merged, seen = root, {real_path(path)}
     while (extends := merged.child("extends")) is not None and extends.value is not None:
         name = extends.value
         if not isinstance(name, str) or not is_protocol_name(name):
@@ -73,14 +73,14 @@ def resolve_parents(
             hint = did_you_mean(name, known()).strip() or where
             diagnostics.error(150, extends.position, f"The parent protocol '{name}' is not known.", hint)
             return None
-        if parent_path.resolve() in seen:
+        if real_path(parent_path) in seen:
             diagnostics.error(150, extends.position, f"'{name}' extends itself in a circle.", "Break the circle.")
             return None
         if len(seen) > MAX_GENERATIONS:
             sentence = f"There are more than {MAX_GENERATIONS} generations of protocols."
             diagnostics.error(150, extends.position, sentence, "Extend an older one.")
             return None
-        seen.add(parent_path.resolve())
+        seen.add(real_path(parent_path))
         parent = read_file(parent_path, diagnostics)
         if parent is None:
             return None

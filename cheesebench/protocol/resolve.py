@@ -32,6 +32,8 @@ from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
 
 #: Most subsets that an ordered ``pick`` may go through.
 MAX_SUBSETS = 10_000
+#: Rows of a permuted block, copies included; and trials of a life, which is planned as a whole.
+MAX_BLOCK, MAX_TRIALS = 10_000, 100_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
 DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct")
 
@@ -143,6 +145,10 @@ class _Builder(Lookup):
             elif draw.pick is not None and draw.pick > len(rows):
                 position = self.root.find(("draw", name, "pick")).position
                 self.diagnostics.error(206, position, f"'{name}' picks {draw.pick} of {len(rows)} rows.", "Pick fewer.")
+            if len(rows) * draw.copies > MAX_BLOCK:
+                position = self.root.find(("draw", name)).position
+                sentence = f"{len(rows)} rows in {draw.copies} copies are more than {MAX_BLOCK} of one permuted block."
+                self.diagnostics.error(206, position, sentence, "Use fewer copies, or 'order: random'.")
             if draw.copies > 1 and draw.order != "shuffle":
                 position = place.key_position("copies")
                 self.diagnostics.error(206, position, "'copies' belongs to 'order: shuffle'.", "Remove it, or shuffle.")
@@ -244,7 +250,7 @@ class _Builder(Lookup):
         return spec.StartSpec(at, start.face, is_variable, start.carry)
 
     def schedule(self) -> tuple[spec.BlockSpec, ...]:
-        blocks = []
+        blocks, planned = [], 0
         for name, block in self.document.schedule.items():
             values: list[tuple[str, spec.RuntimeValue]] = []
             for variable, value in block.set.items():
@@ -279,6 +285,14 @@ class _Builder(Lookup):
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"{block.until.count} of the last {block.until.of} outcomes can never be."
                 self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")
+            planned += block.sessions * block.trials * block.repeat
+            if planned > MAX_TRIALS:
+                position = self.root.find(("schedule", name)).position
+                sentence = (
+                    f"The schedule has {planned} trials up to here, more than the {MAX_TRIALS} of the longest life."
+                )
+                self.diagnostics.error(224, position, sentence, "Use fewer sessions, trials or repetitions.")
+                planned = 0
             blocks.append(spec.BlockSpec(name, block.sessions, block.trials, block.repeat, tuple(values), until))
         return tuple(blocks)
 

@@ -8,7 +8,10 @@ keys, several documents, deep nesting, large files) and reads scalars as YAML 1.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,10 +178,17 @@ def _loader_class() -> type[Any]:
 _Loader = _loader_class()
 
 
+def real_path(path: Path) -> Path:
+    """Return where a path leads; of one that leads in a circle as much as there is, and no error."""
+    return Path(os.path.realpath(path))
+
+
 def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> Node | None:
     """Read a YAML file; on any problem add a diagnostic and return None."""
     start = Position(str(path), 1, 1)
     try:
+        if kind is PROTOCOL and not stat.S_ISREG(path.stat().st_mode):  # a FIFO would be waited for
+            raise OSError(errno.EINVAL, "it is no regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path that cannot be one

@@ -42,7 +42,7 @@ def _block_cut_short(lines: Sequence[str], row: int) -> str | None:
             if below[-1] <= outside:
                 break
     inside = [indent for indent in below if indent > outside]
-    if len(inside) < row - top or inside[0] == min(inside):
+    if not inside or len(inside) < row - top or inside[0] == min(inside):
         return None
     return f"Its first row begins with blanks: write '{found[2]}: |{min(inside) - outside}', so that they count."
 

@@ -9,6 +9,7 @@ import pluggy
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.film import printable
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_session.collection import Collection
 from cheesebench.pytest_session.reporting import Reporting
@@ -32,7 +33,7 @@ class _Adopter:
             # The prefix keeps it apart from a plugin of the same name among our own entry points.
             self._plugins.register(plugin, name=f"pytest:{plugin_name}")
         except (pluggy.PluginValidationError, CheeseBenchError) as error:
-            raise pytest.UsageError(redact(str(error))) from error
+            raise pytest.UsageError(printable(redact(str(error)))) from error
 
 
 def start(config: pytest.Config) -> None:
@@ -43,7 +44,7 @@ def start(config: pytest.Config) -> None:
         run = Run(config, plugins)
         collection = Collection(run)
     except CheeseBenchError as error:
-        raise pytest.UsageError(redact(str(error))) from error
+        raise pytest.UsageError(printable(redact(str(error)))) from error
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)

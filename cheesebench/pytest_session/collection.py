@@ -11,6 +11,7 @@ from cheesebench.experiment.records import CellKey
 from cheesebench.experiment.selection import Broken, Selected, default_protocols, named_protocols
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
+from cheesebench.protocol.source import real_path
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
 
@@ -84,4 +85,4 @@ class Collection:
 
 
 def _same_file(one: CellItem, other: CellItem) -> bool:
-    return Path(one.specification.path).resolve() == Path(other.specification.path).resolve()
+    return real_path(Path(one.specification.path)) == real_path(Path(other.specification.path))

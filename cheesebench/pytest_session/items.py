@@ -20,6 +20,7 @@ from cheesebench.pytest_session.explanation import explain, missing_trials
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
+from cheesebench.statistics.run import with_causes
 
 
 class NotMeasuredError(CheeseBenchError):
@@ -52,7 +53,8 @@ class CellItem(pytest.Item):
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
-        self.result = dataclasses.replace(result, calls=self.run.calls(plan))
+        result = dataclasses.replace(result, calls=self.run.calls(plan))
+        self.result = with_causes(result, self.run.causes(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result)))
@@ -120,14 +122,14 @@ def cell_items(
         try:
             plans = list(run.plans(specification, model))
         except UnsuitableError as obstacle:
-            name = f"{specification.name}[{model}]"
+            name = printable(f"{specification.name}[{model}]")
             path = Path(specification.path)
             yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle))
             continue
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model if len(settings.models) > 1 else ""]
-            name = f"{specification.name}[{'-'.join(filter(None, within))}]"
+            name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
             yield CellItem.from_parent(
                 parent, name=name, nodeid=prefix + name, run=run, specification=specification, plan=plan

@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from cheesebench.experiment.scheduling import Progress
+from cheesebench.film import printable
 
 # Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
@@ -29,6 +30,13 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
             terminal.write_line(line)
 
     return tell
+
+
+def tell_uncaptured(config: pytest.Config, line: str) -> None:
+    """Write a line of its own while a test runs, whose output is captured."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+        teller(config)(printable(line))
 
 
 @contextmanager

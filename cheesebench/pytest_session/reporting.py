@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.looks import is_finished
+from cheesebench.experiment.observers import OBSERVER, Observers
+from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
@@ -53,7 +55,11 @@ class Reporting:
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
             f"design {settings.design}; seed {settings.seed}"
         ]
-        failures = self._run.plugins.failures.items()
+        plugins = self._run.plugins
+        failures = plugins.failures.items()
+        # Those of a conftest.py are in the manifest; pytest says where its root is.
+        installed = {name: what for name, what in plugins.strangers().items() if not name.startswith("pytest:")}
+        lines += [f"cheesebench: plugin {name}: {what}" for name, what in installed.items()]
         lines += [f"cheesebench: the plugin '{name}' was not loaded: {why}" for name, why in failures]
         return [printable(line) for line in lines]
 
@@ -142,18 +148,19 @@ class Reporting:
         plans = log.plans()
         if not plans:
             return
-        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell())
+        summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes())
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)
         unfinished = sum(not is_finished(log, plan, run.course_of) for plan in plans)
         if unfinished:
             spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
-            larger = ", with a larger budget" if spent else ""
+            larger = _larger_budgets(run, log.calls.totals()) if spent else {}
+            how = ", with a larger budget" if larger else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
                 "nothing that was finished is lost. "
-                f"To continue{larger}:\n  {_resume_command(config, log.run_id)}"
+                f"To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(
@@ -162,10 +169,9 @@ class Reporting:
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         self._lines += self._write_html(config, summary)
-        try:
-            run.plugins.hook.cheesebench_run_finished(summary=summary)
-        except Exception as error:  # whatever an observer does, the run is over and its results stand
-            self._lines.append(f"An observer failed in cheesebench_run_finished: {type(error).__name__}: {error}")
+        failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
+        failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)
+        self._lines += [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def _write_html(self, config: pytest.Config, summary: RunSummary) -> list[str]:
         """Write the page if it is wanted; return where it is, or what went wrong."""
@@ -180,7 +186,7 @@ class Reporting:
         """Show the verdicts, where the run is, and how to go on."""
         if self._lines:
             terminalreporter.section("cheesebench")
-            for line in "\n\n".join(self._lines).split("\n"):
+            for line in printable("\n\n".join(self._lines)).split("\n"):
                 _write_line(terminalreporter, line)
 
 
@@ -230,10 +236,24 @@ def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:
             xml.add_global_property(name, value)
 
 
-def _resume_command(config: pytest.Config, run_id: str) -> str:
-    """Return the command of this session, continuing the run."""
-    spellings = config.stash[SPELLINGS]
-    left_out = {name for option in OPTIONS if option.names_run for name in spellings[option.key]}
+def _larger_budgets(run: Run, spent: CallTotals) -> dict[str, str]:
+    """Return the budgets of the whole run, by key, doubled: with what they were nothing would go on.
+
+    Minutes are those of a session, so that the next one has as many again.
+    """
+    limits, found = run.settings.calls.limits, {}
+    if limits.cost is not None:
+        found["max_cost"] = f"{2 * max(limits.cost, spent.cost):.4g}"
+    if limits.tokens is not None:
+        found["max_tokens"] = str(2 * max(limits.tokens, spent.prompt + spent.completion))
+    return found
+
+
+def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None) -> str:
+    """Return the command of this session, continuing the run, with other values for options (by key)."""
+    spellings, changed = config.stash[SPELLINGS], changed or {}
+    options = [option for option in OPTIONS if option.names_run or option.key in changed]
+    left_out = {name for option in options for name in spellings[option.key]}
     kept: list[str] = []
     arguments = iter(config.invocation_params.args)
     for argument in map(os.fspath, arguments):
@@ -241,7 +261,16 @@ def _resume_command(config: pytest.Config, run_id: str) -> str:
             next(arguments, None)
         elif argument.partition("=")[0] not in left_out:
             kept.append(argument)
-    return shlex.join(["pytest", *kept, spellings["resume"][0], run_id])
+    others = [f"{spellings[key][0]}={value}" for key, value in changed.items()]
+    return " ".join(map(_shell_word, ["pytest", *kept, *others, spellings["resume"][0], run_id]))
+
+
+def _shell_word(word: str) -> str:
+    """Return a word as a shell reads it, of characters that can be seen (and pasted)."""
+    if word.isprintable():
+        return shlex.quote(word)
+    spelt = (c if c.isprintable() and c not in "'\\" else c.encode("unicode_escape").decode() for c in word)
+    return "$'" + "".join("\\'" if c == "'" else c for c in spelt) + "'"
 
 
 def _short(path: Path, config: pytest.Config) -> Path:

@@ -28,6 +28,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.manifest import new_run_id
+from cheesebench.experiment.provenance import made_here
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.scheduling import Progress
@@ -37,12 +38,14 @@ from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import BaseSpecification, Catalogue
 from cheesebench.pytest_session.comparing import read_comparing
-from cheesebench.pytest_session.progress import teller
+from cheesebench.pytest_session.progress import tell_uncaptured, teller
 from cheesebench.pytest_session.settings import read_settings, results_directory
 from cheesebench.statistics.course import CellCourse
 
 #: Seconds between two looks at the keyboard (and two redraws) while a cell is waited for.
 SLICE = 0.2
+#: Seconds without any reply after which a line says so, and until the next such line.
+SILENCE, REMINDER = 60.0, 240.0
 #: Key of what the controller of pytest-xdist hands to its workers.
 WORKER_INPUT = "cheesebench"
 
@@ -59,12 +62,13 @@ class Run:
         self.is_worker = handed is not None
         self._handed = handed or {}
         self._existing: Path | None = None
-        recorded, replayed = None, None
+        recorded, replayed, ours = None, None, True
         resume, results = config.getoption(BY_KEY["resume"].destination), results_directory(config)
         if resume is not None:
             self._existing = locate(results, resume)
             with RunLog.open_read_only(self._existing) as log:
-                recorded = log.manifest["options"]
+                manifest = log.manifest
+                recorded, ours = manifest["options"], made_here(manifest)
         #: The run whose replies are given once more, in place of calls.
         self.source: RunLog | None = None
         replay = _replayed(config)
@@ -72,7 +76,7 @@ class Run:
             self.source = RunLog.open_read_only(locate(results, replay))
             recorded = self.source.manifest["options"]
             replayed = replayed_models(plugins, self.source.plans())
-        self.settings = read_settings(config, plugins, recorded, replayed)
+        self.settings = read_settings(config, plugins, recorded, replayed, ours)
         self.catalogue = Catalogue(plugins.protocol_directories, plugins.families)
         #: What this run is to be compared with; a worker leaves that to its controller.
         self._stopped_by = read_comparing(config, self.settings.results)
@@ -81,6 +85,8 @@ class Run:
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
+        #: Of how many seconds without a reply it was told last.
+        self._silence_said = 0.0
         self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
 
     @property
@@ -109,9 +115,18 @@ class Run:
         elif self._existing is not None:
             self._lock = claim(self._existing)
             self.log = RunLog.open(self._existing)
+            self.log.check_pages()
         else:
             run_id = self.settings.run_id or new_run_id()
-            self.log = RunLog.create(self.settings.results, run_id, cells, options=self.settings.recorded)
+            self.log = RunLog.create(
+                self.settings.results,
+                run_id,
+                cells,
+                options=self.settings.recorded,
+                # A replay calls nobody; its manifest must not vouch for what somebody else may have written.
+                signed=bool(self.settings.language) and self.source is None,
+                plugins=self.plugins.strangers(),
+            )
             self._lock = claim(self.log.path)
         if self._existing is not None:
             try:
@@ -226,8 +241,28 @@ class Run:
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
         """Wait until a cell is finished; ``waiting`` is called every SLICE seconds until it is."""
         assert self._runner is not None
-        while not self._runner.wait(plan, SLICE):
-            waiting(self._runner.progress(plan))
+        try:
+            while not self._runner.wait(plan, SLICE):
+                waiting(self._runner.progress(plan))
+                self._say_silence(self._runner.silence())
+        except KeyboardInterrupt:
+            self.stop_sending()
+            raise
+
+    def stop_sending(self) -> None:
+        """Make no further call: the session ends, and what is not sent need not be paid for."""
+        if self._runner is not None:
+            self._runner.stop_sending()
+
+    def _say_silence(self, silence: tuple[str, float, str] | None) -> None:
+        """Write a line when nothing has been answered for a minute, and again for as long as that lasts."""
+        model, seconds, fault = silence or ("", 0.0, "")
+        if seconds < SILENCE:
+            self._silence_said = 0.0
+        elif seconds >= self._silence_said + (REMINDER if self._silence_said else 0.0):
+            self._silence_said = seconds
+            said = f" ({fault})" if fault else ""
+            tell_uncaptured(self.config, f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting.")
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the trials of a finished cell, one subject after the other."""
@@ -238,6 +273,11 @@ class Run:
         """Return what a cell's calls to its model came to; None where there were none."""
         assert self.log is not None
         return self.log.calls.of_cell(plan)
+
+    def causes(self, plan: CellPlan) -> tuple[str, ...]:
+        """Return why trials of a cell could not be run."""
+        assert self.log is not None
+        return self.log.causes(plan).get(plan.key, ())
 
     def stop(self) -> None:
         """Stop running; what is finished stays in the log."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
-from typing import Any
+import threading
+from typing import Any, NoReturn
 
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.film import printable
 from cheesebench.pytest_session.items import CellItem
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
 from cheesebench.redaction import redact
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """End the session as Ctrl-C does: what is finished is kept, and how to go on is said."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 class Running:
@@ -21,12 +30,16 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers."""
+        """Create the run before pytest-xdist starts its workers; being terminated is being interrupted."""
+        if not self._run.is_worker and threading.current_thread() is threading.main_thread():
+            handlers = contextlib.ExitStack()
+            handlers.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
+            self._run.config.add_cleanup(handlers.close)
         if self._run.is_controller:
             try:
                 self._run.open([])
             except CheeseBenchError as error:
-                raise pytest.UsageError(redact(str(error))) from error
+                raise pytest.UsageError(printable(redact(str(error)))) from error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -50,10 +63,15 @@ class Running:
             self._run.start(cells)
         except CheeseBenchError as error:
             if not self._run.is_worker:
-                raise pytest.UsageError(redact(str(error))) from error
+                raise pytest.UsageError(printable(redact(str(error)))) from error
             # A worker that dies would be an internal error; its items can say what is wrong.
             for item in items:
                 item.obstacle = redact(str(error))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Send nothing more, before anything is reported."""
+        self._run.stop_sending()
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

@@ -78,6 +78,7 @@ def read_options(
     config: pytest.Config,
     recorded: Mapping[str, Any] | None = None,
     replayed: Mapping[str, LanguageModel] | None = None,
+    made_here: bool = True,
 ) -> RunOptions:
     """Return the options of a session. ``recorded`` and ``replayed`` are those of ``read_settings``."""
     given = {option.key: config.getoption(option.destination) for option in OPTIONS}
@@ -88,14 +89,14 @@ def read_options(
     spellings = {
         key: next(filter(typed.__contains__, names), names[0]) for key, names in config.stash[SPELLINGS].items()
     }
-    return RunOptions(given, spellings, recorded, origin)
+    return RunOptions(given, spellings, recorded, origin, made_here)
 
 
 def results_directory(config: pytest.Config) -> Path:
     """Return the directory that holds the runs."""
     option = BY_KEY["results"]
     given: str | None = config.getoption(option.destination)
-    return config.invocation_params.dir / given if given else config.rootpath / str(option.default)
+    return config.invocation_params.dir / (given or str(option.default))
 
 
 def read_settings(
@@ -103,13 +104,15 @@ def read_settings(
     plugins: PluginManager,
     recorded: Mapping[str, Any] | None = None,
     replayed: Mapping[str, LanguageModel] | None = None,
+    made_here: bool = True,
 ) -> Settings:
     """Return the settings, or raise a CheeseBenchError for what cannot be meant.
 
     ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
-    given, and must not be contradicted. ``replayed`` are the language models of a run that is replayed.
+    given, and must not be contradicted; unless it was ``made_here``, none of the guarded ones is taken from there.
+    ``replayed`` are the language models of a run that is replayed.
     """
-    options = read_options(config, recorded, replayed)
+    options = read_options(config, recorded, replayed, made_here)
     options.check()
     named = options.value("study")
     study = find_study(named, config.invocation_params.dir) if named else None
@@ -124,6 +127,8 @@ def read_settings(
     language = replayed
     if language is None:
         language = language_models(plugins, models, options, _user_models(config, values["models"]))
+        if language:  # somebody is called
+            options.check_guarded()
     designs = {
         model: find_design(values["design"] or usual_design(model in language), values["subjects"]) for model in models
     }

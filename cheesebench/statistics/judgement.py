@@ -113,7 +113,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
     """Return all that can be said without a pass rate."""
     not_run = sample.absent * sample.absent_trials
     tally = sample.tally
-    return CellResult(
+    described = CellResult(
         plan=plan,
         verdict=Verdict.ERROR,
         reason="",
@@ -136,6 +136,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         splits=tally.split_rates(),
         strategy=tally.strategy_measures(),
     )
+    return replace(described, warnings=wording.warnings(described))
 
 
 def _without_rate(described: CellResult) -> CellResult:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
+from cheesebench.statistics import wording
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.holm import holm
 from cheesebench.statistics.judgement import judge_sample
@@ -32,10 +33,11 @@ def summarise_subjects(
     plans: Sequence[CellPlan],
     lives_of: Callable[[CellPlan], Iterable[SubjectRecords]],
     calls: Mapping[CellKey, CellCalls] | None = None,
+    causes: Mapping[CellKey, tuple[str, ...]] | None = None,
 ) -> RunSummary:
     """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept.
 
-    ``calls`` is what each cell's calls to its model came to.
+    ``calls`` is what each cell's calls to its model came to, ``causes`` why its trials could not be run.
     """
     cells: list[CellResult] = []
     halves: dict[CellKey, Halves] = {}
@@ -43,7 +45,8 @@ def summarise_subjects(
     samples: dict[CellKey, Sample] = {}
     for plan in plans:
         sample = draw_sample(plan, lives_of(plan))
-        cells.append(replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key)))
+        cell = replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key))
+        cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
         if plan.key in paired:
             samples[plan.key] = sample
@@ -57,6 +60,12 @@ def summarise_subjects(
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
     )
+
+
+def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
+    """Return a cell with why its trials could not be run; the reason of an ERROR says the first of it."""
+    cell = replace(cell, causes=causes)
+    return replace(cell, reason=wording.with_causes(cell))
 
 
 def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:

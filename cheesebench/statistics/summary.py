@@ -198,6 +198,10 @@ class CellResult:
     """Pass rate by the variables that the protocol names in ``split``; values in rising order."""
     strategy: tuple[Measure, ...] = ()
     """Measures of how the agent moves, the same for every protocol."""
+    warnings: tuple[str, ...] = ()
+    """What makes the numbers doubtful, beside any verdict: replies that were no answer, trials that are missing."""
+    causes: tuple[str, ...] = ()
+    """Why trials could not be run, in the words of whoever failed, most frequent first."""
     contradicted: tuple[str, ...] = ()
     """How lesions contradict what the protocol claims to measure, one sentence each: of a control cell its own, of a
     plain cell those of its controls."""

@@ -214,6 +214,35 @@ def _caveats(cell: CellResult) -> list[str]:
     return found
 
 
+#: The share of replies that are no answer, or of trials that are missing, above which every report says so.
+DOUBTFUL = 0.05
+#: What an agent counts of replies that are no answer, and what is said of them.
+_NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without an answer that could be read"}
+
+
+def warnings(cell: CellResult) -> tuple[str, ...]:
+    """Return what makes the numbers of a cell doubtful, whatever its verdict."""
+    counts = cell.agent_counts
+    calls = counts.get("calls", 0)
+    found = [
+        f"{percent(counts[name] / calls)} of replies {said}"
+        for name, said in _NO_ANSWERS.items()
+        if calls and counts.get(name, 0) > DOUBTFUL * calls
+    ]
+    if cell.missing > DOUBTFUL * cell.planned:
+        found.append(f"{percent(cell.missing / cell.planned)} of trials missing")
+    return tuple(found)
+
+
+def with_causes(cell: CellResult) -> str:
+    """Return the reason of a cell that could not be measured, with what its causes say."""
+    if cell.verdict is not Verdict.ERROR or not cell.causes:
+        return cell.reason
+    more = len(cell.causes) - 1
+    others = f" ({more} other {'cause' if more == 1 else 'causes'})" if more else ""
+    return f"{cell.reason} Cause: {cell.causes[0]}{others}"
+
+
 def shares(found: ClassShares) -> str:
     """Return how often each name of a measure was met: ``direct 40 %, serial 60 %``."""
     total = sum(found.counts.values())

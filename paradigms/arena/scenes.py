@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from cheesebench.errors import PluginError
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
@@ -89,6 +90,8 @@ class Gallery:
     def draw(self, look: Look, pose: int) -> str:
         """Draw the observation of a pose and keep it."""
         frame = self.view.render(look.scene, *self.stand(pose, look.quarters))
+        if not isinstance(frame, str):
+            raise PluginError(f"The view '{self.view.name}' has drawn {frame!r}. Its render is to return a text.")
         self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
         return frame

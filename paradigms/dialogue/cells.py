@@ -138,7 +138,7 @@ async def talk(
         if question is None:
             return
         messages: tuple[Message, ...] = ()
-        cut_off = 0
+        cut_off = empty = 0
         while question is not None:
             messages = (*messages, Message("user", (question,)))
             asked += 1
@@ -156,9 +156,10 @@ async def talk(
             reply = await caller.ask(trial, request)
             watch.see(reply)
             cut_off += reply.finish == "length"
+            empty += not reply.text.strip() and reply.finish != "length"
             messages = (*messages, Message("assistant", (reply.text,)))
             question = dialogue.answer(reply.text)
-        tally = {"calls": len(messages) // 2, "truncated": cut_off}
+        tally = {"calls": len(messages) // 2, "truncated": cut_off, "empty": empty}
         yield _record(dialogue, plan, subject, trial, len(messages) // 2, tally), ()
 
 

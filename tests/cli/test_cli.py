@@ -17,6 +17,7 @@ import pytest
 import cheesebench
 from cheesebench.cli import BROKEN_PIPE, INTERRUPTED, build_parser, main
 from cheesebench.commands import COMMANDS
+from tests.signals import reset_signals
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -146,7 +147,11 @@ def test_a_reader_may_close_the_pipe(here: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_control_c_is_quiet(here: Path) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "play", "little"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "play", "little"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=reset_signals,
     )
     assert process.stdout is not None
     with contextlib.closing(process.stdout):

@@ -14,6 +14,7 @@ import pytest
 from cheesebench.baselines import baseline_text, count_run, find_counted, read_baseline
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
+from fuzz.run_logs import rewritten
 
 Run = Callable[..., Any]
 RUN = "20250131-093000-ab12"
@@ -23,10 +24,9 @@ RUN = "20250131-093000-ab12"
 def worse(results: Path) -> str:
     """A copy of the run in which every trial but one has failed."""
     shutil.copytree(results / RUN, results / "worse")
-    with sqlite3.connect(results / "worse" / "run.sqlite") as connection:
+    with rewritten(results / "worse" / "run.sqlite") as connection:
         connection.execute("UPDATE trials SET success = 0, outcome = 'timeout'")
         connection.execute("UPDATE trials SET success = 1 WHERE subject = 0 AND trial = 0")
-    connection.close()
     return "worse"
 
 
@@ -72,9 +72,8 @@ def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
 
 
 def test_changed_protocols_are_refused_by_name(run: Run, results: Path, worse: str) -> None:
-    with sqlite3.connect(results / "worse" / "run.sqlite") as connection:
+    with rewritten(results / "worse" / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'abcdefgh')")
-    connection.close()
     found = run("compare", RUN, worse)
     assert (found.code, found.out) == (2, "")
     assert "the protocol little differs (" in found.err

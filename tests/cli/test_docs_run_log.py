@@ -15,6 +15,7 @@ from cheesebench.experiment.log_schema import SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.exporting.tables import TABLES
 from cheesebench.statistics import draw_sample, judge_sample
+from fuzz.run_logs import rewritten
 
 PAGE = (Path(__file__).parents[2] / "docs" / "run-log.md").read_text(encoding="utf-8")
 RUN = "20250131-093000-ab12"
@@ -67,12 +68,11 @@ def test_the_first_recipe_gives_the_rate_of_the_report(results: Path) -> None:
 @pytest.mark.parametrize("estimand", ["all", "last:1", "last:3", "block:other,one", "block:two"])
 def test_the_first_recipe_goes_by_the_estimand(results: Path, estimand: str) -> None:
     path = results / RUN / "run.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
+    with rewritten(path) as connection:
         # As if the first trials had been of another block, one were not compared, and all but one of each life passed.
         connection.execute("UPDATE trials SET block = iif(trial < 2, 'one', 'two'), success = trial <> 3")
         connection.execute("UPDATE trials SET compared = 0 WHERE subject = 1 AND trial = 1")
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.estimand', ?)", [estimand])
-        connection.commit()
         [(*_, rate, _, trials)] = connection.execute(RECIPES[0]).fetchall()
     with RunLog.open_read_only(path.parent) as log:
         [plan] = log.plans()

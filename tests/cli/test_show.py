@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views import Ascii2D
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
+from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -145,7 +144,7 @@ def test_the_protocol_is_that_of_the_run(run: Run, talked: Path, here: Path) -> 
 
 
 def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
-    with closing(sqlite3.connect(talked / RUN / "run.sqlite")) as connection, connection:
+    with rewritten(talked / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE calls SET reply = 'ACTIONS: STAY' WHERE trial = 0")
     assert run("show", RUN, "--call", 0).code == 0
     result = run("show", RUN, "--call", 4)

@@ -6,6 +6,7 @@ import asyncio
 import random
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
@@ -552,8 +553,47 @@ def test_no_pause_outlasts_the_time(laboratory: Laboratory, monkeypatch: pytest.
             with laboratory.log(f"pause-{answer.status}", cells) as log:
                 with laboratory.session(log, model, cells) as session:
                     assert all(session.wait(plan, 60) for plan in cells)
-                assert all("--max-minutes" in text for text in errors(log))
-                assert {record.missing for record in log.trials()} == {"budget"}
+                assert all("no reply came until" in text and "--max-minutes" in text for text in errors(log))
+                assert {record.missing for record in log.trials()} == {"infrastructure"}, "nothing has ever answered"
+
+
+def test_time_that_ran_out_while_a_server_answered_is_a_budget(laboratory: Laboratory) -> None:
+    with FakeServer(lambda call: Answer(status=500) if call.number % 3 == 0 else walk(call)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=20)
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(minutes=2 / 60))
+        with laboratory.log("answered", cells) as log:
+            laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+
+
+def test_one_call_has_a_total_deadline(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Six retries of a second each would be allowed: the total ends it before.
+    monkeypatch.setattr(calling, "PATIENCE", 0.5)
+    with FakeServer(Answer(fault="hang")) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=1, names=("hall",))
+        laboratory.options = CallOptions(patience=Patience(request=0.5, retries=6))
+        with laboratory.log("deadline", cells) as log:
+            laboratory.run(log, model, cells)
+            assert all("timeout" in text for text in errors(log)), errors(log)
+        assert server.count <= 2
+
+
+def test_what_is_on_its_way_when_a_session_ends_is_recorded(laboratory: Laboratory) -> None:
+    with FakeServer(walk, latency=0.5) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model)
+        laboratory.options = CallOptions(concurrency=4)
+        with laboratory.log("ended", cells) as log:
+            session = laboratory.session(log, model, cells)
+            session.start()
+            while server.in_flight < 4:
+                time.sleep(0.01)
+            session.close()
+            # Nothing received is lost, and nothing was sent after the end.
+            assert log.calls.totals().calls == server.count == 4
+        assert server.in_flight == 0
 
 
 def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> None:

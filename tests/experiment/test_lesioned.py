@@ -15,9 +15,10 @@ from cheesebench.experiment.controls import check_control, control_cell, control
 from cheesebench.experiment.conversations import converse
 from cheesebench.experiment.designs import Design, plan_cell
 from cheesebench.experiment.lesioned import LesionedParadigm, in_words, takes_at_least
+from cheesebench.experiment.log_types import read_plan
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.replay import films
-from cheesebench.experiment.rows import plan_from_json, plan_to_json
+from cheesebench.experiment.rows import plan_to_json
 from cheesebench.experiment.subjects import live
 from cheesebench.interfaces import AgentContext, AgentSpec, Paradigm
 from cheesebench.lesions import Lesion
@@ -264,7 +265,7 @@ def test_a_lesion_is_held_to_what_the_construct_says_of_it(
     assert plan.lesion is not None
     assert (plan.lesion.at_most, plan.lesion.spared) == (at_most, spared)
     assert not plan.claims
-    assert plan_from_json(plan_to_json(plan)) == plan
+    assert read_plan(plan_to_json(plan)) == plan
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +20,7 @@ from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
+from cheesebench.experiment.rows import seal
 from cheesebench.interfaces import TaskEvent
 
 EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
@@ -291,19 +292,87 @@ def call(number: int, **usage: int) -> CallRecord:
     return CallRecord(trial=0, call=number, digest=f"{number}", system="s", asked="a", reply=reply)
 
 
-def test_a_log_that_is_older_than_a_column_is_read_and_written(log: RunLog) -> None:
-    plan = log.plans()[0]
-    log.calls.write(plan, 0, call(0, prompt=9, cached=4))
-    log.close()
+def changed(log: RunLog, statement: str) -> None:
     with closing(sqlite3.connect(log.path, isolation_level=None)) as connection:
-        connection.execute("ALTER TABLE calls DROP COLUMN written_tokens")
-    with RunLog.open_read_only(log.path) as reader:
-        assert reader.calls.totals().written == 0
-        assert reader.calls.by_cell()[plan.key].totals.cached == 4
-        assert [one.reply.usage for one in reader.calls.of_life(plan, 0)] == [Usage(prompt=9, cached=4)]
-    with RunLog.open(log.path) as resumed:
-        resumed.calls.write(plan, 0, call(1, prompt=9, cached=4, written=3))
-        assert resumed.calls.totals().written == 3
-    with RunLog.open(log.path) as again:
-        usages = [one.reply.usage for one in again.calls.of_life(plan, 0)]
-        assert usages == [Usage(prompt=9, cached=4), Usage(prompt=9, cached=4, written=3)]
+        connection.execute(statement)
+
+
+@pytest.fixture
+def filled(log: RunLog) -> RunLog:
+    """A log with two complete lives and a call."""
+    plan = log.plans()[0]
+    for subject in range(2):
+        for trial in range(plan.trials):
+            log.write_trial(record(plan, subject, trial), EVENTS)
+        log.write_life(plan, subject, plan.trials)
+    log.calls.write(plan, 0, call(0, prompt=9, cached=4))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("statement", "read"),
+    [
+        ("UPDATE calls SET reply = CAST(zeroblob(13) AS TEXT)", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
+        ("UPDATE calls SET seal = 0", lambda log: log.calls.find(log.plans()[0], 0, 0, 0)),
+        ("UPDATE calls SET asked = asked || ' '", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
+        ("UPDATE texts SET text = 's2'", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
+        ("DELETE FROM texts", lambda log: list(log.calls.of_life(log.plans()[0], 0))),
+        ("UPDATE trials SET success = NULL WHERE trial = 1", RunLog.trials),
+        ("UPDATE trials SET steps = steps + 1 WHERE subject = 1 AND trial = 0", RunLog.trials_and_gaps),
+        ("DELETE FROM trials WHERE subject = 1 AND trial = 0", RunLog.trials_and_gaps),
+        ("DELETE FROM trials WHERE subject = 1 AND trial = (SELECT max(trial) FROM trials)", RunLog.trials_and_gaps),
+        ("UPDATE cells SET plan = replace(plan, '0.1', '0.9')", RunLog.plans),
+        ("UPDATE cells SET view = 'x'", RunLog.plans),
+        ("UPDATE manifest SET value = '{}' WHERE key = 'options'", lambda log: log.manifest),
+        ("DELETE FROM manifest WHERE key = 'options'", lambda log: log.manifest),
+    ],
+)
+def test_what_was_changed_behind_our_back_is_not_believed(
+    filled: RunLog, statement: str, read: Callable[[RunLog], object]
+) -> None:
+    read(filled)
+    changed(filled, statement)
+    with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Take a copy of it that is not, or start"):
+        read(filled)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE journal",
+        "ALTER TABLE calls DROP COLUMN attempts",
+        "DROP INDEX calls_by_life",
+        "CREATE TRIGGER more AFTER INSERT ON journal BEGIN DELETE FROM trials; END",
+        "CREATE VIEW everything AS SELECT * FROM trials",
+    ],
+)
+@pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
+def test_a_log_with_other_tables_is_refused(filled: RunLog, statement: str, opened: Callable[[Path], RunLog]) -> None:
+    changed(filled, "CREATE INDEX by_hand ON trials (outcome)")
+    opened(filled.path).close()  # an index of one's own changes nothing
+    changed(filled, statement)
+    with pytest.raises(RunLogError, match=r"its tables are not those of a run log"):
+        opened(filled.path)
+
+
+def test_pages_that_sqlite_cannot_read_are_found_before_a_run_goes_on(filled: RunLog) -> None:
+    filled.check_pages()
+    filled.close()
+    content = bytearray(filled.path.read_bytes())
+    content[8192:8292] = bytes(100)
+    filled.path.write_bytes(content)
+    with pytest.raises(RunLogError, match="damaged"), RunLog.open(filled.path) as log:
+        log.check_pages()
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0, None, "", "1", math.inf, 2**53 + 1, "\udcff"])
+def test_a_seal_is_the_same_before_and_after_sqlite(value: object) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (i ANY, r REAL) STRICT")
+        stored = value.encode(errors="replace").decode() if isinstance(value, str) else value
+        number = None if isinstance(value, str) else value
+        connection.execute("INSERT INTO t VALUES (?, ?)", (stored, number))
+        [row] = connection.execute("SELECT * FROM t").fetchall()
+    assert seal(row) == seal((stored, number))
+    assert seal(("a", "b")) != seal(("ab", "")), "where a value ends is sealed, too"
+    assert seal((0,)) != seal((None,)) != seal(("",))

@@ -19,6 +19,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
+from tests.signals import reset_signals
 
 #: Seconds after which a test gives up waiting for another process.
 PATIENCE = 60
@@ -56,7 +57,9 @@ def alive(process: int) -> bool:
 
 def interrupted(arguments: list[str], directory: Path, sent: signal.Signals) -> tuple[int, set[int], int]:
     """Send a signal to a run once some trials are finished; return exit code, its workers, and trials left."""
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=reset_signals
+    )
     until(lambda: finished_trials(directory) >= 4)
     workers = children(process.pid) if sys.platform == "linux" else set()
     process.send_signal(sent)

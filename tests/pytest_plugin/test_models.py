@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
+from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
+from cheesebench.experiment.provenance import made_here
+from cheesebench.options import BY_KEY, OPTIONS
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.statistics import summarise_subjects
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from fuzz.run_logs import rewritten
+from tests.signals import reset_signals
 
 #: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
 CALLS = 6 * (20 + 2 + 20)
@@ -93,11 +104,94 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     assert dump(project, "one") == dump(project, "undisturbed")
 
 
+def _surfaces(project: pytest.Pytester) -> dict[str, str]:
+    """What each report that is written says: Markdown, HTML, JUnit, JSON."""
+    with RunLog.open_read_only(project.path / "results/one") as log:
+        summary = summarise_subjects(
+            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
+        )
+        plugins = installed_plugins()
+        return {name: plugins.report(name, summary, log) for name in ("markdown", "html", "json", "text")} | {
+            "junit": (project.path / "junit.xml").read_text(encoding="utf-8")
+        }
+
+
+def _letters(text: str) -> str:
+    """A text however lines were broken and signs escaped."""
+    return re.sub(r"[^a-z]", "", text)
+
+
+def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(project: pytest.Pytester) -> None:
+    with FakeServer(Answer(status=503, text="the GPUs are on fire")) as server:
+        result = project.runpytest(*options(server, "--max-minutes=0.1", "--junitxml=junit.xml", "-k", "east"))
+    result.assert_outcomes(errors=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    said = _surfaces(project) | {"terminal": str(result.stdout)}
+    for name, text in said.items():
+        assert _letters("overload: ") in _letters(text), name
+        assert _letters("no reply came until") in _letters(text), name
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ("I cannot say.", "20 % of replies without an answer that could be read"),
+        (Answer(text="", usage={"prompt_tokens": 9, "completion_tokens": 3}), "20 % of replies empty"),
+        (Answer(text="LEARNINGS: I wonder", finish="length"), "20 % of replies cut off"),
+    ],
+)
+def test_replies_that_are_no_answer_are_said_beside_the_verdict(
+    project: pytest.Pytester, odd: str | Answer, said: str
+) -> None:
+    def script(call: Call) -> str | Answer:
+        return odd if call.number % 5 == 2 else walk(call)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
+    for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
+        assert _letters(said) in _letters(text), name
+
+
 def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         result = project.runpytest("--model", "openai/\x1b[31mred", "--base-url", server.base_url, "lab", "-k", "east")
     result.stdout.fnmatch_lines(["cheesebench: openai/*red; view *"])
     assert "\x1b" not in str(result.stdout)
+
+
+HOSTILE = "openai/::error \u202e\x1b[31m @root https://x.example ##[error]y"
+
+
+def test_hostile_text_is_text_on_every_surface(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(call: Call) -> str:
+        return f"::set-output name=a::b\n{walk(call)} \x1b]0;title\x07"
+
+    with FakeServer(script) as server:
+        given = ("--model", HOSTILE, "--base-url", server.base_url, "--cheese-run-id", "one", "--max-tokens=900")
+        result = project.runpytest(*given, "--junitxml=junit.xml", "lab", "-k", "east", "-v", "-rA")
+    said = _surfaces(project) | {"terminal": str(result.stdout)}
+    monkeypatch.chdir(project.path)
+    for arguments in (["show", "one"], ["show", "one", "--call", "0"], ["report", "one"]):
+        assert main(arguments) == 0
+        said[" ".join(arguments)] = capsys.readouterr().out
+    for name, text in said.items():
+        odd = re.search(".{0,80}[\x1b\x07\u202e].{0,80}", text)
+        assert odd is None, (name, odd)
+        assert name in ("html", "json") or not re.search(r"(?m)^\s*::|##\[", text), name
+        assert name not in ("markdown", "report one") or not re.search("@root|https://x", text), name
+    # Pasted, the line that continues still means that model.
+    line = next(line for line in result.outlines if line.startswith("  pytest --model "))
+    words = subprocess.run(["bash", "-c", f"printf '%s\\n' {line}"], capture_output=True, check=True).stdout.decode()
+    assert HOSTILE in words.splitlines()
+
+
+def test_an_error_of_ours_obeys_nobody(project: pytest.Pytester) -> None:
+    result = project.runpytest("--study", "\x1b[31mX", "--model", "walker")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: There is no study '?x1b[[]31mX'*"])
+    assert "\x1b" not in str(result.stderr)
 
 
 def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
@@ -115,6 +209,74 @@ def test_a_run_is_replayed_by_name(project: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines(["ERROR: --model replay:one: that run was made with --history 2, not 3.*"])
 
 
+@pytest.fixture
+def finished(project: pytest.Pytester) -> Iterator[tuple[FakeServer, tuple[str, ...]]]:
+    """The server of a run that ended early, and how the run is resumed without saying where the server is."""
+    with FakeServer(lambda call: walk(call) if call.number < 5 else Answer(status=401)) as first:
+        project.runpytest(*options(first, "-k", "east"))
+    with FakeServer(walk) as server:
+        yield server, ("--model", "openai/tiny", "--resume", "one", "lab", "-k", "east")
+
+
+def _set_option(project: pytest.Pytester, **changes: object) -> None:
+    with rewritten(project.path / "results/one/run.sqlite") as log:
+        (recorded,) = log.execute("SELECT value FROM manifest WHERE key = 'options'").fetchone()
+        changed = json.dumps(json.loads(recorded) | changes)
+        log.execute("UPDATE manifest SET value = ? WHERE key = 'options'", (changed,))
+
+
+GUARDED = [option.key for option in OPTIONS if option.guarded and option.key != "model"]
+
+
+@pytest.mark.parametrize("key", GUARDED)
+def test_a_changed_manifest_sends_no_key_and_starts_nothing(
+    project: pytest.Pytester, finished: tuple[FakeServer, tuple[str, ...]], key: str
+) -> None:
+    server, resume = finished
+    hostile = {"base_url": server.base_url, "backend_option": [f"base_url={server.base_url}", "api_key_env=SECRET"]}
+    typed = {"base_url": server.base_url, "backend_option": f"base_url={server.base_url}"}
+    _set_option(project, **{"base_url": None, key: hostile[key]})
+    result = project.runpytest(*resume)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    refusal = f"ERROR: --resume one: that run was not made by you on this machine, so --{BY_KEY[key].name} *"
+    result.stderr.fnmatch_lines([refusal])
+    assert server.count == 0
+    project.runpytest(*resume, BY_KEY[key].long, typed[key])
+    assert server.count > 0, "what is typed is meant"
+
+
+def test_a_run_made_elsewhere_says_where_nothing_is(
+    project: pytest.Pytester, finished: tuple[FakeServer, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, resume = finished
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "another user"))
+    result = project.runpytest(*resume)
+    result.stderr.fnmatch_lines(["ERROR: --resume one: that run was not made by you on this machine, so *"])
+    assert not (project.path / "another user").exists(), "looking makes no key"
+
+
+def test_without_a_home_to_write_to_it_is_typed_again(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "file"))
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east")).assert_outcomes(passed=1)
+        result = project.runpytest("--model", "openai/tiny", "--resume", "one", "lab", "-k", "east")
+        result.stderr.fnmatch_lines(["ERROR: --resume one: that run was not made by you on this machine, so *"])
+        again = ("--model", "openai/tiny", "--base-url", server.base_url, "--resume", "one", "lab", "-k", "east")
+        project.runpytest(*again).assert_outcomes(passed=1)
+
+
+def test_a_replay_vouches_for_nothing(project: pytest.Pytester) -> None:
+    with FakeServer(walk) as server:
+        project.runpytest(*options(server, "-k", "east"))
+        project.runpytest("--model", "replay:one", "--cheese-run-id", "two", "lab", "-k", "east")
+        for run, here in (("one", True), ("two", False)):
+            with RunLog.open_read_only(project.path / "results" / run) as log:
+                assert made_here(log.manifest) is here
+
+
 def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         project.runpytest(*options(server, run="alone"))
@@ -130,6 +292,31 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester)
     assert result.ret == pytest.ExitCode.OK
     assert result.parseoutcomes()["inconclusive"] == 2
     result.stdout.fnmatch_lines(["*To continue, with a larger budget:"])
+
+
+def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Pytester) -> None:
+    with FakeServer(walk) as server:
+        result = project.runpytest(*options(server, "--max-tokens=2000", "-k", "east"))
+        for _ in range(10):
+            before, line = server.count, str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
+            if not line:
+                break
+            words = [word for word in shlex.split(line.splitlines()[0]) if not word.startswith("--basetemp")]
+            result = project.runpytest(*words)
+            assert server.count > before + 1, "pasted, it goes on"
+    result.assert_outcomes(passed=1)
+
+
+def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cheesebench.pytest_session.run.SILENCE", 0.5)
+
+    def script(call: Call) -> str | Answer:
+        return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "-k", "few", "--cheese-concurrency=1"))
+    told = [line for line in result.outlines if line.startswith("cheesebench: no reply from 'openai/tiny' for ")]
+    assert len(told) == 1
 
 
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
@@ -153,7 +340,9 @@ def test_a_run_that_is_cut_off_is_continued(project: pytest.Pytester, number: si
     with FakeServer(script) as server:
         command = [sys.executable, "-m", "pytest", *options(server)]
         environment = dict(os.environ, COLUMNS="100")
-        with subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, env=environment) as process:
+        with subprocess.Popen(
+            command, cwd=project.path, stdout=subprocess.PIPE, env=environment, preexec_fn=reset_signals
+        ) as process:
             while _recorded(project) < 15 and process.poll() is None:
                 time.sleep(0.02)
             process.send_signal(number)

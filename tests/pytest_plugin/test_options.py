@@ -224,6 +224,12 @@ def test_a_command_that_continues_names_the_run_once(pytester: pytest.Pytester, 
     assert _resume_command(config, "one") == f"pytest --basetemp=base {repeated} --resume one"
 
 
+def test_a_command_that_continues_has_the_larger_budget(pytester: pytest.Pytester) -> None:
+    config = pytester.parseconfig("--basetemp=base", "--max-tokens", "9", "--model", "walker", "--max-cost=1")
+    said = _resume_command(config, "one", {"max_tokens": "18"})
+    assert said == "pytest --basetemp=base --model walker --max-cost=1 --max-tokens=18 --resume one"
+
+
 def test_a_command_that_continues_leaves_an_option_of_another_plugin_alone(pytester: pytest.Pytester) -> None:
     pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--resume')")
     config = pytester.parseconfig(

@@ -15,6 +15,7 @@ import pytest
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
+from tests.signals import reset_signals
 
 
 def dump(project: pytest.Pytester, run: str) -> list[str]:
@@ -36,7 +37,13 @@ def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[s
     command = [sys.executable, "-m", "pytest", *options, "--cheese-run-id", "one"]
     environment = dict(os.environ, DAWDLE="1", COLUMNS="100", TERM="xterm")
     with subprocess.Popen(
-        command, cwd=project.path, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        command,
+        cwd=project.path,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=environment,
+        preexec_fn=reset_signals,
     ) as process:
         try:
             while finished_trials(project.path / "results" / "one") < 2 and process.poll() is None:
@@ -46,14 +53,14 @@ def dawdling(project: pytest.Pytester, *options: str, output: int) -> Iterator[s
             process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_is_resumed(project: pytest.Pytester, number: signal.Signals) -> None:
     command = ("--model", "dawdler", "--cheese-processes=1", "lab", "-k", "east")
     with dawdling(project, *command, output=subprocess.PIPE) as process:
         process.send_signal(number)
         output, _ = process.communicate()
     assert b"/120 trials" not in output, "progress is for terminals only"
-    if number == signal.SIGINT:
+    if number != signal.SIGKILL:
         assert process.returncode == pytest.ExitCode.INTERRUPTED
         assert b"pytest --model dawdler --cheese-processes=1 lab -k east --resume one" in output
     assert len(dump(project, "one")) == 2

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+
+from tests.pytest_plugin.conftest import corridor
 
 BROKEN = "version: 1\nparadigm: broken\nstrat: {}\n"
 
@@ -195,3 +198,29 @@ def test_many_known_names_stand_on_lines_of_their_own(project: pytest.Pytester) 
     assert lines[0] == "ERROR: There is no protocol 'dnm'. Did you mean 'dnms'? Known:"
     assert all(line.startswith("  ") and len(line) <= 80 for line in lines[1:])
     assert "water_maze" in "".join(lines[1:])
+
+
+@pytest.fixture
+def elsewhere(project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A protocol in a project of somebody else, and this project with an ini file and a conftest.py."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
+    (folder / "conftest.py").write_text("raise SystemExit('not ours')\n", encoding="utf-8")
+    (folder / "far.protocol.yaml").write_text(corridor("far"), encoding="utf-8")
+    project.makeini("[pytest]\naddopts = -q\nmarkers = ours: by us\n")
+    return folder
+
+
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize("name", ["--protocols", "--cheese-protocols"])
+def test_protocols_elsewhere_leave_root_results_and_conftest_here(
+    project: pytest.Pytester, elsewhere: Path, name: str, joined: bool
+) -> None:
+    path = str(elsewhere / "far.protocol.yaml")
+    given = [f"{name}={path}"] if joined else [name, path]
+    # The agent 'walker' is that of this directory's conftest.py.
+    result = project.runpytest_subprocess("--model", "walker", *given, "--cheese-run-id", "one", "-vv")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"rootdir: {project.path}", "configfile: tox.ini", "Run: results/one"])
+    assert (project.path / "results" / "one" / "run.sqlite").is_file()
+    assert {path.name for path in elsewhere.iterdir()} == {"pytest.ini", "conftest.py", "far.protocol.yaml"}

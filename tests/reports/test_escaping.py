@@ -29,7 +29,8 @@ def test_escaped_text_shows_what_clean_text_says(text: str) -> None:
 
 @given(TEXT)
 def test_nothing_in_escaped_text_means_anything_to_markdown(text: str) -> None:
-    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escape(text))
+    # What is ours cannot come from a text, whose brackets are entities.
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escape(text).replace("<!-- -->", ""))
     assert not set(bare) & set("|`*[]<>~$\\\n\r")
     assert not re.search(r"&(?!amp;|lt;|gt;)", bare)
 

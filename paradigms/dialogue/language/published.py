@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.protocol.source import real_path
 
 if TYPE_CHECKING:
     from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
@@ -64,4 +65,4 @@ def read_published(folder: Path) -> Published:
 
 def published_beside(specification: DialogueSpecification) -> Published:
     """Return what has been published of the family that a protocol lies in."""
-    return read_published(Path(specification.path).resolve().parent)
+    return read_published(real_path(Path(specification.path)).parent)

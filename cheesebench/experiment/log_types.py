@@ -1,0 +1,92 @@
+"""What the JSON in a run log has to be: a log can come from anybody, and what reads it relies on its types."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.experiment.records import CellPlan, Variant
+from cheesebench.options import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+#: More subjects times trials than any cell has: the gaps of an unfinished life are filled up.
+MOST_TRIALS = 10**8
+
+
+#: What every manifest has, and of which type it is.
+MANIFEST: Mapping[str, Any] = {
+    "format": int,
+    "run_id": str,
+    "created": str,
+    "versions": dict[str, str],
+    "git": dict[str, str | bool] | None,
+    "options": dict[str, Any],
+    "plugins": dict[str, str],
+    "protocols": dict[str, dict[str, str]],
+}
+
+
+def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest as it is; ValueError, with what is wrong, unless everything in it has its type."""
+    for key, kind in MANIFEST.items():
+        if key not in manifest:
+            raise ValueError(f"the manifest has no {key}")
+        _adapter(kind).validate_python(manifest[key], strict=True)
+    recorded = manifest["options"]
+    for option in OPTIONS:
+        if option.key in recorded and not _is_value(option, recorded[option.key]):
+            raise ValueError(f"the option {option.name} is {recorded[option.key]!r}")
+    return dict(manifest)
+
+
+@lru_cache(maxsize=4096)
+def read_plan(text: str) -> CellPlan:
+    """Return the plan in a JSON object; ValueError, with what is wrong, where there is none."""
+    values = json.loads(text)
+    if not isinstance(values, dict) or not isinstance(values.get("variant"), str):
+        raise ValueError("a plan has no variant")
+    variant = Variant.parse(values.pop("variant"))
+    plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
+    if min(plan.subjects, plan.trials) < 0 or plan.subjects * plan.trials > MOST_TRIALS:
+        raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
+    if any(not 0 <= share <= 1 for share in _shares(plan)):
+        raise ValueError("a share in a plan is not between 0 and 1")
+    if any(look < 1 for look in plan.looks):
+        raise ValueError("a look in a plan is at no subject")
+    return plan
+
+
+def _shares(plan: CellPlan) -> Iterator[float]:
+    yield from filter(lambda share: share is not None, (plan.chance, plan.margin))
+    if (reference := plan.reference) is not None:
+        yield from (reference.value, *(reference.interval or ()), *reference.curve)
+
+
+def _is_value(option: Option, value: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, list):
+        return (option.repeatable or option.commas) and all(_is_single(option, one) for one in value)
+    return _is_single(option, value)
+
+
+def _is_single(option: Option, value: Any) -> bool:
+    if option.flag:
+        return isinstance(value, bool)
+    if option.type is str:
+        return isinstance(value, str)
+    number = isinstance(value, int) or (option.type is float and isinstance(value, float) and math.isfinite(value))
+    return number and not isinstance(value, bool) and (option.minimum is None or value >= option.minimum)
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # workers read no log
+
+    return TypeAdapter(kind)

@@ -1,0 +1,80 @@
+"""What a campaign is, and how one case of it is tried: with a limit of time, and of memory."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+#: Seconds and bytes that one case may take.
+SECONDS, MEMORY = 2.0, 500 * 2**20
+CORPUS = Path(__file__).with_name("corpus")
+
+
+class Campaign(Protocol):
+    """One kind of hostile input. A case is bytes, so that it can be kept as a file of the corpus."""
+
+    name: str
+
+    def draw(self, chance: random.Random) -> bytes:
+        """Return a new case."""
+        ...
+
+    def check(self, case: bytes) -> None:
+        """Try a case; whatever is raised is a finding."""
+        ...
+
+
+class TooSlowError(Exception):
+    """A case took longer than SECONDS."""
+
+
+class TooLargeError(Exception):
+    """A case took more memory than MEMORY."""
+
+
+def attempt(campaign: Campaign, case: bytes) -> Exception | None:
+    """Try a case within the limits; return what is wrong, if anything is. Only the main thread can."""
+    before = _peak()
+    try:
+        with _alarm(SECONDS):
+            campaign.check(case)
+    except Exception as error:
+        return error
+    if _peak() - before > MEMORY:
+        return TooLargeError(f"{(_peak() - before) / 2**20:.0f} MB")
+    return None
+
+
+def corpus(name: str) -> list[Path]:
+    """Return the files of a campaign's corpus."""
+    return sorted(path for path in (CORPUS / name).glob("[!.]*"))
+
+
+def _peak() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise TooSlowError after so many seconds of work, on however busy a machine; or after thirty times as long."""
+    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, 30 * seconds))
+
+    def ring(*_: object) -> NoReturn:
+        raise TooSlowError(f"more than {seconds:g} s")
+
+    before = [signal.signal(number, ring) for number, _, _ in clocks]
+    for _, timer, limit in clocks:
+        signal.setitimer(timer, limit)
+    try:
+        yield
+    finally:
+        for (number, timer, _), handler in zip(clocks, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)

@@ -1,0 +1,221 @@
+"""Damaged run logs: by the disk, by a hand that writes into the tables, and by a forger who seals what he wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from cheesebench.cli import main
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.resume import check_resumable
+from fuzz.run_logs import reseal
+
+SCRIPT = """
+replies:
+  - {say: "LEARNINGS: ahead\nACTIONS: FORWARD, LEFT, FORWARD", times: 9}
+  - {say: "I do not know"}
+"""
+#: What is put where something else was.
+VALUES: tuple[Any, ...] = (
+    *(None, 0, -1, 1, 10**9, -(2**63), 2**63 - 1, 0.5, 1e308, "", "0", "\x00\x1b[31m", "x" * 10_000, b"\xff\xfe"),
+    *("{}", "[]", "null", '{"a": 1}', "[[", '"text"', "1e999", "NaN", "[" * 2000, "\u202e\u2028"),
+)
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("report", "RUN"),
+    ("report", "RUN", "--format", "json"),
+    ("report", "RUN", "--format", "text"),
+    ("report", "RUN", "--html", "page.html"),
+    ("show", "RUN"),
+    ("show", "RUN", "--call", "3"),
+    ("compare", "RUN", "whole"),
+    ("diff", "RUN", "whole"),
+    ("bless", "RUN", "base"),
+    ("export", "RUN", "--csv"),
+    ("resume",),
+)
+
+
+class Log:
+    """Cases are JSON: the command that reads the log, and how it was damaged."""
+
+    name = "log"
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="cheesebench-fuzz-")
+        self.directory = Path(self._folder.name)
+        (self.directory / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+        subprocess.run(
+            (
+                *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "scripted:script.yaml"),
+                *("--model", "random", "--design", "smoke", "--protocols", "t_maze", "--cheese-run-id", "whole"),
+                *("--exit-zero", "--control", "blind"),
+            ),
+            cwd=self.directory,
+            check=True,
+            capture_output=True,
+        )
+        self._whole = self.directory / "results" / "whole" / "run.sqlite"
+        with RunLog.open(self._whole) as log:
+            log.select("PRAGMA wal_checkpoint(TRUNCATE)")
+            log.select("PRAGMA journal_mode = DELETE")
+        self._size = self._whole.stat().st_size
+        with closing(sqlite3.connect(self._whole)) as connection:
+            self._columns = [
+                (table, row[1], int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]))
+                for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                for row in connection.execute(f"PRAGMA table_info({table})").fetchall()
+            ]
+
+        for command in COMMANDS:  # templates are compiled, and modules imported, before anything is timed
+            self.check(json.dumps({"command": command, "kind": "bytes", "damages": []}).encode())
+
+    def draw(self, chance: random.Random) -> bytes:
+        """Return a command and one to three damages of one kind."""
+        kind = chance.choice(("bytes", "bytes", "rows", "rows", "forged", "forged", "forged"))
+        how = {"bytes": self._bytes, "rows": self._rows, "forged": self._rows}[kind]
+        damages = [how(chance) for _ in range(chance.randint(1, 3))]
+        return json.dumps({"command": chance.choice(COMMANDS), "kind": kind, "damages": damages}).encode()
+
+    def _bytes(self, chance: random.Random) -> list[Any]:
+        place, length = chance.random(), chance.choice((1, 1, 4, 100, 4096))
+        how = chance.choice(("flip", "flip", "zero", "noise", "cut", "copy"))
+        return [how, place, length, chance.randrange(2**32)]
+
+    def _rows(self, chance: random.Random) -> list[Any]:
+        table, column, count = chance.choice([one for one in self._columns if one[2]])
+        number = chance.randrange(count)
+        how = chance.choice(("set", "set", "set", "json", "json", "delete", "twice"))
+        if how == "set":
+            value = chance.choice(VALUES)
+            return [how, table, column, number, value.decode("latin-1") if isinstance(value, bytes) else value]
+        return [how, table, column, number, chance.randrange(2**32)]
+
+    def check(self, case: bytes) -> None:
+        """Damage a copy and read it: a result, or one line and exit code 2."""
+        what = json.loads(case)
+        run = self.directory / "results" / "damaged"
+        shutil.rmtree(run, ignore_errors=True)
+        run.mkdir()
+        path = run / "run.sqlite"
+        shutil.copyfile(self._whole, path)
+        if what["kind"] == "bytes":
+            _damage_bytes(path, what["damages"])
+        else:
+            with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+                for damage in what["damages"]:
+                    with contextlib.suppress(sqlite3.Error):
+                        _damage_row(connection, damage)
+                if what["kind"] == "forged":
+                    reseal(connection)
+                connection.commit()
+        _read(self.directory, run, what["command"])
+
+
+def _damage_bytes(path: Path, damages: list[Any]) -> None:
+    content = bytearray(path.read_bytes())
+    for how, share, length, seed in damages:
+        place = int(share * len(content))
+        end = min(place + length, len(content))
+        chance = random.Random(seed)
+        match how:
+            case "flip" if place < len(content):
+                content[place] ^= 1 << chance.randrange(8)
+            case "zero":
+                content[place:end] = bytes(end - place)
+            case "noise":
+                content[place:end] = chance.randbytes(end - place)
+            case "cut":
+                del content[len(content) - length :]
+            case "copy":
+                other = chance.randrange(max(1, len(content) - length))
+                content[place:end] = content[other : other + end - place]
+    path.write_bytes(content)
+
+
+def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
+    how, table, column, number, value = damage
+    keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]] or ["rowid"]
+    names = ", ".join(keys)
+    key = connection.execute(f"SELECT {names} FROM {table} LIMIT 1 OFFSET ?", (number,)).fetchone()
+    if key is None:
+        return
+    where = " AND ".join(f"{name} IS ?" for name in keys)
+    match how:
+        case "set":
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *key))
+        case "json":
+            (text,) = connection.execute(f"SELECT {column} FROM {table} WHERE {where}", key).fetchone()
+            try:
+                content = json.loads(text)
+            except (TypeError, ValueError):
+                content = text
+            mutated = _mutated(content, random.Random(value))
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (json.dumps(mutated), *key))
+        case "delete":
+            connection.execute(f"DELETE FROM {table} WHERE {where}", key)
+        case "twice":
+            connection.execute(f"INSERT INTO {table} SELECT * FROM {table} WHERE {where}", key)
+
+
+def _mutated(value: Any, chance: random.Random) -> Any:
+    """Return a JSON value with one thing in it changed."""
+    if isinstance(value, dict) and value and chance.random() < 0.9:
+        key = chance.choice(sorted(value))
+        if chance.random() < 0.15:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: _mutated(value[key], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.9:
+        place = chance.randrange(len(value))
+        return [*value[:place], _mutated(value[place], chance), *value[place + 1 :]]
+    return chance.choice(
+        (None, True, -1, 0, 10**9, 1e308, float("nan"), "", "x", "\x1b[31m", [], {}, [None], {"a": []})
+    )
+
+
+def _read(directory: Path, run: Path, command: list[str]) -> None:
+    if command == ["resume"]:
+        _quietly(lambda: _resume(run))
+        return
+    arguments = [str(run) if word == "RUN" else word for word in command]
+    arguments = [str(directory / word) if word == "page.html" else word for word in arguments]
+    errors, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(out), contextlib.chdir(directory):
+        code = main(arguments)
+    said = errors.getvalue()
+    if code == 2:
+        *_, last = said.splitlines()
+        assert last.startswith("cheesebench: "), said
+        assert last.isprintable(), said
+    assert code in (0, 1, 2), code
+
+
+def _resume(run: Path) -> None:
+    """Read what a run that goes on reads, before anything is asked."""
+    with RunLog.open(run) as log:
+        log.check_pages()
+        manifest, plans = log.manifest, log.plans()
+        check_resumable(log, [], manifest["options"].get("seed"))
+        for plan in plans:
+            log.completed_subjects(plan)
+            for life in log.trials_by_subject(plan):
+                list(log.calls.of_life(plan, life[0].subject))
+                for record in life:
+                    log.events(record)
+            log.journal(plan)
+
+
+def _quietly(function: Callable[[], None]) -> None:
+    with contextlib.suppress(CheeseBenchError):
+        function()

@@ -1,0 +1,72 @@
+"""What somebody else's conftest.py does wrong is one line with its name, and no internal error."""
+
+from __future__ import annotations
+
+import pytest
+
+from cheesebench.experiment.log import RunLog
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def cheesebench_views(): raise OSError('oh')", "cheesebench_views: OSError: oh. Mend it, or leave it out."),
+        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3. Mend it, or leave it out."),
+        ("def cheesebench_views(): return 'ascii'", "cheesebench_views: returned 'ascii'. Return a list of *"),
+        ("def cheesebench_views(): return 5", "cheesebench_views: TypeError: *"),
+        ("def cheesebench_backends(): return [dict]", "cheesebench_backends: returned <class 'dict'>. Return a list *"),
+        ("def cheesebench_models(): return [None]", "cheesebench_models: returned None. Return a list *"),
+        ("def cheesebench_protocols(): return ['lab']", "cheesebench_protocols: returned 'lab'. Return paths of *"),
+        (
+            "from cheesebench import Price\n"
+            "def cheesebench_models(): return [Price(prompt=1, completion=1, on='2026-10-21')]",
+            "Price(on='2026-10-21'): give a datetime.date, such as *",
+        ),
+    ],
+)
+def test_a_hook_that_goes_wrong_is_one_line(project: pytest.Pytester, code: str, said: str) -> None:
+    project.makeconftest(code)
+    result = project.runpytest("--model", "openai/any", "--view", "ascii_2d", "--base-url", "http://127.0.0.1:1/v1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    errors = [line for line in result.errlines if line]
+    assert len(errors) == 1
+    result.stderr.fnmatch_lines([f"ERROR: *{said.replace('[', '[[]')}"])
+
+
+def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytester) -> None:
+    (project.path / "lab" / "conftest.py").write_text(
+        "def cheesebench_trial_finished(record): 1 / 0\n"
+        "def cheesebench_run_finished(summary): print('seen', file=open('seen.txt', 'w'))\n",
+        encoding="utf-8",
+    )
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\ndef cheesebench_trial_finished(record): print(record.trial, file=open('trials.txt', 'a'))\n"
+            "def cheesebench_run_finished(summary): raise OSError('gone')\n"
+        )
+    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--cheese-run-id", "one")
+    result.stdout.fnmatch_lines(
+        [
+            "The observer '*lab*conftest.py' failed in cheesebench_trial_finished: ZeroDivisionError: *",
+            "The observer '*conftest.py' failed in cheesebench_run_finished: OSError: gone; *",
+        ]
+    )
+    assert len((project.path / "trials.txt").read_text().splitlines()) == 12
+    assert (project.path / "seen.txt").is_file()
+    with RunLog.open_read_only(project.path / "results" / "one") as log:
+        files = {what for name, what in log.manifest["plugins"].items() if name.startswith("pytest:")}
+    assert files == {str(project.path / "conftest.py"), str(project.path / "lab" / "conftest.py")}
+
+
+def test_a_view_that_draws_nothing_is_an_error_with_its_cause(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\nclass Blank:\n"
+            "    name, characters = 'blank', ''\n"
+            "    def render(self, scene, column, row, heading): return None\n"
+            "    def max_length(self, scene): return 9\n"
+            "def cheesebench_views(): return [Blank()]\n"
+        )
+    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--view", "blank")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*The view 'blank' has drawn None. Its render is to return a text.*"])
