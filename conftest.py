@@ -13,7 +13,14 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-<<<<<<< HEAD
+# What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
+# in it would be a second distribution with our plugin.
+for _name in ("benchmarks", "fuzz", "website"):
+    if _name not in sys.modules:
+        sys.modules[_name] = ModuleType(_name)
+        sys.modules[_name].__path__ = [str(Path(__file__).with_name(_name))]
+
+
 #: Seconds after which a test counts as hanging. It stands here, because pytest refuses it in the configuration where
 #: pytest-timeout (extra ``test``) is not installed, and the README's first command runs without it.
 TIMEOUT = 600.0
@@ -24,14 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """End a test that hangs, rather than the whole run with it."""
     if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout") is None:
         config.option.timeout = TIMEOUT
-=======
-# What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
-# in it would be a second distribution with our plugin.
-for _name in ("benchmarks", "fuzz", "website"):
-    if _name not in sys.modules:
-        sys.modules[_name] = ModuleType(_name)
-        sys.modules[_name].__path__ = [str(Path(__file__).with_name(_name))]
->>>>>>> hard
 
 
 @pytest.fixture(scope="session")

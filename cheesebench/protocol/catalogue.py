@@ -124,14 +124,8 @@ class Catalogue:
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
         """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
-<<<<<<< HEAD
         installed = [*self.files.values(), *self.inside()]
-        if own.ancestors or any(file.parent.resolve() == path.parent.resolve() for file in installed):
-=======
-        inside = [file for folder in self.folders.values() for file in folder.glob(f"*{SUFFIX}")]
-        installed = [*self.files.values(), *inside]
         if own.ancestors or any(real_path(file.parent) == real_path(path.parent) for file in installed):
->>>>>>> hard
             return
         if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
             sentence = f"A protocol called '{own.name}' is installed already: by that name it is run, and not this one."

@@ -35,13 +35,7 @@ def construct_status(specification: Specification) -> Status:
     found = {_verdict(specification, report) for report in _reports(folder, specification.sha256)} - {None}
     if "failed" in found:
         return "failed"
-<<<<<<< HEAD
     return "validated" if "validated" in found else "declared"
-=======
-    if "validated" in found or folder.is_relative_to(real_path(SHIPPED)):
-        return "validated"
-    return "declared"
->>>>>>> hard
 
 
 def _reports(folder: Path, sha256: str) -> Iterator[Mapping[str, Any]]:
