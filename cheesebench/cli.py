@@ -55,7 +55,10 @@ def _run(arguments: list[str]) -> int:
     if name not in commands and arguments[:1] == [name]:
         raise UnknownNameError("command", name, commands)
     parser = build_parser(commands, [name])
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        program = f"cheesebench {options.command or ''}".rstrip()
+        raise OptionError(f"unrecognized arguments: {' '.join(unknown)}. See '{program} --help'.")
     if options.command is None:
         parser.print_help()
         return 0

@@ -63,5 +63,5 @@ def test_the_example_of_a_view_works() -> None:
 def test_every_shipped_view_is_described() -> None:
     words = kept(PAGE)
     for name in SHIPPED:
-        assert f"| `{name}` |" in words
-        assert f"**`{name}`**" in words
+        assert f"| `{name}` |" in words, "give it a row in the table of docs/views.md"
+        assert f"**`{name}`**" in words, "say in docs/views.md how it is read"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output
 from cheesebench.commands.parsing import PROTOCOL, add_output, describe
+from cheesebench.errors import OptionError
 from cheesebench.protocol import Specification
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import ReferenceSpec
@@ -55,12 +56,16 @@ def run(options: argparse.Namespace) -> int:
     """Print the cards of the named protocols, or of all that are installed."""
     catalogue = installed_catalogue()
     if options.protocols:
-        specifications = [catalogue.load(find_protocol(catalogue, name)).walkable() for name in options.protocols]
+        found = [catalogue.load(find_protocol(catalogue, name)) for name in options.protocols]
+        for one in found:
+            if not one.has_place:
+                sentence = f"'{one.name}' is a {one.family}, and only protocols with an arena declare references."
+                raise OptionError(f"{sentence} Leave it out.")
     else:
         found, broken = catalogue.all()
         if broken:
             raise broken[0]
-        specifications = [one.walkable() for one in found if one.has_place]
+    specifications = [one.walkable() for one in found if one.has_place]
     write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
     return 0
 

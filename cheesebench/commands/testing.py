@@ -40,7 +40,10 @@ def run(options: argparse.Namespace) -> int:
             print(error)
             continue
         if not isinstance(paradigm, SelfTesting):
-            raise PluginError(f"{path}: protocols of the family '{paradigm.specification.family}' cannot be tested.")
+            raise PluginError(
+                f"{path}: protocols of the family '{paradigm.specification.family}' carry no tests. "
+                f"Leave it out, or run it: pytest --model NAME --protocols {path}."
+            )
         for report in paradigm.own_tests(view):
             played += 1
             failed += not report.passed

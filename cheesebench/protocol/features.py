@@ -45,7 +45,7 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of one argument, computed by the method of a life (``evaluate.Memory``) that has its name.
+    """A function of one argument, computed by the method that has its name (``paradigms/arena/path.py``).
 
     ``takes`` says of what: a group, a set, any place (also a solid), or a zone of the floor.
     """

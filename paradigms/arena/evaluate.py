@@ -6,76 +6,11 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from cheesebench.protocol import expressions as ex
 
-
-class Memory(Protocol):
-    """What an expression may read."""
-
-    values: dict[str, Any]
-    it: str | None
-    last: str | None
-    block: str
-    session: int
-    trial: int
-    subject: int
-    steps: int
-    state: str
-    occupied: dict[str, str | None]
-
-    # What the path is read by: names of built-ins and functions of the language (see ``traces``).
-
-    @property
-    def x(self) -> int:
-        """Column, from 0 in the west."""
-        ...
-
-    @property
-    def y(self) -> int:
-        """Row, from 0 in the north."""
-        ...
-
-    @property
-    def heading(self) -> int:
-        """Degrees clockwise from north."""
-        ...
-
-    @property
-    def moves(self) -> int:
-        """Steps to another cell this trial."""
-        ...
-
-    def time(self, place: str | None) -> int:
-        """Steps spent in a zone or group this trial."""
-        ...
-
-    def entries(self, place: str | None) -> int:
-        """Walks into it this trial."""
-        ...
-
-    def distance(self, place: str | None) -> float:
-        """Cells to the nearest part of it."""
-        ...
-
-    def bearing_error(self, place: str | None) -> float:
-        """Degrees between the heading and its middle."""
-        ...
-
-    def column(self, place: str | None) -> float:
-        """Column of its middle."""
-        ...
-
-    def row(self, place: str | None) -> float:
-        """Row of its middle."""
-        ...
-
-    def departure_error(self, place: str | None) -> float:
-        """Degrees between the way that was set out on and its middle."""
-        ...
-
-
+#: Of a life (``life.ArenaSubject``), which has the names and functions of the language as attributes and methods.
 Function = Callable[[Any], Any]
 
 
@@ -109,7 +44,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compile_expression(tree: ex.Expression) -> Function:
-    """Return a function of a Memory that computes the expression's value."""
+    """Return a function of a life that computes the expression's value."""
     names = _read_by_long(tree)
     return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
 

@@ -38,7 +38,7 @@ NEVER = 2**62
 class ArenaSubject(Path):
     """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
 
-    The public attributes are what expressions read (``evaluate.Memory``); nothing outside may write them.
+    The public attributes are what expressions read, with those of ``path.Path``; nothing outside may write them.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
