@@ -299,7 +299,9 @@ class _Converter:
         remedy = block_cut_short(self.lines, header + 1)
         if remedy and len(row) > 1 and row.startswith("#") and row.endswith("#"):
             place = Position(self.file, after + 1, 1)
-            self.diagnostics.error(112, place, "The map ends here: YAML takes this row for a comment.", remedy)
+            self.diagnostics.error(
+                112, place, "YAML takes this row for a comment, so that the map ends above it.", remedy
+            )
             raise EnoughFindingsError
 
     def _text(self, text: str, position: Position) -> str:

@@ -229,8 +229,10 @@ def _header_value(key: str) -> str:
 
 def _reason(error: Exception) -> str:
     """Return why there is no connection, without the address, which the fault states already."""
-    number = getattr(getattr(error, "os_error", None), "errno", None)
-    return os.strerror(number) if isinstance(number, int) and number > 0 else str(error)
+    cause = getattr(error, "os_error", None)
+    if not isinstance(cause, OSError):
+        return str(error)
+    return os.strerror(cause.errno) if (cause.errno or 0) > 0 else cause.strerror or str(error)
 
 
 def _proxy(url: URL) -> str | None:

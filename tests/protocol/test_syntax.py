@@ -52,12 +52,15 @@ def test_a_missing_colon_is_reported_in_its_own_line() -> None:
 
 
 def test_rows_that_yaml_takes_for_comments() -> None:
-    lost = "arena:\n  map: |   # a plus\n      ###\n      #S#\n    ###.###\n    #L...R#\n    #######\n  legend: {L: left}\n"
+    lost = "arena:\n  map: |   # a plus\n      ###\n      #S#\n    ###.###\n    #L...R#\n    #######\n  x: 1\n"
     diagnostics = Diagnostics()
     read_text(lost, "mine.protocol.yaml", diagnostics)
     assert [(finding.code, finding.position.line) for finding in diagnostics.found] == [(112, 5)]
     assert diagnostics.found[0].remedy == "Its first row begins with blanks: write 'map: |2', so that they count."
-    for fine in (lost.replace("map: |", "map: |2"), "arena:\n  map: |\n      ###\n      #S#\n    # a comment\n  x: 1\n"):
+    for fine in (
+        lost.replace("map: |", "map: |2"),
+        "arena:\n  map: |\n      ###\n      #S#\n    # a comment\n  x: 1\n",
+    ):
         diagnostics = Diagnostics()
         assert read_text(fine, "mine.protocol.yaml", diagnostics) is not None
         assert not diagnostics.found
