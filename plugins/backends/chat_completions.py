@@ -232,7 +232,7 @@ def _reason(error: Exception) -> str:
     cause = getattr(error, "os_error", None)
     if not isinstance(cause, OSError):
         return str(error)
-    return os.strerror(cause.errno) if (cause.errno or 0) > 0 else cause.strerror or str(error)
+    return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or str(error)
 
 
 def _proxy(url: URL) -> str | None:
