@@ -288,7 +288,7 @@ class _Converter:
                 continue
             keys[key] = place
             children[key] = self.convert(value_node)
-            if key == "map" and value_node.style == "|":
+            if key == "map" and isinstance(value_node, yaml.ScalarNode) and value_node.style == "|":
                 self._check_rows(value_node.start_mark.line, children[key])
         return Node(children, position, keys)
 

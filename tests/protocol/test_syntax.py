@@ -66,6 +66,12 @@ def test_rows_that_yaml_takes_for_comments() -> None:
         assert not diagnostics.found
 
 
+def test_a_map_that_is_no_text_is_read() -> None:
+    diagnostics = Diagnostics()
+    assert read_text("arena:\n  map: {a: b}\n", "mine.protocol.yaml", diagnostics) is not None
+    assert not diagnostics.found
+
+
 def test_the_remedy_for_a_map_is_right() -> None:
     diagnostics = Diagnostics()
     root = read_text(PLUS.replace("map: |", "map: |3"), "mine.protocol.yaml", diagnostics)
