@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
     write_files(path.parent, {path.name: text})
     shown = one_line(path)
-    print(f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then pytest --protocols {shown}")
+    then = f"pytest --model random --protocols {shown}"
+    print(f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then {then}")
     return 0
 
 

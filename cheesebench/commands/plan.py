@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Before any call: calls, tokens and dollars (of respondents from hopeless to\ncompetent, from earlier runs, "
         "and at most), power, and how often the verdict would\nbe another one if the same model were run again.",
-        "--model gpt-4o-mini",
+        "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )

@@ -34,6 +34,7 @@ _ERRORS = {
     109: "The file holds more than one YAML document.",
     110: "The file is no mapping of keys.",
     111: "A number is out of range.",
+    112: "Rows of a map are comments to YAML, because its first row begins with blanks.",
     120: "The version of the language is not known; a newer CheeseBench may know it.",
     121: "There is no such key here.",
     122: "A key is missing.",

@@ -27,7 +27,8 @@ class TrialBuilder(Lookup):
         limit = self.document.trial.limit
         if isinstance(limit, str):
             if self.names.variables.get(limit, TRUTH).kind != "number":
-                self.unknown("number variable", limit, self.names.variables, ("trial", "limit"))
+                numbers = [name for name, kind in self.names.variables.items() if kind.kind == "number"]
+                self.unknown("number variable", limit, numbers, ("trial", "limit"))
             self.names.used.add(limit)
         return limit
 

@@ -22,7 +22,7 @@ from yaml.composer import Composer
 from yaml.resolver import BaseResolver
 
 from cheesebench.protocol.diagnostics import Diagnostics, EnoughFindingsError, Position
-from cheesebench.protocol.syntax import remedy_for
+from cheesebench.protocol.syntax import block_cut_short, remedy_for
 
 if TYPE_CHECKING:
     from yaml.nodes import Node as YamlNode
@@ -251,6 +251,8 @@ def _report_syntax(
     error: yaml.YAMLError, lines: Sequence[str], file: str, diagnostics: Diagnostics, kind: Kind
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if "could not find expected ':'" in str(error):  # which the parser notices in the next line only
+        mark = getattr(error, "context_mark", None) or mark
     place = _position(mark, file) if mark else Position(file, 1, 1)
     if "but found another document" in str(error):
         diagnostics.error(109, place, "The file holds more than one YAML document.", f"Keep one {kind.noun} per file.")
@@ -296,7 +298,21 @@ class _Converter:
                 continue
             keys[key] = place
             children[key] = self.convert(value_node)
+            if key == "map" and isinstance(value_node, yaml.ScalarNode) and value_node.style == "|":
+                self._check_rows(value_node.start_mark.line, children[key])
         return Node(children, position, keys)
+
+    def _check_rows(self, header: int, node: Node) -> None:
+        """Refuse a map of whose rows YAML takes all but the first ones for comments, since those begin with blanks."""
+        after = header + 1 + str(node.value).rstrip("\n").count("\n") + 1
+        row = self.lines[after].strip() if after < len(self.lines) else ""
+        remedy = block_cut_short(self.lines, header + 1)
+        if remedy and len(row) > 1 and row.startswith("#") and row.endswith("#"):
+            place = Position(self.file, after + 1, 1)
+            self.diagnostics.error(
+                112, place, "YAML takes this row for a comment, so that the map ends above it.", remedy
+            )
+            raise EnoughFindingsError
 
     def _text(self, text: str, position: Position) -> str:
         if odd := _NOT_TEXT.search(text):

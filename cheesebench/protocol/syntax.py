@@ -16,10 +16,12 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
         return "Indent with blanks, not with tabs."
     if re.match(r"-[^-\s\d]", written):
         return "An entry of a list begins with a dash and a blank."
-    if (block := _block_cut_short(lines, row)) is not None:
+    if (block := block_cut_short(lines, row)) is not None:
         return block
     if (opened := _odd_quote(lines, row)) is not None:
         return f"Is the quote in line {opened + 1} closed?"
+    if "could not find expected ':'" in problem and ":" not in written:
+        return "Write 'key: value'."
     if "mapping values" in problem and written.count(": ") > 1:
         return "Put a text that has a colon in it in quotes."
     if "alphabetic or numeric" in problem or "cannot start any token" in problem:
@@ -27,7 +29,7 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
     return "Check quotes, colons and indentation."
 
 
-def _block_cut_short(lines: Sequence[str], row: int) -> str | None:
+def block_cut_short(lines: Sequence[str], row: int) -> str | None:
     """Return what to do where the first row of a block is indented more than this one, which YAML takes for its end."""
     top = next((number for number in range(min(row, len(lines) - 1), -1, -1) if _BLOCK.fullmatch(lines[number])), None)
     if top is None:

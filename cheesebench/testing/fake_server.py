@@ -407,7 +407,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m cheesebench.testing.fake_server",
         description=(__doc__ or "").split("\n")[0],
-        epilog="It prints its base URL and serves until standard input ends (in the background: one that stays open).",
+        epilog="It prints its base URL and serves until standard input ends "
+        "(in the background: sleep infinity | python -m ...).",
     )
     parser.add_argument("--text", default="ACTIONS: STAY", help="what every call is answered with")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that every call takes")

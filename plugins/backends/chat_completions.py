@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ class ChatCompletions:
                 "malformed", f"does not speak HTTP ({quoted(self._without_key(str(error)), 120)})"
             ) from None
         except (aiohttp.ClientError, OSError) as error:
-            said = quoted(self._without_key(str(error)), 200) or type(error).__name__
+            said = quoted(self._without_key(_reason(error)), 200) or type(error).__name__
             raise self._fault("connection", f"cannot be reached ({said})") from None
         except ChatFaultError as fault:
             raise ChatFaultError(fault.kind, self._without_key(str(fault)), fault.retry_after) from None
@@ -224,6 +225,14 @@ def _header_value(key: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise OptionError("The key holds a character that no HTTP header takes, such as a line break. Export it anew.")
     return key
+
+
+def _reason(error: Exception) -> str:
+    """Return why there is no connection, without the address, which the fault states already."""
+    cause = getattr(error, "os_error", None)
+    if not isinstance(cause, OSError):
+        return str(error)
+    return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror or str(error)
 
 
 def _proxy(url: URL) -> str | None:

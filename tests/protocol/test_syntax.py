@@ -36,12 +36,40 @@ def remedies(text: str) -> list[str]:
         ("title: Delay: discounting", "Put a text that has a colon in it in quotes."),
         ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
         ("states:\n\trun: {}", "Indent with blanks, not with tabs."),
+        ("version: 1\ntitle T-maze\nlimit: 3\n", "Write 'key: value'."),
         ("x: 1\n y: 2", "Check quotes, colons and indentation."),
         ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
     ],
 )
 def test_the_remedy_fits_the_mistake(text: str, remedy: str) -> None:
     assert remedies(text) == [remedy]
+
+
+def test_a_missing_colon_is_reported_in_its_own_line() -> None:
+    diagnostics = Diagnostics()
+    read_text("version: 1\ntitle T-maze\nlimit: 3\n", "mine.protocol.yaml", diagnostics)
+    assert [str(finding.position) for finding in diagnostics.found] == ["mine.protocol.yaml:2:1"]
+
+
+def test_rows_that_yaml_takes_for_comments() -> None:
+    lost = "arena:\n  map: |   # a plus\n      ###\n      #S#\n    ###.###\n    #L...R#\n    #######\n  x: 1\n"
+    diagnostics = Diagnostics()
+    read_text(lost, "mine.protocol.yaml", diagnostics)
+    assert [(finding.code, finding.position.line) for finding in diagnostics.found] == [(112, 5)]
+    assert diagnostics.found[0].remedy == "Its first row begins with blanks: write 'map: |2', so that they count."
+    for fine in (
+        lost.replace("map: |", "map: |2"),
+        "arena:\n  map: |\n      ###\n      #S#\n    # a comment\n  x: 1\n",
+    ):
+        diagnostics = Diagnostics()
+        assert read_text(fine, "mine.protocol.yaml", diagnostics) is not None
+        assert not diagnostics.found
+
+
+def test_a_map_that_is_no_text_is_read() -> None:
+    diagnostics = Diagnostics()
+    assert read_text("arena:\n  map: {a: b}\n", "mine.protocol.yaml", diagnostics) is not None
+    assert not diagnostics.found
 
 
 def test_the_remedy_for_a_map_is_right() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench import installed_plugins
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -20,6 +21,14 @@ def test_the_workflows_are_complete() -> None:
     for workflow in WORKFLOWS:
         for word in ("--junitxml=", "--cheese-html=", "--resume=", "--compare-fail=worse", "--max-cost=", "results"):
             assert word in workflow
+
+
+def test_the_model_of_the_workflows_has_a_price() -> None:
+    """Without one ``--max-cost`` is refused, and without an entry the name is."""
+    models = installed_plugins().models
+    named = re.findall(r"^ +MODEL: (\S+)$", PAGE, re.MULTILINE)
+    assert len(named) == len(WORKFLOWS)
+    assert all(models[name].price is not None for name in named)
 
 
 def test_pytest_exit_codes(project: pytest.Pytester) -> None:

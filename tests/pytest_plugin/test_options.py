@@ -104,6 +104,13 @@ def test_our_options_need_a_model(pytester: pytest.Pytester) -> None:
     assert "Traceback" not in str(result.stderr)
 
 
+def test_a_protocol_file_needs_a_model(pytester: pytest.Pytester) -> None:
+    pytester.path.joinpath("mine.protocol.yaml").touch()
+    result = pytester.runpytest("mine.protocol.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: mine.protocol.yaml is run with a model: add --model NAME*"])
+
+
 def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\naddopts = --design=smoke --inconclusive=fail\n")
     pytester.makepyfile("def test_passes(): pass")

@@ -170,6 +170,7 @@ def test_a_refused_connection_is_a_fault_of_the_connection() -> None:
         free.bind(("127.0.0.1", 0))
         fault = fault_at(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
     assert fault.kind == "connection"
+    assert str(fault).endswith("cannot be reached (Connection refused)."), "the reason, and the address once"
 
 
 @pytest.mark.parametrize("chunked", [False, True])
