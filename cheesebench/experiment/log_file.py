@@ -73,7 +73,7 @@ def _explanation(error: Exception, path: Path) -> str:
     if "locked" in text:
         return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
     if "malformed" in text or "no such" in text or "decode" in text or "not a database" in text:
-        return f"{path} is no run log, or a damaged one ({text}). Give another run, or start a new one."
+        return f"{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one."
     return f"{path}: {text}. Look at the file and its disk, {resume}."
 
 

@@ -187,8 +187,9 @@ def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> No
     """Read a YAML file; on any problem add a diagnostic and return None."""
     start = Position(str(path), 1, 1)
     try:
-        if kind is PROTOCOL and not stat.S_ISREG(path.stat().st_mode):  # a FIFO would be waited for
-            raise OSError(errno.EINVAL, "it is no regular file")
+        mode = path.stat().st_mode
+        if kind is PROTOCOL and not stat.S_ISREG(mode):  # a FIFO would be waited for
+            raise OSError(errno.EINVAL, f"it is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path that cannot be one

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from cheesebench.cli import main
-from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import FakeServer
+from fuzz.run_logs import rewritten
 
 Run = Callable[..., None]
 OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
@@ -70,10 +70,10 @@ def test_the_same_runs_give_the_same_files(run: Run) -> None:
 def test_runs_of_other_protocols_are_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         run("--model=random", "--design=smoke", "-k", "t_maze", f"--cheese-run-id={name}")
-    with RunLog.open(Path("results/two")) as log, log.transaction() as connection:
+    with rewritten(Path("results/two/run.sqlite")) as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'feedface')")
     assert main(["figures", "one", "two"]) == 2
-    assert "The protocol 't_maze' is not the same in the runs one (" in capsys.readouterr().err
+    assert "The protocol 't_maze' differs between the runs one (" in capsys.readouterr().err
     assert not Path("figures").exists()
     assert main(["figures", "one", "--format", "gif"]) == 2
-    assert "'gif' is none of svg, png, pdf" in capsys.readouterr().err
+    assert "'gif' is not one of svg, png, pdf" in capsys.readouterr().err

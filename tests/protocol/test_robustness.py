@@ -233,5 +233,5 @@ def test_a_huge_protocol_is_answered_briefly(text: str, examine: Examine) -> Non
     specification, found = examine(text)
     assert len([d for d in found if d.severity == "error"]) <= 101
     assert len([d for d in found if d.severity != "error"]) <= 100
-    if specification is None:
-        assert [d.code for d in found].count(199) == 1
+    if specification is None:  # what is not listed is counted, unless one error says it all (206: too many rows)
+        assert [d.code for d in found].count(199) == 1 or [d.code for d in found] == [206]
