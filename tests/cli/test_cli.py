@@ -74,7 +74,7 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
         ("schema --output empty", "empty cannot be written"),
         ("report nothing", "There is no run 'nothing' in results"),
         ("report empty", "There is no run 'empty'"),
-        ("report little.protocol.yaml", "is no run log"),
+        ("report little.protocol.yaml", "is not a run log"),
         ("report nothing --format pdf", "There is no report format 'pdf'"),
         (f"lint {'x' * 300}", "File name too long"),
     ],

@@ -61,7 +61,7 @@ def test_what_is_no_run_log(results: Path, run: Run) -> None:
     (results / RUN / "run.sqlite").write_bytes(b"something else entirely" * 100)
     result = run("report", RUN)
     assert (result.code, result.out) == (2, "")
-    assert "is no run log" in result.err
+    assert "is not a run log" in result.err
 
 
 def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(results: Path, run: Run, here: Path) -> None:
