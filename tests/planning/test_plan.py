@@ -98,7 +98,7 @@ def maze(tmp_path: Path) -> Specification:
     return load(tmp_path, MAZE.replace("LIMIT", "12"))
 
 
-@pytest.mark.parametrize("reply", ["I do not know", "ACTIONS: STAY", f"LEARNINGS: {'y' * 900}\nACTIONS: ROTATE_LEFT"])
+@pytest.mark.parametrize("reply", ["ACTIONS: STAY", f"LEARNINGS: {'y' * 900}\nACTIONS: ROTATE_LEFT"])
 def test_no_run_takes_more_than_the_bound(
     plugins: PluginManager, tmp_path: Path, maze: Specification, reply: str
 ) -> None:
@@ -109,6 +109,16 @@ def test_no_run_takes_more_than_the_bound(
     assert spent.calls == found.most.calls, "these replies never do more than one step"
     assert found.most.prompt is not None
     assert found.most.prompt / 20 < spent.prompt <= found.most.prompt
+
+
+def test_a_model_that_stops_answering_takes_less_than_the_bound(
+    plugins: PluginManager, tmp_path: Path, maze: Specification
+) -> None:
+    model = model_of(plugins)
+    found = predicted(plugins, planned(maze, model), maze, model, tmp_path / "none")
+    spent = lived(plugins, tmp_path / "results", maze, "I do not know")
+    # Its patience, and then one question in each of the other trials.
+    assert spent.calls < (found.most.calls or 0)
 
 
 def test_an_agent_that_asks_again_can_make_more_calls(
