@@ -151,7 +151,7 @@ class Outcome:
 
     @property
     def disagree(self) -> float:
-        """Probability that two runs come to different verdicts."""
+        """Probability that two runs get different verdicts."""
         return 1 - self.passes**2 - self.fails**2 - (1 - self.passes - self.fails) ** 2
 
 

@@ -1,6 +1,6 @@
-"""CheeseBench: do models do as well as the rodent? A pytest plugin; see README.md for the tour.
+"""CheeseBench: does a model perform as well as a rodent? A pytest plugin; see README.md.
 
-The names below are the public face. They load on first use, because pytest imports plugins in every project.
+The names below are the public API. They are imported on first use, because pytest imports plugins in every project.
 """
 
 from __future__ import annotations
@@ -236,5 +236,5 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# Last, because it may import parts of this package at once.
+# Last, because it may import parts of this package immediately.
 register_when_imported()

@@ -1,4 +1,4 @@
-"""What an audit comes to, for the command, for tests, and for whoever asks. The rules are the family's own."""
+"""Runs the audit of a protocol and collects its findings. The rules are supplied by the protocol's family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAIL = "FAIL"
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """All findings on one protocol, and what they were made with."""
+    """All findings on one protocol, with the settings of the audit."""
 
     protocol: str
     path: Path
@@ -100,7 +100,7 @@ def audit_animal(specification: Specification, settings: AuditSettings) -> list[
 
 
 def findings_table(report: AuditReport) -> str:
-    """Return the findings as a plain table of rule, verdict and what was found, wrapped to be read."""
+    """Return the findings as a plain table of rule, verdict and finding, with wrapped lines."""
     from tabulate import tabulate
 
     from cheesebench.film import printable

@@ -1,4 +1,4 @@
-"""Runs as they are compared: counted from a run log, or kept as a baseline small enough to be committed."""
+"""Runs prepared for comparison: counted from a run log, or read from a baseline file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARKER = "cheesebench_baseline"
 
 
 def count_run(log: RunLog, name: str | None = None) -> CountedRun:
-    """Return the counts of a run, one life in memory at a time; ``name`` is its id unless given."""
+    """Return the counts of a run, with one subject in memory at a time; ``name`` defaults to its id."""
     manifest = log.manifest
     return CountedRun(
         name=name or str(manifest["run_id"]),
@@ -52,7 +52,7 @@ def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) ->
 
 
 def baseline_text(run: CountedRun) -> str:
-    """Return the file of a baseline: JSON with one line for each cell, so that changes can be read in a diff."""
+    """Return a baseline as JSON with one line per cell, for readable diffs."""
     head = {_MARKER: FORMAT, "name": run.name, "seed": run.seed, "manifest": run.manifest}
     lines = [f" {_json(key)}: {_json(value)}," for key, value in head.items()]
     cells = ",\n".join(f"  {_json(_cell_to_json(cell))}" for cell in run.cells)
@@ -84,7 +84,7 @@ def read_baseline(path: Path) -> CountedRun:
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:
-    """Yield what a run lacks to be a good baseline, in words."""
+    """Yield sentences about what is missing from a run for a baseline."""
     for cell in run.cells:
         missing = sum(subject.missing - subject.settled for subject in cell.subjects.values())
         if missing:
@@ -96,7 +96,7 @@ def _json(value: object) -> str:
 
 
 def _cell_to_json(cell: CellCounts) -> dict[str, object]:
-    # Not asdict: it would copy every subject into a dictionary of its own.
+    # Not asdict, which would copy every subject into a dictionary.
     values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
     values["settings"] = dict(cell.settings)
     values["subjects"] = [

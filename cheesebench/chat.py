@@ -1,8 +1,8 @@
-"""What agents, the harness and model backends say to each other: messages, replies, faults, capabilities.
+"""Interfaces between agents, the harness and model backends: messages, replies, faults, capabilities.
 
-An agent that asks a model never calls one. It writes a prompt and reads a reply; between the two the harness looks
-into the run log, keeps budgets and limits, retries, and writes down what came. So agents are pure, backends only
-translate, and every guarantee about faults and costs is given once.
+A model agent never calls a model itself. It writes a prompt and parses a reply; in between, the harness consults the
+run log, enforces budgets and limits, retries, and records the reply. So agents are pure, backends only translate, and
+faults and costs are handled in one place.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Part = str | bytes
 
 
 class Picture(str):
-    """An observation that is a picture: ``png`` is drawn, the string itself is what the state says in words.
+    """An observation that is a picture: ``png`` is the image, the string itself is the state's text.
 
-    It is a string so that whatever only passes observations on need not know of pictures. Pictures are equal if both
-    drawing and words are; a picture equals no plain string.
+    It is a string so that code that only passes observations on need not handle pictures. Pictures are equal if image
+    and text are equal; a picture never equals a plain string.
     """
 
     __slots__ = ("png",)
     png: bytes
-    """The drawing, as a PNG file."""
+    """The image as a PNG file."""
 
     def __new__(cls, png: bytes, text: str = "") -> Picture:
-        """Return a picture with ``text`` under it (empty where the state says nothing)."""
+        """Create a picture with the state's ``text`` (empty if it has none)."""
         picture = super().__new__(cls, text)
         picture.png = png
         return picture
@@ -42,19 +42,19 @@ class Picture(str):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Picture) and self.png == other.png and str.__eq__(self, other)
 
-    def __ne__(self, other: object) -> bool:  # str has one of its own, which would compare the words only
+    def __ne__(self, other: object) -> bool:  # str.__ne__ would compare only the text
         return not self == other
 
     def __hash__(self) -> int:
         return hash((str(self), self.png))
 
-    def __bool__(self) -> bool:  # there is something to see also where there are no words
+    def __bool__(self) -> bool:  # true even without text
         return True
 
     def __sizeof__(self) -> int:
         return str.__sizeof__(self) + len(self.png)
 
-    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # what copies are made with
+    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # for copying and pickling
         return self.png, str(self)
 
 
@@ -62,8 +62,8 @@ class Picture(str):
 class Message:
     """One message. Neighbouring pieces of text are one part; only a user's message has pictures.
 
-    ``stays`` is a mark on the last of those messages that the subject's prompt before this one, or the next one,
-    begins with, too: APIs that have to be asked are asked to cache so far. It is no part of what is said.
+    ``stays`` marks the last message of the prefix that this prompt shares with the previous or the next one: APIs with
+    explicit caching are asked to cache up to it. It is not part of the content.
     """
 
     role: Role
@@ -72,31 +72,31 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text alone."""
+        """The text without pictures."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How a reply is to be sampled. None leaves a parameter to the server."""
+    """Sampling parameters of a reply. None leaves a parameter to the server."""
 
     temperature: float | None = None
     max_tokens: int | None = None
-    """Most tokens of the reply, reasoning included."""
+    """Maximum tokens of the reply, reasoning included."""
     seed: int | None = None
     stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One call. ``conversation`` is the same for all calls of one subject: balancers keep its prefix cache by it.
+    """One call. ``conversation`` is the same for all calls of one subject, for load balancers with a cache.
 
     ``timeout`` is in seconds, for the whole call; ``extra`` holds the registry's served settings for this model
-    (JSON values that go into the request body as they are).
+    (JSON values that are added to the request body unchanged).
     """
 
     model: str
-    """The provider's own id."""
+    """The provider's id of the model."""
     messages: tuple[Message, ...]
     sampling: Sampling = Sampling()
     conversation: str = ""
@@ -106,10 +106,10 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the server counted them.
+    """Token counts reported by the server.
 
-    Cached ones (read from a cache) and written ones (put into it, where that has a price of its own) are different
-    parts of the prompt; reasoning ones are part of the reply.
+    Cached tokens (read from a cache) and written tokens (stored in a cache, if that has its own price) are disjoint
+    parts of the prompt; reasoning tokens are part of the reply.
     """
 
     prompt: int = 0
@@ -125,14 +125,14 @@ Finish = Literal["stop", "length", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """One reply: ``text`` without reasoning, which is kept apart where the server (or a tag) marks it as such."""
+    """One reply: ``text``, and separately the reasoning, if the server (or a tag) marks it as such."""
 
     text: str
     reasoning: str = ""
     finish: Finish = "stop"
     usage: Usage = Usage()
     model: str = ""
-    """What the server says it is."""
+    """Model name reported by the server."""
 
 
 #: Why a call failed. ``malformed`` is an answer that is no reply; ``connection`` includes resets in mid-body.
@@ -157,9 +157,9 @@ FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_mod
 
 
 class ChatFaultError(CheeseBenchError):
-    """A call that brought no reply. ``retry_after`` is the server's own wish, in seconds from now.
+    """A call without a reply. ``retry_after`` is the pause that the server asks for, in seconds from now.
 
-    The text is for people: what the server said, shortened. Never put a key or a whole body into it.
+    The text is for people: the server's message, shortened. Never put a key or a whole body into it.
     """
 
     def __init__(self, kind: FaultKind, text: str, retry_after: float | None = None) -> None:
@@ -172,7 +172,7 @@ class ChatFaultError(CheeseBenchError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a backend honours. What it cannot honour is refused before the run, or dropped and recorded."""
+    """What a backend supports. Unsupported requests are refused before the run, or dropped and recorded."""
 
     temperature: bool = True
     seed: bool = True
@@ -197,7 +197,7 @@ class Price:
             raise PluginError(f"Price(on={self.on!r}): give a datetime.date, such as date(2026, 10, 21).")
 
     def cost(self, usage: Usage) -> float:
-        """Return what a call cost, in dollars."""
+        """Return the cost of a call in dollars."""
         cached = self.prompt if self.cached is None else self.cached
         written = self.prompt if self.written is None else self.written
         fresh = usage.prompt - usage.cached - usage.written
@@ -207,11 +207,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
-    """A model that ``--model`` can name (hook ``cheesebench_models``, a YAML file, or ``backend/id`` as it stands).
+    """A model that ``--model`` can name (hook ``cheesebench_models``, a YAML file, or ``backend/id``).
 
-    ``served`` are parameters of the request body that this model needs; ``options`` go to the backend that serves
-    it (``tensor_parallel_size: 8``). ``drops`` names parameters of Sampling that this model is known to refuse:
-    they are left out, and the manifest says so.
+    ``served`` are parameters of the request body that this model needs; ``options`` are for its backend
+    (``tensor_parallel_size: 8``). ``drops`` names parameters of Sampling that this model refuses: they are left out,
+    which is recorded.
     """
 
     name: str
@@ -221,13 +221,13 @@ class ModelEntry:
     aliases: tuple[str, ...] = ()
     family: str = ""
     parameters: float | None = None
-    """Billions of parameters (all of them, also those of experts that rest); for scaling curves."""
+    """Total parameters in billions (including inactive experts), for scaling curves."""
     images: bool = False
     reasoning: bool = False
     context: int | None = None
     """Tokens of prompt and reply together."""
     max_tokens: int | None = None
-    """Most tokens of one reply to ask for; None: the agent's own."""
+    """Maximum tokens of one reply; None: the agent's setting."""
     served: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     drops: tuple[str, ...] = ()
@@ -237,12 +237,12 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendContext:
-    """What a backend is given to begin with.
+    """Arguments for connecting to a backend.
 
-    ``directory`` is the run's own, for log files; ``options`` are the entry's and the command line's (strings where
-    they come from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is the command line's or
-    where ``serve`` said the server is; ``capacity`` is the most calls that will be in flight at once. ``progress``
-    takes a line for whoever waits while ``serve`` is at work.
+    ``directory`` is the run's, for log files; ``options`` are those of the entry and of the command line (strings if
+    from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
+    started server; ``capacity`` is the maximum number of calls in flight. ``progress`` is called with lines to show
+    while ``serve`` is working.
     """
 
     entry: ModelEntry
@@ -257,25 +257,25 @@ class Connection(Protocol):
     """An open backend: all calls of one model go through it, many at once, in one event loop."""
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, or raise ChatFaultError. Never retry, never cache: the harness does.
+        """Return the reply, or raise ChatFaultError. Never retry or cache: the harness does that.
 
-        Cancelling the call must close whatever it holds.
+        Cancelling the call must release its resources.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of sockets and engines."""
+        """Release sockets and engines."""
         ...
 
 
 class Server(Protocol):
-    """A server that a backend has started for the run; it is told to stop once, whatever happens."""
+    """A server that a backend has started for the run; ``stop`` is called exactly once, whatever happens."""
 
     base_url: str
-    """Where it is, as ``--base-url`` would say."""
+    """Its URL, as for ``--base-url``."""
 
     def stop(self) -> None:
-        """Stop it and everything it has started; return when it is gone."""
+        """Stop it and all of its processes; return when they have ended."""
         ...
 
 
@@ -284,9 +284,9 @@ class BackendSpec:
     """A kind of model server (hook ``cheesebench_backends``).
 
     ``connect`` opens a connection (called inside the event loop; import heavy libraries there). ``serve`` starts a
-    server and returns when it is healthy; it is called once for a model, in the session's first process, when no
-    ``base_url`` is given, and its ``base_url`` is handed to every ``connect``. ``account`` names whose rate limits
-    the calls share (default: backend and base URL). ``probe`` False: there is nothing that could be asked beforehand.
+    server and returns when it is healthy; it is called once for a model, in the session's main process, if no
+    ``base_url`` is given, and its ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
+    that calls share (default: backend and base URL). ``probe`` False: no test call can be made in advance.
     """
 
     name: str
@@ -295,17 +295,17 @@ class BackendSpec:
     capabilities: Capabilities = Capabilities()
     account: Callable[[BackendContext], str] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    """Names of the options it takes, and what each means; others are refused."""
+    """Meaning of each option by name; other options are refused."""
     probe: bool = True
     summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentContext:
-    """What a new agent that asks a model may know: nothing about the paradigm.
+    """What a new model agent may know: nothing about the paradigm.
 
-    ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values; ``seed`` is a 63-bit number of
-    its own for this subject; ``reading`` is what the view says of how it is read (empty where it says nothing).
+    ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values; ``seed`` is a 63-bit number for this
+    subject; ``reading`` is the view's explanation of its observations (may be empty).
     """
 
     seed: int
@@ -315,26 +315,26 @@ class ModelAgentContext:
 
 
 class ModelAgent(Protocol):
-    """One subject that asks a model: one memory that lives through all its trials. It does no input or output.
+    """One subject that uses a model; its memory persists over all trials. It does no input or output.
 
     The runner calls ``begin_trial``; then ``prompt``, ``read`` and, for every executed step, ``observe``, until the
     trial ends; then ``tally``.
     """
 
     def begin_trial(self, observation: str) -> None:
-        """A new trial starts; ``observation`` is its first one (a Picture where the view draws pictures)."""
+        """Start a new trial; ``observation`` is its first one (a Picture if the view draws pictures)."""
         ...
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the whole prompt of the next call: a function of what was observed and read so far."""
+        """Return the whole prompt of the next call, a function of the observations and replies so far."""
         ...
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Take the reply; return the actions (0-3) to execute, or none to ask again."""
+        """Parse the reply; return the actions (0-3) to execute, or none to ask again."""
         ...
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """One step was executed (steps that the runner waited through come as STAY)."""
+        """Record one executed step (steps in which the subject only waited are reported as STAY)."""
         ...
 
     def tally(self) -> Mapping[str, int]:
@@ -344,11 +344,11 @@ class ModelAgent(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """A model's agent that says what it carries from call to call. Optional: reports show it beside the reply."""
+    """Optional interface of a model agent that exposes what it carries from call to call, for reports."""
 
     @property
     def learnings(self) -> str:
-        """What the model has noted for itself so far."""
+        """The model's own notes so far."""
         ...
 
 
@@ -356,9 +356,9 @@ class Learner(Protocol):
 class ModelAgentSpec:
     """An agent between a model and a paradigm, named with ``--agent`` (hook ``cheesebench_model_agents``).
 
-    ``settings`` are its parameters with their defaults: all of them are recorded and can be swept.
-    ``check`` raises OptionError for values that make no sense. Settings that are given as text are read as the type
-    of the default, or by their function in ``readers`` (which raises ValueError).
+    ``settings`` are its parameters with their defaults: all of them are recorded and can be varied. ``check`` raises
+    OptionError for invalid values. Settings given as text are converted to the type of the default, or by their
+    function in ``readers`` (which raises ValueError).
     """
 
     name: str

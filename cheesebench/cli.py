@@ -1,4 +1,4 @@
-"""The ``cheesebench`` command: which command is meant, and what a mistake looks like; light at import."""
+"""The ``cheesebench`` command line: picks the command and prints user errors in one line. Cheap to import."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def _run(arguments: list[str]) -> int:
 
 
 def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
-    """Return the commands with those of plugins (``entry_points``: installed ones too), which replace none of ours."""
+    """Return our commands and those of plugins, which cannot replace ours.
+
+    ``entry_points``: include installed plugins, not only the built-in ones.
+    """
     from cheesebench.plugin_manager import WITH_COMMANDS, PluginManager
 
     return COMMANDS | {
@@ -86,12 +89,12 @@ def _module(command: CommandSpec) -> Any:
         if callable(module.add_arguments) and callable(module.run):
             return module
         raise TypeError("add_arguments and run must be functions")
-    except Exception as error:  # whatever a stranger's module does
+    except Exception as error:  # third-party code may raise anything
         raise PluginError(f"The command '{command.name}' of a plugin cannot be loaded: {error}.") from error
 
 
 def _mistake(*lines: str) -> int:
-    """Say what is wrong on stderr: one line, or one for each finding in a protocol."""
+    """Print an error on stderr: one line, or one for each finding in a protocol."""
     from cheesebench.film import printable
     from cheesebench.redaction import redact
 
@@ -102,7 +105,7 @@ def _mistake(*lines: str) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line like all others."""
+    """A parser whose errors are one line, like all other errors of the program."""
 
     def error(self, message: str) -> NoReturn:
         raise OptionError(f"{message}. See '{self.prog} --help'.")

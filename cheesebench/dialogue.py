@@ -1,4 +1,4 @@
-"""What dialogues add to the contract: puzzles, conversations, and baselines that answer. Nothing here has behaviour."""
+"""Interfaces of dialogues: puzzles, conversations, and baselines (respondents). Nothing here has behaviour."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cheesebench.interfaces import AgentKind, Memory, TrialResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Puzzle:
-    """What a question of a dialogue is really about: the graph as it is now, and what would be right.
+    """The graph behind a question of a dialogue, and the correct answers.
 
-    A baseline that shows chance or ceiling may read it; a model under test is given the text alone. ``arcs`` are
-    the steps from each node, in the order told; ``keys`` all right ways, start included; ``number`` what is right
-    where something is counted. ``walks`` returns the simple paths that chance is taken over (their start included),
-    and ``say`` a way as an answer in words.
+    Baselines for chance or ceiling may read it; a model under test gets only the text. ``arcs`` are the steps from each
+    node, in the order of the text; ``keys`` all correct paths, including the start; ``number`` the correct number if
+    the question asks for one. ``walks`` returns the simple paths that define chance (including their start), and
+    ``say`` a path as a verbal answer.
     """
 
     start: str
@@ -29,32 +29,32 @@ class Puzzle:
 
 
 class Dialogue(Protocol):
-    """One subject's questions in one condition: trial after trial, each a conversation of one turn or more."""
+    """One subject's questions in one condition; each trial is a conversation of one or more turns."""
 
     @property
     def puzzle(self) -> Puzzle:
-        """What the question that was asked last is about."""
+        """The puzzle of the latest question."""
         ...
 
     def begin_trial(self) -> str | None:
-        """Begin the next conversation and return its first question, or None when there are no more."""
+        """Begin the next conversation and return its first question, or None if there are no more."""
         ...
 
     def answer(self, text: str) -> str | None:
-        """Take the whole reply (any text); return the next question, or None when the conversation is over."""
+        """Take the whole reply (any text); return the next question, or None if the conversation has ended."""
         ...
 
     def result(self) -> TrialResult:
-        """Return what the conversation that has just ended came to."""
+        """Return the result of the conversation that has just ended."""
         ...
 
 
 @runtime_checkable
 class Conversational(Protocol):
-    """A compiled protocol that is talked about, not walked through."""
+    """A compiled protocol of dialogues."""
 
     def dialogue(self, domain: str, condition: str) -> Dialogue:
-        """Return the questions of a condition in the words of a domain; every call begins anew."""
+        """Return a new dialogue with the questions of a condition in the vocabulary of a domain."""
         ...
 
 
@@ -62,8 +62,8 @@ class Conversational(Protocol):
 class RespondentSpec:
     """A baseline for dialogues that can be named with ``--model`` (hook ``cheesebench_respondents``).
 
-    ``reply`` answers one question: given the puzzle, the question's text and a seed of its own, it returns the text
-    of an answer. It remembers nothing.
+    ``reply`` answers one question: it takes the puzzle, the question's text and a seed, and returns the text of an
+    answer. It has no memory.
     """
 
     name: str

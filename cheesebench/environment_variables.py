@@ -1,4 +1,4 @@
-"""The environment variables that are read or set anywhere in CheeseBench, for people to look up."""
+"""The environment variables that CheeseBench reads or sets, for the reference page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class EnvironmentVariable(NamedTuple):
-    """One variable and what it does."""
+    """One variable and its meaning."""
 
     name: str
     meaning: str

@@ -1,6 +1,6 @@
-"""Everything that CheeseBench raises for a person: one root, one class per cause.
+"""The user-facing errors of CheeseBench: one root class, one class per cause.
 
-The message of every error is written for the person who can mend it: what was seen, and one remedy.
+Every message is written for the person who can fix the cause: the value seen, and one remedy.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cheesebench.protocol.diagnostics import Diagnostic
 
-#: Most characters of a list of names that goes on in the sentence; and of a line of a longer one.
+#: A list of names up to SHORT characters stays on one line; a longer one is wrapped at WIDTH.
 SHORT, WIDTH = 240, 78
 
 
 class CheeseBenchError(Exception):
-    """Root of all errors that are the user's to mend; its text needs no traceback."""
+    """Root of all errors that the user can fix; shown without a traceback."""
 
 
 class _FindingsError(CheeseBenchError):
-    """A file has errors: ``findings`` holds each with its code, position, sentence and remedy.
+    """A file has errors: ``findings`` has one entry each, with code, position, message and remedy.
 
-    Where a mistake shows only at run time there are none, and the text says all.
+    An error that is detected only at run time has no findings; its text is the whole message.
     """
 
     def __init__(self, text: str = "", findings: Iterable[Diagnostic] = ()) -> None:
-        """``text`` stands for the findings where there are none."""
+        """``text`` is the message if there are no findings."""
         self.findings = tuple(findings)
-        # Both are arguments of the exception, so that it can be pickled.
+        # Both go to the base class so that the exception can be pickled.
         super().__init__(text, self.findings)
 
     @property
@@ -43,7 +43,7 @@ class _FindingsError(CheeseBenchError):
 
 
 class ProtocolError(_FindingsError):
-    """A protocol has errors. ``findings`` are those of its file, ``lines`` says each in a line."""
+    """A protocol has errors: ``findings`` holds them, ``lines`` has one line for each."""
 
 
 class FileError(_FindingsError):
@@ -51,7 +51,7 @@ class FileError(_FindingsError):
 
 
 class UnknownNameError(CheeseBenchError):
-    """A model, view, protocol, edition or design of that name is not registered."""
+    """No model, view, protocol, edition or design of that name is registered."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class UnknownNameError(CheeseBenchError):
         whole: str | None = None,
         remedy: str = "",
     ) -> None:
-        """``also`` holds names that may have been meant but are not listed, ``whole`` what ``name`` is a part of."""
+        """``also``: further names for the suggestion that are not listed; ``whole``: the text that ``name`` is from."""
         known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
@@ -72,23 +72,23 @@ class UnknownNameError(CheeseBenchError):
 
 
 class OptionError(CheeseBenchError):
-    """Options contradict each other, or one has a value that makes no sense."""
+    """Options contradict each other, or one has an invalid value."""
 
 
 class UnsuitableError(CheeseBenchError):
-    """A model, or an option, is not for this protocol: it cannot be run, which says nothing about the model."""
+    """A model or an option does not fit this protocol: it cannot be run, which says nothing about the model."""
 
 
 class RunLogError(CheeseBenchError):
-    """A run log cannot be created, opened or written, or belongs to another run."""
+    """A run log cannot be created, opened or written, or does not fit this run."""
 
 
 class ComparisonError(CheeseBenchError):
-    """Two runs cannot be compared: their subjects did not meet the same trials, or nothing is in both."""
+    """Two runs cannot be compared: their trials differ, or they have no cell in common."""
 
 
 class PluginError(CheeseBenchError):
-    """A plugin could not be loaded, or does not supply what its hook promises."""
+    """A plugin could not be loaded, or its hook returns the wrong thing."""
 
 
 class StepAfterEndError(CheeseBenchError):
@@ -96,7 +96,7 @@ class StepAfterEndError(CheeseBenchError):
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names after a colon: on the same line, or where they are many on lines of their own."""
+    """Return names to follow a colon: on the same line, or wrapped on lines of their own if they are many."""
     text = ", ".join(names)
     if len(text) <= SHORT:
         return f" {text}"
@@ -106,6 +106,6 @@ def _listed(names: Iterable[str]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
-    # Comparing takes its time: neither a huge name nor the thousandth known one is worth it.
+    # get_close_matches is slow for long names and long lists.
     close = difflib.get_close_matches(name[:100], list(known)[:500], n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,8 +1,8 @@
-"""Where jobs are done: what an executor is given, what it reports, and how a plugin supplies one.
+"""The interface of executors: their jobs, their reports, and how a plugin supplies one.
 
-A job is one subject of one cell. An executor does jobs anywhere (``run_job``) and hands the reports back; only the
-driver, which is the process of the session, writes the run log. So a job holds no path, and the records do not depend
-on the executor.
+A job is one subject of one cell. An executor runs jobs anywhere (with ``run_job``) and passes the reports back; only
+the driver, in the process of the session, writes the run log. So a job contains no paths, and the records do not
+depend on the executor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WorkerDiedError(CheeseBenchError):
-    """What did a job ended before the job did: the rest of this subject's trials is missing. The text says how."""
+    """The worker of a job died; the rest of this subject's trials is missing. The text says how it died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Yoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
-    """One subject of one cell, with all that its life depends on. Jobs can be pickled.
+    """One subject of one cell, with everything that its trials depend on. Jobs can be pickled.
 
     ``seed`` is the run's; ``yoke`` is set in the cells of the control ``yoked:RUN`` only.
     """
@@ -50,12 +50,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What has happened in a job since the last report. Reports can be pickled.
+    """Progress of a job since its last report. Reports can be pickled.
 
     ``trials`` are finished trials, each with the rules that fired in it. The last report of a job has ``ended`` set;
-    there, ``missing`` says why the trials that are left could not be run (``"infrastructure"`` or ``"budget"``; empty
-    when the subject is complete), and ``cause`` is the sentence for the journal. ``notes`` are further entries of the
-    journal, as kind and text: ``("traceback", ...)``.
+    there, ``missing`` is why the remaining trials could not be run (``"infrastructure"`` or ``"budget"``; empty if the
+    subject is complete), and ``cause`` is a sentence for the journal. ``notes`` are further journal entries, as kind
+    and text: ``("traceback", ...)``.
     """
 
     trials: Sequence[tuple[TrialRecord, Sequence[TaskEvent]]] = ()
@@ -66,32 +66,32 @@ class Report:
 
 
 class Executor(Protocol):
-    """Does jobs. Its methods are called in the event loop of the session."""
+    """Runs jobs. Its methods are called in the event loop of the session."""
 
     capacity: int
-    """How many jobs it can do at the same time (at least 1)."""
+    """Maximum number of concurrent jobs (at least 1)."""
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job, and hand every report of ``run_job`` to ``report`` in its order, in this event loop.
+        """Run the job, and pass every report of ``run_job`` to ``report``, in order and in this event loop.
 
-        ``report`` should get each finished trial at once: what it has got is safe. It is called for at most
-        ``capacity`` jobs at a time. A job may be done again from its beginning, because equal trials are written
-        once. When the session is closed the task is cancelled. Raises WorkerDiedError when whatever did the job has
-        died; any other exception ends the cell.
+        Pass each finished trial as soon as possible, because reported trials are safe. The method is called for at most
+        ``capacity`` jobs at a time. A job may be repeated from its beginning, because equal trials are written once.
+        When the session is closed, the task is cancelled. Raises WorkerDiedError if the worker has died; any other
+        exception ends the cell.
         """
         ...
 
     async def close(self) -> None:
-        """Stop everything at once, and wait a few seconds at most. No job is under way any more."""
+        """Stop everything, waiting at most a few seconds. No job is running when this is called."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorContext:
-    """What an executor is created with.
+    """Arguments for creating an executor.
 
-    ``directory`` is the run's own, for logs of the executor; ``processes`` is how many jobs the user wants at a time.
-    ``plugins`` are those of the session, a conftest.py's among them.
+    ``directory`` is the run's, for logs of the executor; ``processes`` is the requested number of parallel jobs.
+    ``plugins`` are those of the session, including those of a conftest.py.
     """
 
     plugins: PluginManager
@@ -103,8 +103,8 @@ class ExecutorContext:
 class ExecutorSpec:
     """An executor that can be named with ``--executor`` (hook ``cheesebench_executors``).
 
-    ``in_process`` says that jobs are done in this process with the plugins of the context. Other executors get only
-    cells whose agent, view and family an installed plugin supplies.
+    ``in_process``: jobs run in this process with the plugins of the context. Other executors get only cells whose
+    agent, view and family are supplied by installed plugins.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""The one seam between the core and a kind of paradigm: what a family is asked for, and what it is asked with.
+"""The interface between the core and a family (a kind of paradigm).
 
-A family owns everything about its protocols: how a document is read, how it is compiled, which cells it makes, how a
-subject is run in it, and how one trial is shown and explained. The core calls the methods of ``Family`` and nothing
-else; what a compiled paradigm can do besides (be drawn, be audited, ...) are the optional protocols of ``interfaces``.
+A family owns everything about its protocols: how a document is read and compiled, which cells it has, how a subject is
+run, and how a trial is shown and explained. The core calls only the methods of ``Family``. Further abilities of a
+compiled paradigm (to be drawn, audited, ...) are the optional protocols in ``interfaces``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """What a session asks of one model on one protocol; a family takes from it what it has a use for.
+    """A session's request for the cells of one model on one protocol; a family uses what applies to it.
 
-    ``language`` is None for a model that needs no server (an agent, a baseline). ``views`` are names, ``controls``
-    as ``--control`` has them. ``temperatures``, ``generations`` and ``against`` are the options of that name.
+    ``language`` is None for an agent or a baseline. ``views`` are names, ``controls`` as for ``--control``.
+    ``temperatures``, ``generations`` and ``against`` are the options of that name.
     """
 
     model: str
@@ -56,7 +56,7 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """One subject of one cell, about to be run: ``subject`` counts from 0, ``seed`` is the run's."""
+    """One subject of one cell to run: ``subject`` counts from 0, ``seed`` is the run's."""
 
     plugins: PluginManager
     plan: CellPlan
@@ -66,9 +66,9 @@ class Seat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A protocol as ``cheesebench list`` shows it: JSON values for programs, cells by heading for people.
+    """A protocol in ``cheesebench list``: JSON values, and the cells of its table row by heading.
 
-    ``row`` begins with the name. ``by_folder``: the folder that it is run with is shown, too.
+    ``row`` begins with the name. ``by_folder``: also show the folder that it is run with.
     """
 
     values: Mapping[str, Any]
@@ -78,9 +78,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedTrial:
-    """A recorded trial that can be watched: its frames (the first has no action), and the calls made on the way.
+    """A replayed trial: its frames (the first has no action), and its calls.
 
-    ``note`` says why calls are not shown, where they are not.
+    ``note`` says why calls are not shown, if they are not.
     """
 
     record: TrialRecord
@@ -90,16 +90,16 @@ class WatchedTrial:
 
 
 class Asker(Protocol):
-    """Who brings the replies of a language model: in a run a server, afterwards the run's log."""
+    """Source of a language model's replies: a server during a run, afterwards the run's log."""
 
     plan: CellPlan
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial`` (from 0); SubjectStoppedError when there is none."""
+        """Return the reply to the next call of ``trial`` (from 0). Raises SubjectStoppedError if there is none."""
         ...
 
     def read_as(self, actions: Sequence[int]) -> None:
-        """The reply was read as these actions (none: it is asked again). Families without actions never say so."""
+        """Report the actions parsed from the reply (none: ask again). Families without actions never call it."""
         ...
 
 
@@ -108,20 +108,20 @@ Trial = tuple["TrialRecord", Sequence["TaskEvent"]]
 
 
 class Family(Protocol[S, P]):
-    """A kind of paradigm (hook ``cheesebench_families``). ``S`` is its specification, ``P`` what that compiles to.
+    """A kind of paradigm (hook ``cheesebench_families``). ``S`` is its specification, ``P`` the compiled paradigm.
 
-    A document is offered to the families in the reverse order of their registration, so that those of plugins come
-    before the built-in ones; the arena is the last, and takes whatever no other takes.
+    Families are tried on a document in reverse order of registration, so those of plugins come before the built-in
+    ones; the arena is the last and accepts every document.
     """
 
     name: str
-    """As in ``BaseSpecification.family``, and in sentences: "'x' is a dialogue"."""
+    """As in ``BaseSpecification.family`` and in messages."""
     plural: str
     """Key of its protocols in ``cheesebench list --json``."""
 
     @property
     def recognised_by(self) -> Mapping[str, Any]:
-        """The JSON Schema that ``matches`` amounts to: editors choose the schema of a file by it."""
+        """A JSON Schema equivalent of ``matches``, with which editors choose the schema of a file."""
         ...
 
     @property
@@ -130,11 +130,11 @@ class Family(Protocol[S, P]):
         ...
 
     def matches(self, tree: Node) -> bool:
-        """Whether a file (its parents merged) is a protocol of this family, sound or not."""
+        """Return whether a file (merged with its parents) is a protocol of this family, valid or not."""
         ...
 
     def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> S | None:
-        """Return the checked specification; None with errors, all of them in ``diagnostics``."""
+        """Return the checked specification; None if there are errors, which are in ``diagnostics``."""
         ...
 
     def compile(self, specification: S) -> P:
@@ -142,30 +142,30 @@ class Family(Protocol[S, P]):
         ...
 
     def listing(self, specification: S) -> Listing:
-        """Return how the protocol is listed."""
+        """Return the protocol's entry in ``cheesebench list``."""
         ...
 
     def cells(self, specification: S, request: CellRequest) -> Iterable[CellPlan]:
-        """Return the cells of one model; UnsuitableError where this model or option is not for this protocol."""
+        """Return the cells of one model. Raises UnsuitableError if the model or an option does not fit the protocol."""
         ...
 
     def live(self, paradigm: P, seat: Seat) -> Iterator[Trial]:
-        """Run a subject that needs no server; yield every trial when it is finished."""
+        """Run a subject without a language model; yield each finished trial."""
         ...
 
     def converse(self, paradigm: P, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
-        """Run a subject that asks a language model, yielding in the same way."""
+        """Run a subject that uses a language model, yielding in the same way."""
         ...
 
     def watch(
         self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
     ) -> Iterator[WatchedTrial]:
-        """Yield recorded trials to be watched; ``wanted`` has the trials (from 0) of each subject, none of it missing.
+        """Replay recorded trials; ``wanted`` has the trials (from 0) of each subject, none of them missing.
 
-        CheeseBenchError where they cannot be shown.
+        Raises CheeseBenchError if they cannot be shown.
         """
         ...
 
     def explain(self, log: RunLog, plugins: PluginManager, specification: S, record: TrialRecord) -> str:
-        """Return one failed trial in words or pictures, for somebody who asks why a test failed."""
+        """Return a description of one failed trial, to explain why a test failed."""
         ...

@@ -1,4 +1,4 @@
-"""A trial as a film: action, picture and reward, frame beside frame, that a biologist can check by eye."""
+"""Text films of trials: action, observation and reward, frame by frame, to be checked by eye."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _spelt_out(glyph: str) -> str:
 
 
 def film_strip(frames: Sequence[Frame], width: int = 80, first: int = FIRST, last: int = LAST) -> str:
-    """Return the frames side by side, in as many rows as lines of ``width`` characters need.
+    """Return the frames side by side, in rows of at most ``width`` characters.
 
-    Each is headed by its step, the action that led to it and the reward of that step (unless 0). Of a long
-    trial only the ``first`` and ``last`` frames are shown, and how many are left out between them.
+    Each has a heading with its step, the action that led to it and the reward (unless 0). Of a long trial, only the
+    ``first`` and ``last`` frames are shown, with the number of frames left out.
     """
     cut = len(frames) - first - last
     if cut <= 0:
@@ -54,7 +54,7 @@ def _picture(step: int, frame: Frame) -> list[str]:
 
 
 def _rows(frames: Sequence[Frame], step: int, width: int) -> str:
-    """Return frames, the first of which is that of ``step``."""
+    """Return rows of frames, the first of which is number ``step``."""
     rows: list[list[Sequence[str]]] = []
     room = 0
     for number, frame in enumerate(frames, step):

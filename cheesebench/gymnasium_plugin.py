@@ -1,7 +1,7 @@
-"""Registers the shipped protocols with Gymnasium, as soon as both it and cheesebench are imported.
+"""Registers the shipped protocols with Gymnasium as soon as both Gymnasium and cheesebench are imported.
 
-Gymnasium has no plugin system of its own: a package registers its environments when it is imported. But
-importing cheesebench must not import Gymnasium (pytest imports us in every project), so registration waits for it.
+A package registers its environments when it is imported. But importing cheesebench must not import Gymnasium, because
+pytest imports us in every project, so registration waits until Gymnasium is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 def register() -> None:
     """Register ``cheesebench/<ClassName>-v1`` for every shipped protocol, without loading any of them.
 
-    ``cheesebench/Protocol-v1`` makes an environment from any file:
+    ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
     """
     from pathlib import Path
@@ -42,12 +42,12 @@ def register() -> None:
 
 
 def class_name(name: str) -> str:
-    """Return ``t_maze@rodent`` (or the file name ``t_maze.rodent``) as ``TMazeRodent``."""
+    """Convert ``t_maze@rodent`` (or the file name ``t_maze.rodent``) to ``TMazeRodent``."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@.]", name))
 
 
 def register_when_imported() -> None:
-    """Register now if Gymnasium is imported already, else right after it will have been."""
+    """Register now if Gymnasium is already imported, else right after it is imported."""
     if "gymnasium" in sys.modules:
         register()
     else:
@@ -55,7 +55,7 @@ def register_when_imported() -> None:
 
 
 class _AfterGymnasium:
-    """Stands first on the import path until somebody imports Gymnasium, then steps aside for good."""
+    """Import hook that waits for Gymnasium to be imported and then removes itself."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "gymnasium":

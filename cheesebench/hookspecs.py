@@ -1,7 +1,7 @@
-"""Every extension point of CheeseBench. Plugins register under the entry point group ``cheesebench``.
+"""All extension points of CheeseBench. Plugins register under the entry point group ``cheesebench``.
 
-In a pytest session a ``conftest.py`` that defines one of these functions is picked up too; there the name is
-enough, elsewhere mark the function with ``cheesebench.hookimpl``.
+In a pytest session, functions of these names in a ``conftest.py`` are used, too; everywhere else, mark them with
+``cheesebench.hookimpl``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
-#: Version of the hooks, and of all that goes through them. It goes up when a plugin that is written for it could be
-#: misunderstood by an older CheeseBench; what is only added does not change it. A plugin says what it is written for
-#: with ``cheesebench_api = 1`` in its module, and is refused where that version is not known.
+#: Version of the hooks and of all types that they use. It is raised for incompatible changes, not for additions. A
+#: plugin declares its version with ``cheesebench_api = 1`` in its module, and is refused if that version is unknown.
 API_VERSION = 1
-#: The oldest version that is still understood.
+#: The oldest supported version.
 OLDEST_API_VERSION = 1
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -34,13 +33,13 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def cheesebench_agents() -> Iterable[AgentSpec]:
-    """Called when a model is looked up; return the agents that ``--model`` can name: they act by themselves."""
+    """Called when a model is looked up; return agents for ``--model``."""
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_model_agents() -> Iterable[ModelAgentSpec]:
-    """Called when an agent is looked up; return the agents that ``--agent`` can name: they ask a language model."""
+    """Called when an agent is looked up; return the agents for language models that ``--agent`` can name."""
     raise NotImplementedError
 
 
@@ -52,7 +51,7 @@ def cheesebench_respondents() -> Iterable[RespondentSpec]:
 
 @hookspec
 def cheesebench_backends() -> Iterable[BackendSpec]:
-    """Called when a model is looked up; return the kinds of model server that you can talk to."""
+    """Called when a model is looked up; return the kinds of model server that you support."""
     raise NotImplementedError
 
 
@@ -70,43 +69,43 @@ def cheesebench_views() -> Iterable[View]:
 
 @hookspec
 def cheesebench_protocols() -> Iterable[Path]:
-    """Called when protocols are looked up; return directories that hold ``*.protocol.yaml`` files."""
+    """Called when protocols are looked up; return directories with ``*.protocol.yaml`` files."""
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_families() -> Iterable[Family[Any, Any]]:
-    """Called when a protocol is read; return the families (kinds of paradigm) that are yours."""
+    """Called when a protocol is read; return your families (kinds of paradigm)."""
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_executors() -> Iterable[ExecutorSpec]:
-    """Called when a run starts; return the executors that ``--executor`` can name: where subjects are run."""
+    """Called when a run starts; return the executors that ``--executor`` can name."""
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_reporters() -> Iterable[Reporter]:
-    """Called when a report is written; return the formats that you can write."""
+    """Called when a report is written; return your report formats."""
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_commands() -> Iterable[CommandSpec]:
-    """Called for the help, and for a command that is not built in; return the commands that ``cheesebench`` can run.
+    """Called for the help, and for a command that is not built in; return your commands for ``cheesebench``.
 
-    A plugin of a ``conftest.py`` is not asked: it belongs to a session of pytest.
+    Not called for a ``conftest.py``, which belongs to a pytest session.
     """
     raise NotImplementedError
 
 
 @hookspec
 def cheesebench_trial_finished(plan: CellPlan, record: TrialRecord) -> None:
-    """Called when a trial has been written to the run log, in the process of the session, one call at a time.
+    """Called when a trial has been written to the run log, in the session's process, one call at a time.
 
-    (The subject may have been run elsewhere.) An observer that raises is named in the run's journal and
-    at the end of the session, and is not called again; the others and the run go on.
+    The subject may have run in another process. If a plugin raises, the error is written to the run's journal, the hook
+    is not called again, and the run continues.
     """
 
 

@@ -1,6 +1,7 @@
-"""What the parts of CheeseBench hand to each other: the typed protocols that plugins supply, and their inputs.
+"""Interfaces between the parts of CheeseBench: the typed protocols that plugins implement, and their data types.
 
-Nothing here has behaviour. A plugin needs no base class: an object with these attributes will do.
+Nothing here has behaviour. A plugin needs no base class, only an object with these attributes. The module has more than
+400 lines so that plugin authors find all interfaces in one place; most of them are docstrings.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ ACTIONS = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
 FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY = range(4)
 #: One letter per action, as in the run log and in ``tests:`` blocks.
 ACTION_LETTERS = "FLRS"
-#: The letter of a frozen step which the runner advanced by itself (the agent was not asked).
+#: The letter of a frozen step, for which the agent was not asked.
 WAITED_LETTER = "."
-#: Letter of the run log -> action number.
+#: Action number by letter of the run log.
 ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {WAITED_LETTER: STAY}
 #: Headings in clockwise order; a heading number is an index into this tuple, whatever the arena's turns are.
 HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
-#: What ``SubjectEnvironment.step`` says of the trial after the step.
+#: Status of the trial after a step, as returned by ``SubjectEnvironment.step``.
 RUNNING, TERMINATED, TRUNCATED = range(3)
 
-#: What can stand on a square; ``void`` is outside the arena.
+#: Content of a square; ``void`` is outside the arena.
 TileKind = Literal["void", "wall", "floor", "door", "solid", "landmark"]
 
 
@@ -42,8 +43,8 @@ TileKind = Literal["void", "wall", "floor", "door", "solid", "landmark"]
 class Tile:
     """One square of a scene.
 
-    ``kind`` is what stands there; ``glyph`` (one character) is how it looks at this moment. A ``door`` tile is a
-    *closed* door; an open one is ``floor``.
+    ``kind`` is its content; ``glyph`` (one character) its present appearance. A ``door`` tile is a *closed* door; an
+    open one is ``floor``.
     """
 
     kind: TileKind
@@ -52,11 +53,11 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that can be seen at one moment, whoever looks: every view is a projection of this.
+    """Everything visible at one moment; every view is a projection of a scene.
 
-    ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` holds what the
-    current state says (lines, possibly none). ``quarters`` is by how many quarters of a circle the arena is turned
-    clockwise in it: nothing that can be seen, so that it makes no difference between scenes.
+    ``tiles`` is indexed ``[row][column]``, row 0 in the north; rows have equal length. ``text`` has the lines of the
+    present state (possibly none). ``quarters`` is the clockwise rotation of the arena in quarter turns; it is not
+    visible, so it is ignored in comparisons.
     """
 
     tiles: tuple[tuple[Tile, ...], ...]
@@ -65,7 +66,7 @@ class Scene:
 
 
 class View(Protocol):
-    """A projection of a scene into what the agent is given (hook ``cheesebench_views``)."""
+    """A projection of a scene to an observation (hook ``cheesebench_views``)."""
 
     name: str
     """Short identifier as in ``--view ascii_2d``."""
@@ -73,7 +74,7 @@ class View(Protocol):
     """Characters that the view may draw beyond the glyphs and text of the scene."""
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the observation of an agent that stands at ``(column, row)`` and faces ``heading`` (0-7)."""
+        """Return the observation of an agent at ``(column, row)`` that faces ``heading`` (0-7)."""
         ...
 
     def max_length(self, scene: Scene) -> int:
@@ -83,10 +84,10 @@ class View(Protocol):
 
 @runtime_checkable
 class PictureView(View, Protocol):
-    """A view whose ``render`` returns a ``chat.Picture``: only agents that can look at pictures may be given it.
+    """A view whose ``render`` returns a ``chat.Picture``, for agents that accept pictures only.
 
-    Whether a view is one is asked with ``isinstance(view, PictureView)``. Its texts are what the state says;
-    ``max_length`` and ``characters`` are about them.
+    Test for it with ``isinstance(view, PictureView)``. Its texts are those of the state; ``max_length`` and
+    ``characters`` refer to them.
     """
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
@@ -96,17 +97,17 @@ class PictureView(View, Protocol):
 
 @runtime_checkable
 class ReadableView(Protocol):
-    """A view that says how it is to be read. Optional: prompts for language models ask for it."""
+    """Optional interface of a view that explains its observations, for prompts of language models."""
 
     reading: str
-    """A few sentences to the agent ("you"); they name no paradigm, no goal and no cue."""
+    """A few sentences addressed to the agent ("you"), without naming a paradigm, a goal or a cue."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
     """What a new agent may know: nothing about the paradigm.
 
-    ``seed`` is a 63-bit number of its own for this subject; every random number of the agent comes from it.
+    ``seed`` is a 63-bit number for this subject, from which all of the agent's random numbers must come.
     """
 
     seed: int
@@ -114,29 +115,29 @@ class AgentContext:
 
 
 class Agent(Protocol):
-    """One subject: one memory that lives through all its trials.
+    """One subject; its memory persists over all of its trials.
 
     The runner calls ``begin_trial``, then ``act`` and, for every executed step, ``observe``.
     """
 
     def begin_trial(self, observation: str) -> None:
-        """A new trial starts; ``observation`` is its first one."""
+        """Start a new trial; ``observation`` is its first one."""
         ...
 
     def act(self, observation: str) -> Sequence[int]:
-        """Return one or more actions (0-3); they are executed one by one until the trial ends."""
+        """Return one or more actions (0-3), which are executed in order until the trial ends."""
         ...
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """One step was executed (steps that the runner waited through come as STAY)."""
+        """Record one executed step (steps in which the subject only waited are reported as STAY)."""
         ...
 
 
-#: What an agent keeps from trial to trial: nothing, or whatever it has learnt in its life.
+#: What an agent keeps between trials: nothing, or everything it has learnt.
 Memory = Literal["none", "life"]
 
 
-#: What an agent does: it acts by itself, asks a model, or answers questions. Families may add kinds of their own.
+#: Kind of an agent: "agent", "model agent" or "respondent". Families may add others.
 AgentKind = str
 
 
@@ -144,8 +145,8 @@ AgentKind = str
 class AgentSpec:
     """An agent that can be named with ``--model`` (hook ``cheesebench_agents``).
 
-    ``memory`` is ``"none"`` for an agent that keeps nothing from trial to trial; the trial is then the statistical
-    unit (the observed intraclass correlation is reported and may contradict it).
+    ``memory`` is ``"none"`` for an agent that keeps nothing between trials. The observed intraclass correlation is
+    reported and may contradict this.
     """
 
     name: str
@@ -157,11 +158,11 @@ class AgentSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name, and what it does in a few words.
+    """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name and a short description.
 
-    ``module`` is imported when the command is called. It has ``add_arguments(parser)``, which gets an
-    ``argparse.ArgumentParser``, and ``run(arguments)``, which gets what that parser read and returns the exit code:
-    0, or 1 where the command looks for something and found it.
+    ``module`` is imported when the command is called. It has ``add_arguments(parser)``, which takes an
+    ``argparse.ArgumentParser``, and ``run(options)``, which takes the parsed arguments and returns the exit code: 0, or
+    1 if the command has findings to report.
     """
 
     name: str
@@ -171,7 +172,7 @@ class CommandSpec:
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """A rule that fired: ``step`` of the trial, ``state`` it fired in, what it was, and ``file:line`` of the rule."""
+    """A rule that fired: step of the trial, state, the event that triggered it, and ``file:line`` of the rule."""
 
     step: int
     state: str
@@ -179,17 +180,17 @@ class TaskEvent:
     source: str
 
 
-#: A value of a trial: None where it is undefined, a list for a set.
+#: A value of a trial: None if undefined, a list for a set.
 Value = float | int | str | bool | None | list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialResult:
-    """What one trial came to (language page, clause 18).
+    """The result of one trial (language page, clause 18).
 
-    ``session`` counts from 1 over the whole life, ``outcome`` is ``"timeout"`` when the limit cut the trial off,
-    ``success`` is None where the protocol declares no success. ``path_length``
-    counts steps to another cell, ``bumps`` FORWARDs that neither moved the subject nor pressed a solid.
+    ``session`` counts from 1 over the subject's whole schedule, ``outcome`` is ``"timeout"`` if the trial reached the
+    limit, ``success`` is None if the protocol declares no success. ``path_length`` counts steps to another cell,
+    ``bumps`` FORWARDs that neither moved the subject nor pressed a solid.
     """
 
     block: str
@@ -197,7 +198,7 @@ class TrialResult:
     outcome: str
     success: bool | None
     compared: bool
-    """Whether the reference's ``where`` holds (True without one): only these trials enter the pass rate."""
+    """Whether the reference's ``where`` holds (True without one): only such trials enter the pass rate."""
     counters: Mapping[str, int]
     measures: Mapping[str, Value]
     variables: Mapping[str, Value]
@@ -207,13 +208,13 @@ class TrialResult:
 
 
 class SubjectEnvironment(Protocol):
-    """One subject's life in one paradigm: the schedule, trial after trial, from one seed."""
+    """The environment of one subject in one paradigm: the schedule, trial after trial, from one seed."""
 
     waiting: bool
-    """True while the state is frozen and listens to no action: the runner may advance it with STAY by itself."""
+    """True while the state is frozen and ignores actions: the runner may advance it with STAY without asking."""
 
     def begin_trial(self) -> str | None:
-        """Advance the schedule and return the first observation, or None when the schedule is over."""
+        """Advance the schedule and return the first observation, or None at the end of the schedule."""
         ...
 
     def step(self, action: int) -> tuple[str, float, int]:
@@ -221,12 +222,12 @@ class SubjectEnvironment(Protocol):
         ...
 
     def result(self) -> TrialResult:
-        """Return what the trial that has just ended came to."""
+        """Return the result of the trial that has just ended."""
         ...
 
 
 class Compiled(Protocol):
-    """What any family compiles a protocol to."""
+    """A compiled protocol of any family."""
 
     @property
     def specification(self) -> BaseSpecification:
@@ -236,23 +237,22 @@ class Compiled(Protocol):
 
 @runtime_checkable
 class Paradigm(Protocol):
-    """A compiled protocol that is lived through step by step: an environment class in waiting."""
+    """A compiled protocol that runs step by step: a factory of environments."""
 
     specification: Specification
     """What it was compiled from."""
 
     def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the life of ``subject`` (from 0) under ``seed``."""
+        """Return the environment of ``subject`` (from 0) under ``seed``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Still:
-    """One moment for the eye of an author: a scene, and where in it the subject stands (heading 0-7).
+    """One moment, for authors: a scene with the subject's position and heading (0-7).
 
-    ``left`` and ``top`` are the column and row of the arena (usually 0) that the scene's corner shows: landmarks
-    outside the map make the scene larger than the map. ``quarters`` is by how many quarters of a circle the scene
-    is turned clockwise (the subject with it).
+    ``left`` and ``top`` are the arena's column and row at the scene's corner (usually 0): landmarks outside the map
+    make the scene larger than the map. ``quarters`` is the clockwise rotation of the scene in quarter turns.
     """
 
     state: str
@@ -267,65 +267,65 @@ class Still:
 
 @runtime_checkable
 class Illustrated(Protocol):
-    """A paradigm that can also show its states to an author. Optional: ``cheesebench render`` asks for it."""
+    """Optional interface of a paradigm that can draw its states, for ``cheesebench render``."""
 
     def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
-        """Return how the first trial of this life begins; or what ``state`` would show at that moment."""
+        """Return the start of the subject's first trial, as drawn in ``state`` (default: the initial state)."""
         ...
 
 
 class TestOutcome(Protocol):
-    """What one of a protocol's own tests came to; its text is one line with the place of the test."""
+    """The result of one of a protocol's own tests; ``str`` gives one line with the position of the test."""
 
     @property
     def passed(self) -> bool:
-        """Whether everything came out as expected."""
+        """Whether all expectations were met."""
         ...
 
 
-#: What can be done to the cues of a paradigm, so that nobody can learn from them; see ``experiment.controls``.
+#: Controls that make the cues of a paradigm uninformative; see ``experiment.controls``.
 CueControl = Literal["cue-off", "cue-shuffled", "labels-swapped"]
 
 
 @runtime_checkable
 class CueControllable(Protocol):
-    """A paradigm whose cues can be taken away. Optional: ``--control`` asks for it."""
+    """Optional interface of a paradigm whose cues can be removed, for ``--control``."""
 
     specification: Specification
     """What it was compiled from."""
 
     def with_cues(self, how: CueControl, seed: int) -> Paradigm:
-        """Return the same paradigm, in which nothing but what is seen (and said) differs."""
+        """Return the same paradigm with only its visible cues (and texts) changed."""
         ...
 
 
 @runtime_checkable
 class Lesionable(Protocol):
-    """A paradigm that knows what a lesion leaves of a view. Optional: ``--control`` and the audit ask for it."""
+    """Optional interface of a paradigm that can apply a lesion to a view, for ``--control`` and the audit."""
 
     specification: Specification
     """What it was compiled from."""
 
     def lesioned(self, view: View, lesion: Lesion) -> View:
-        """Return the view of a subject with the lesion; the view itself where nothing is taken from the picture."""
+        """Return the view of a subject with the lesion; the view itself if the lesion does not change the picture."""
         ...
 
 
 @runtime_checkable
 class Yokeable(Protocol):
-    """A paradigm in which one subject can meet what another one brought about. Optional: ``--control`` asks for it."""
+    """Optional interface of a paradigm in which one subject can be yoked to another, for ``--control``."""
 
     specification: Specification
     """What it was compiled from."""
 
     def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
-        """Return the life yoked to the one that ``subject`` led under ``seed``; ``trials`` has its actions."""
+        """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
         ...
 
 
 @runtime_checkable
 class SelfTesting(Protocol):
-    """A paradigm that can play its protocol's ``tests:``. Optional: ``cheesebench test`` asks for it."""
+    """Optional interface of a paradigm that can play its protocol's ``tests:``, for ``cheesebench test``."""
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
         """Play all of them, in the order of the file."""
@@ -334,7 +334,7 @@ class SelfTesting(Protocol):
 
 @runtime_checkable
 class ObservableSubject(Protocol):
-    """What a life can also tell while a trial runs. Optional: ``cheesebench play`` asks for it."""
+    """Optional interface of an environment that exposes its state during a trial, for ``cheesebench play``."""
 
     block: str
     """Name of the block of the schedule."""
@@ -345,7 +345,7 @@ class ObservableSubject(Protocol):
     steps: int
     """Steps of this trial so far."""
     state: str
-    """Name of the state that it is in."""
+    """Name of the present state."""
 
     @property
     def events(self) -> Sequence[TaskEvent]:
@@ -353,9 +353,9 @@ class ObservableSubject(Protocol):
         ...
 
 
-#: What a rule of the audit comes to; a ``note`` is neither good nor bad.
+#: Verdict of a rule of the audit; a ``note`` is neutral.
 AuditVerdict = Literal["ok", "FAIL", "note"]
-#: What an audit looks at.
+#: Parts of an audit.
 AuditPart = Literal["chance", "blind", "limit", "solvable", "rewards", "draws", "leaks", "cues", "lesions", "animal"]
 #: The parts of an audit, in their order.
 AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
@@ -363,9 +363,9 @@ AUDIT_PARTS: tuple[AuditPart, ...] = get_args(AuditPart)
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """What one rule of the audit found: ``text`` is a sentence with the number, ``numbers`` the same for programs.
+    """The finding of one rule of the audit: ``text`` is a sentence with the numbers, ``numbers`` has them for programs.
 
-    ``note`` is what a reader should know and no rule forbids.
+    The verdict ``note`` is for information that no rule judges.
     """
 
     rule: str
@@ -376,11 +376,11 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """How thorough an audit is. Equal settings give equal findings, whatever ``processes`` is.
+    """Settings of an audit. Equal settings give equal findings, whatever ``processes`` is.
 
-    ``trials`` is the number of trials of a chance level; other parts of the audit take a fixed share of it.
-    ``parts`` names the parts that are wanted (None: all). ``effort`` scales how long
-    lesions are planned for. ``progress`` is told what is being done.
+    ``trials`` is the number of trials of a chance level; other parts use a fixed share of it. ``parts`` names the
+    requested parts (None: all). ``effort`` scales the planning time for lesions. ``progress`` is called with the name
+    of the current step.
     """
 
     trials: int = 2000
@@ -393,7 +393,7 @@ class AuditSettings:
 
 @runtime_checkable
 class Auditable(Protocol):
-    """A paradigm that can check whether it measures what it names. Optional: ``cheesebench audit`` asks for it."""
+    """Optional interface of a paradigm that can be audited, for ``cheesebench audit``."""
 
     def audit(self, views: Sequence[View], settings: AuditSettings) -> Iterable[AuditFinding]:
         """Return the findings of all rules, in a fixed order."""
@@ -401,10 +401,10 @@ class Auditable(Protocol):
 
 
 class Reporter(Protocol):
-    """Writes a finished (or interrupted) run for somebody (hook ``cheesebench_reporters``)."""
+    """A report format for finished or interrupted runs (hook ``cheesebench_reporters``)."""
 
     name: str
-    """As in ``cheesebench report RUN --format NAME``."""
+    """Name for ``cheesebench report RUN --format NAME``."""
     suffix: str
     """File name ending, with the dot."""
 
@@ -415,21 +415,21 @@ class Reporter(Protocol):
 
 @runtime_checkable
 class RunReporter(Protocol):
-    """A reporter that also shows single trials: it is given the run itself. Optional."""
+    """Optional interface of a reporter that also shows single trials and therefore needs the run log."""
 
     def render_run(self, summary: RunSummary, log: RunLog, plugins: PluginManager) -> str:
-        """Return the report's text; ``plugins`` compiles the protocols of the run, and knows its views."""
+        """Return the report's text; ``plugins`` compiles the protocols of the run and has its views."""
         ...
 
 
 @runtime_checkable
 class FigureReporter(Protocol):
-    """A reporter that also draws several runs together. Optional: ``cheesebench figures`` asks for it."""
+    """Optional interface of a reporter that draws figures of several runs, for ``cheesebench figures``."""
 
     def render_figures(
         self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
     ) -> Mapping[str, bytes]:
-        """Return file name -> content; ``sizes`` maps models to billions of parameters."""
+        """Return file contents by name; ``sizes`` maps models to billions of parameters."""
         ...
 
 
@@ -437,5 +437,5 @@ class TrialObserver(Protocol):
     """Signature of the observer hook ``cheesebench_trial_finished``."""
 
     def __call__(self, plan: CellPlan, record: TrialRecord) -> None:
-        """A trial has been written to the run log."""
+        """Handle a trial that has been written to the run log."""
         ...

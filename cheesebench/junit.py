@@ -1,4 +1,4 @@
-"""What a JUnit file says beside passed and failed: properties of a case and of the suite, by name."""
+"""Properties of test cases and of the suite in JUnit XML files, by name."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _call_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def suite_properties(summary: RunSummary) -> Properties:
-    """Return the properties of the whole run: which run it was, and what each model in each view came to."""
+    """Return the properties of the whole run: its identity, and the result of each model in each view."""
     manifest = summary.manifest
     pairs: list[tuple[str, object]] = [(name, manifest.get(name)) for name in ("run_id", "created", "format")]
     for section in ("options", "versions", "git"):

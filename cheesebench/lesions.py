@@ -1,7 +1,7 @@
-"""Lesions: channels that are taken from a subject. The language, the audit and the controls of models share them.
+"""Lesions: channels removed from a subject. Used by the language, the audit and the controls of models.
 
-A lesion has a text, ``blind+anhedonia``, that ``Lesion.parse`` reads back. What is taken from the picture is one
-object, ``LesionedView``, for whoever needs it.
+A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses. Lesions of the picture are implemented
+by ``LesionedView``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ _NOTHING = Tile("void", " ")
 class Lesion:
     """The channels that a subject lacks; ``Lesion()`` is the intact subject.
 
-    ``amnesia`` holds ``trial`` (nothing is carried across trials) or states (all before they were entered is
-    forgotten). ``hide`` holds ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or
-    ``text:STATE``.
+    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (memory is erased on entry). ``hide`` holds
+    ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or ``text:STATE``.
     """
 
     words: frozenset[str] = frozenset()
@@ -48,12 +47,12 @@ class Lesion:
 
     @classmethod
     def parse(cls, text: str) -> Lesion:
-        """Return the lesion of a text such as ``blind``, ``hide=landmarks`` or ``blind+amnesia=trial``.
+        """Parse a text such as ``blind``, ``hide=landmarks`` or ``blind+amnesia=trial``.
 
-        Raises OptionError for what is no lesion. Whether a zone or state exists is for the protocol to say.
+        Raises OptionError for an invalid lesion. Whether a zone or state exists is not checked here.
         """
         words, amnesia, hide = set(), set(), set()
-        # A glyph can be a plus itself: hide=glyph:+
+        # The glyph itself may be a plus: hide=glyph:+
         for part in text.strip().replace("glyph:+", "glyph:\0").split("+"):
             kind, equals, name = part.strip().replace("glyph:\0", "glyph:+").partition("=")
             if kind == "amnesia" and name:
@@ -71,37 +70,37 @@ class Lesion:
 
     @property
     def sees_nothing(self) -> bool:
-        """Whether the picture is gone as a whole."""
+        """Whether the whole picture is removed."""
         return "blind" in self.words
 
     @property
     def sees_pose_only(self) -> bool:
-        """Whether of the picture only the pose is left (blindness goes further)."""
+        """Whether only the pose remains of the picture (blindness removes that, too)."""
         return "pose-only" in self.words and not self.sees_nothing
 
     @property
     def changes_the_picture(self) -> bool:
-        """Whether anything of what is seen is taken away."""
+        """Whether anything visible is removed."""
         return self.sees_nothing or self.sees_pose_only or bool(self.hide)
 
     @property
     def feels_no_reward(self) -> bool:
-        """Whether rewards are not felt."""
+        """Whether rewards are removed."""
         return bool(self.words & {"anhedonia", "naive"})
 
     @property
     def memoryless(self) -> bool:
-        """Whether nothing but the present observation is left."""
+        """Whether only the present observation is available."""
         return "memoryless" in self.words
 
     @property
     def forgets_trials(self) -> bool:
-        """Whether nothing is carried across trials."""
+        """Whether memory is erased between trials."""
         return TRIAL in self.amnesia
 
     @property
     def forgets_at(self) -> frozenset[str]:
-        """The states at whose entry all that came before is forgotten."""
+        """The states on whose entry memory is erased."""
         return self.amnesia - {TRIAL}
 
 
@@ -118,10 +117,10 @@ def _no_lesion(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What of a scene is hidden. ``squares`` are (column, row) of the scene; ``instead`` is what stands in their place.
+    """The hidden parts of a scene. ``squares`` are (column, row) of the arena; ``instead`` has the tiles shown there.
 
-    ``texts`` are the lines of each state whose text is hidden. ``landmarks`` hides them wherever they stand, as
-    ``instead`` says or as empty space.
+    ``texts`` are the lines of each state whose text is hidden. ``landmarks`` hides all landmarks, replaced by
+    ``instead`` or by empty space.
     """
 
     landmarks: bool = False
@@ -132,11 +131,11 @@ class Hidden:
     instead: Mapping[tuple[int, int], Tile] = field(default_factory=dict)
 
     def filtered(self, scene: Scene) -> Scene:
-        """Return the scene without what is hidden."""
+        """Return the scene without the hidden parts."""
         last = len(scene.tiles) - 1
 
         def home(column: int, row: int) -> tuple[int, int]:
-            """Return where in the arena a square of the scene is, which may be turned."""
+            """Return the arena's square for a square of the scene, which may be rotated."""
             for _ in range(scene.quarters):
                 column, row = row, last - column
             return column, row
@@ -159,9 +158,9 @@ MOST_SCENES = 256
 
 
 class LesionedView:
-    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene without what is hidden.
+    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene without hidden parts.
 
-    It is a view like any other: ``name`` and ``characters`` are those of the view that it is made from.
+    It is an ordinary view; ``name`` and ``characters`` are those of the original view.
     """
 
     def __init__(self, view: View, lesion: Lesion, hidden: Hidden) -> None:
@@ -171,11 +170,11 @@ class LesionedView:
         reading = getattr(view, "reading", None)
         if reading is not None:
             self.reading = reading
-        #: Scenes and what is left of them, by the scenes' identity: comparing scenes costs as much as filtering them.
+        #: Filtered scenes by identity of the scene: comparing scenes would cost as much as filtering them.
         self._left: dict[int, tuple[Scene, Scene]] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return the observation of an agent that stands at ``(column, row)`` and faces ``heading`` (0-7)."""
+        """Return the observation of an agent at ``(column, row)`` that faces ``heading`` (0-7)."""
         if self._lesion.sees_nothing:
             return "."
         if self._lesion.sees_pose_only:
@@ -188,14 +187,14 @@ class LesionedView:
         return self._view.render(kept[1], column, row, heading)
 
     def max_length(self, scene: Scene) -> int:
-        """Return an upper bound of the length of what ``render`` returns."""
+        """Return an upper bound of the length of observations."""
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
             return 1 + len(str(len(scene.tiles))) + len(str(max(map(len, scene.tiles), default=0))) + 3
         return self._view.max_length(self._hidden.filtered(scene))
 
 
 class _LesionedPictureView(LesionedView):
-    """The same of a view that draws pictures."""
+    """A LesionedView of a view that draws pictures."""
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
         """Return width and height in pixels of every picture of the scene."""
@@ -204,9 +203,9 @@ class _LesionedPictureView(LesionedView):
 
 
 def lesioned_view(view: View, lesion: Lesion, hidden: Hidden) -> View:
-    """Return what a lesion leaves of a view: the view itself where it takes nothing from the picture.
+    """Return the view of a subject with a lesion; the view itself if the lesion does not change the picture.
 
-    The blind, and those who have only their pose, get texts, also where the view draws pictures.
+    Blind and pose-only subjects get text, even if the view draws pictures.
     """
     if not lesion.changes_the_picture:
         return view

@@ -1,4 +1,4 @@
-"""Lists of models in YAML: their shape, and ModelEntry from them."""
+"""Reads lists of models from YAML files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _is_date(value: Any) -> bool:
         return False
 
 
-#: One line of text without blanks around it.
+#: One line of text without surrounding blanks.
 Word = Annotated[str, StringConstraints(pattern=r"^[^\s\x00-\x1f](?:[^\x00-\x1f]*[^\s\x00-\x1f])?$", max_length=300)]
 Dollars = Annotated[float, Field(ge=0)]
 
 
 class Document(BaseModel):
-    """Base of the shapes here: unknown keys are errors, nothing is converted in silence."""
+    """Base of the models here: unknown keys are errors, values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -67,7 +67,7 @@ class ModelList(Document):
 
 
 def read_models(path: Path) -> tuple[ModelEntry, ...]:
-    """Return the models of a file; raises FileError with ``file:line:col: error E...`` for each mistake."""
+    """Return the models of a file. Raises FileError with ``file:line:col: error E...`` for each error."""
     listed = read_document(path, ModelList, "list of models", "models:").models
     return tuple(_entry(name, model) for name, model in listed.items())
 

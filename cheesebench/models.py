@@ -1,4 +1,4 @@
-"""Which model a name means: a registered one, an alias, a provider's own id, or ``backend/id`` as it stands."""
+"""Resolves the name of a model: a registered name, an alias, a provider's id, or ``backend/id``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VARIABLE = "CHEESEBENCH_MODELS"
 
 
 def load_models(path: str | Path) -> tuple[ModelEntry, ...]:
-    """Return the models that a YAML file lists; raises FileError with ``file:line:col`` for each mistake."""
+    """Return the models that a YAML file lists; raises FileError with ``file:line:col`` for each error."""
     from cheesebench.model_files import read_models
 
     return read_models(Path(path))
 
 
 def user_models(path: str | Path | None = None) -> tuple[ModelEntry, ...]:
-    """Return the models of the user's own list: ``path``, else the file that CHEESEBENCH_MODELS names, else none."""
+    """Return the models of the user's list: ``path``, else the file named by CHEESEBENCH_MODELS, else none."""
     chosen = path or os.environ.get(VARIABLE)
     return load_models(Path(chosen).expanduser()) if chosen else ()
 
@@ -55,7 +55,7 @@ def resolve_model(plugins: PluginManager, name: str, extra_entries: Iterable[Mod
 
 
 def check_options(spec: BackendSpec, options: Mapping[str, Any]) -> None:
-    """Raise UnknownNameError for an option that the backend does not take."""
+    """Raise UnknownNameError for an option that the backend does not have."""
     for name in options:
         if name not in spec.options:
             raise UnknownNameError(f"option of the backend {spec.name} named", name, spec.options)

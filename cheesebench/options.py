@@ -1,8 +1,8 @@
-"""The options of a run, each declared once: data only, and light at import.
+"""The options of a run, each declared once: data only, cheap to import.
 
-pytest registers all of them (``cheesebench.pytest_plugin``), commands take those that they need
-(``cheesebench.commands.parsing.add_options``), the manifest keeps those that are ``recorded``, and the reference page
-lists them. A new option is one more entry in ``OPTIONS``; its value is ``RunOptions.value(key)``.
+pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that they need
+(``cheesebench.commands.parsing.add_options``), the manifest stores those that are ``recorded``, and the reference page
+lists them. To add an option, add an entry to ``OPTIONS`` and read its value with ``RunOptions.value(key)``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Option:
 
     @property
     def short(self) -> str:
-        """The spelling of the command line; in pytest it yields to another plugin's option of that name."""
+        """The usual spelling; in pytest it yields to another plugin's option of the same name."""
         return f"--{self.name}"
 
     @property
@@ -77,7 +77,7 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """What stands for the value in the help; empty for a flag, and where there are choices."""
+        """Placeholder of the value in the help; empty for flags and choices."""
         return "" if self.flag or self.choices else self.metavar or ("N" if self.type is int else "NAME")
 
     @property
@@ -92,7 +92,7 @@ class Option:
         return " ".join(parts)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the keywords of ``add_argument``. A value that is not given is None, or False for a flag."""
+        """Return keyword arguments for ``add_argument``. An option that is not given is None, or False for a flag."""
         if self.flag:
             return {"action": "store_true", "help": self.description}
         keywords: dict[str, Any] = {"help": self.description}

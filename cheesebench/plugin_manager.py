@@ -1,4 +1,4 @@
-"""The plugin manager: built-ins, entry points, and whatever a pytest session adds; and look-ups by name."""
+"""The plugin manager: built-in plugins, entry points and those of a pytest session, with look-ups by name."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ class PluginManager(pluggy.PluginManager):
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin; PluginError if it is written for other versions of the hooks than ours."""
+        """Register a plugin. Raises PluginError if it needs an unsupported version of the hooks."""
         _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
-        """Take a function by its name alone, so that a conftest.py needs no marker; name a misspelt one."""
+        """Accept functions by name without a marker, for conftest.py. Raises PluginError for a misspelt hook."""
         options = super().parse_hookimpl_opts(plugin, name)
         if options is None and name.startswith("cheesebench_") and callable(getattr(plugin, name)):
             if name not in _HOOKS:
@@ -147,12 +147,12 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
-        """Agents that act by themselves, by name."""
+        """Agents without a language model, by name."""
         return self.supplied_agents(AgentSpec.kind)
 
     @property
     def model_agents(self) -> dict[str, ModelAgentSpec]:
-        """Agents that ask a model, by name."""
+        """Agents that prompt a language model, by name."""
         return self.supplied_agents(ModelAgentSpec.kind)
 
     @property
@@ -172,7 +172,7 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def models(self) -> dict[str, ModelEntry]:
-        """Registered models by name; aliases are resolved by whoever looks one up."""
+        """Registered models by name, without aliases."""
         return {entry.name: entry for entry in self._supplied(self.hook.cheesebench_models)}
 
     @property
@@ -203,40 +203,40 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def protocol_directories(self) -> list[Path]:
-        """Directories that hold protocols, built-ins first."""
+        """Directories with protocols, built-in ones first."""
         return self._supplied(self.hook.cheesebench_protocols)
 
     def agent(self, name: str) -> AgentSpec:
-        """Return the agent of that name; UnknownNameError lists what there is."""
+        """Return the agent of that name. Raises UnknownNameError."""
         return _look_up("model", name, self.agents)
 
     def respondent(self, name: str) -> RespondentSpec:
-        """Return the baseline for dialogues of that name; UnknownNameError lists what there is."""
+        """Return the baseline for dialogues of that name. Raises UnknownNameError."""
         return _look_up("model for dialogues", name, self.respondents)
 
     def model_agent(self, name: str) -> ModelAgentSpec:
-        """Return the agent of that name which asks a model; UnknownNameError lists what there is."""
+        """Return the model agent of that name. Raises UnknownNameError."""
         return _look_up("agent", name, self.model_agents)
 
     def backend(self, name: str) -> BackendSpec:
-        """Return the backend of that name; UnknownNameError lists what there is."""
+        """Return the backend of that name. Raises UnknownNameError."""
         return _look_up("backend", name, self.backends)
 
     def executor(self, name: str) -> ExecutorSpec:
-        """Return the executor of that name; UnknownNameError lists what there is."""
+        """Return the executor of that name. Raises UnknownNameError."""
         return _look_up("executor", name, self.executors)
 
     def view(self, name: str) -> View:
-        """Return the view of that name; UnknownNameError lists what there is."""
+        """Return the view of that name. Raises UnknownNameError."""
         views = self.views
         return Words() if name == Words.name and name not in views else _look_up("view", name, views)
 
     def reporter(self, name: str) -> Reporter:
-        """Return the reporter of that name; UnknownNameError lists what there is."""
+        """Return the reporter of that name. Raises UnknownNameError."""
         return _look_up("report format", name, self.reporters)
 
     def report(self, name: str, summary: RunSummary, log: RunLog) -> str:
-        """Return a run's report in the format of that name; UnknownNameError lists what there is."""
+        """Return a run's report in the format of that name. Raises UnknownNameError."""
         reporter = self.reporter(name)
         if isinstance(reporter, RunReporter):
             return reporter.render_run(summary, log, self)
@@ -314,5 +314,5 @@ def _look_up(kind: str, name: str, known: dict[str, T]) -> T:
 
 @lru_cache(maxsize=1)
 def installed_plugins() -> PluginManager:
-    """Return the process-wide manager of built-ins and entry points (sessions make their own)."""
+    """Return the process-wide manager of built-ins and entry points (pytest sessions create their own)."""
     return PluginManager()

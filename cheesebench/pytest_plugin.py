@@ -1,7 +1,7 @@
-"""The front door: what pytest imports in every project of the environment, and therefore next to nothing.
+"""The entry point of the pytest plugin. pytest imports it in every project, so it imports next to nothing.
 
-Without ``--model`` nothing happens here beyond the registration of options. With it,
-``cheesebench.pytest_session`` is loaded and does the work.
+Without ``--model`` or ``--study`` it only registers options. With one of them, ``cheesebench.pytest_session`` is
+loaded and does the work.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return those of the names that are options already; pytest has no question for it but to parse them."""
+    """Return the names that are already options. pytest has no API for that, so parse them and see."""
     probes = [f"{name}=probe" for name in names]
     try:
         _, unknown = parser.parse_known_and_unknown_args(probes)
-    except pytest.UsageError:  # one of them takes no value, or none like this one
+    except pytest.UsageError:  # one of them takes no value, or rejects this one
         if len(names) == 1:
             return names
         middle = len(names) // 2
@@ -60,7 +60,7 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
-    """Raise UsageError for a misspelt option of ours; pytest would only say that it is unrecognized."""
+    """Raise UsageError with a suggestion for a misspelt ``--cheese-`` option."""
     ours = {option.long for option in OPTIONS}
     prefix = LONG.rstrip("-")
     if not any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args):
@@ -71,7 +71,7 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
             from cheesebench.errors import did_you_mean
 
             name = arg.partition("=")[0]
-            # What all of them begin with would make any two alike.
+            # Compare without the common prefix, which would make any two names similar.
             bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
             hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG}")
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")

@@ -1,4 +1,4 @@
-"""Keeps secrets out of what is written: exceptions of HTTP clients like to quote the key they were sent with."""
+"""Removes secrets from texts before they are written: HTTP clients' exceptions may quote the API key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
-    """Return the text without values of secret environment variables, and without what looks like a key."""
+    """Return the text without the values of secret environment variables and what looks like a key."""
     return redactor()(text)
 
 

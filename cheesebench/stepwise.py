@@ -1,7 +1,7 @@
-"""What families share whose paradigms are lived step by step (``interfaces.Paradigm``): subjects, films, explanations.
+"""Shared parts of families whose paradigms run step by step (``interfaces.Paradigm``): subjects, films, explanations.
 
-A family that derives from ``StepwiseFamily`` has to say how its documents are read and compiled, how they are listed,
-and which cells they make.
+A subclass of ``StepwiseFamily`` must define how its documents are read and compiled, how they are listed, and which
+cells they have.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StepwiseFamily:
-    """Everything of a ``Family`` that follows from a paradigm being lived step by step."""
+    """The methods of ``Family`` that are the same for all paradigms that run step by step."""
 
     recognised_by: ClassVar[Mapping[str, Any]] = {}
 
@@ -53,14 +53,14 @@ class StepwiseFamily:
         return CellPlan(**{**fields, **more})
 
     def live(self, paradigm: Paradigm, seat: Seat) -> Iterator[Trial]:
-        """Run an agent that acts by itself."""
+        """Run an agent without a language model."""
         from cheesebench.experiment.subjects import live
 
         plan, agent = seat.plan, seat.plugins.agent(seat.plan.model)
         return live(paradigm, seat.plugins.view(plan.view), agent, plan, seat.seed, seat.subject)
 
     def converse(self, paradigm: Paradigm, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
-        """Run a language model with the agent that asks it."""
+        """Run a language model with its agent."""
         from cheesebench.experiment.conversations import converse
 
         plan, agent = seat.plan, seat.plugins.model_agent(seat.plan.agent)
@@ -69,19 +69,21 @@ class StepwiseFamily:
     def watch(
         self, log: RunLog, plugins: PluginManager, plan: CellPlan, wanted: Mapping[int, set[int]]
     ) -> Iterator[WatchedTrial]:
-        """Yield the wanted trials, lived again from their actions."""
+        """Yield the wanted trials, replayed from their actions."""
         from cheesebench.stepwise_films import watch
 
         return watch(log, plugins, plugins.view(plan.view), plan, wanted)
 
     def explain(self, log: RunLog, plugins: PluginManager, specification: Any, record: TrialRecord) -> str:
-        """Return the film of a trial as text, or why there is none."""
+        """Return the film of a trial as text, or the reason why there is none."""
         from cheesebench.stepwise_films import film_text
 
         paradigm: Any = plugins.compile(specification)
         try:
             view = plugins.view(record.view)
-            if isinstance(view, PictureView):  # what happened is the same in every view, and this one can be printed
+            if isinstance(
+                view, PictureView
+            ):  # replay in a view that can be printed; the trial is the same in every view
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

@@ -1,4 +1,4 @@
-"""Recorded trials of paradigms that are lived step by step: to be watched, and to explain a failure."""
+"""Films of recorded trials of paradigms that run step by step, for reports and failure messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INDENT = "  "
 def watch(
     log: RunLog, plugins: PluginManager, view: View, plan: CellPlan, wanted: Mapping[int, set[int]]
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials, lived again from their actions; all trials before the last wanted one are lived."""
+    """Yield the wanted trials, replayed from their actions, together with all trials before them."""
     paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
     seed = log.manifest["options"]["seed"]
     for subject, trials in wanted.items():
@@ -44,14 +44,14 @@ def watch(
 
 
 def film_text(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> str:
-    """Return the film of a trial under a heading, or why there is none."""
+    """Return the film of a trial under a heading, or the reason why there is none."""
     steps = f"{record.steps} step" if record.steps == 1 else f"{record.steps} steps"
     heading = f"A failed trial: subject {record.subject}, trial {record.trial}, {record.outcome} after {steps}."
     try:
         frames = film(log, paradigm, view, record)
     except CheeseBenchError as error:
         return f"{heading}\n{error}"
-    # Indented, because a line of the picture at column 0 could be a command to a CI service.
+    # Indented, because a CI service could interpret a line at column 0 as a command.
     strip = film_strip(frames, shutil.get_terminal_size().columns - len(_INDENT))
     return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"
 

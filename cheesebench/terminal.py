@@ -1,4 +1,4 @@
-"""Output to terminals that do not speak Unicode: every glyph of ours has a character that stands in for it."""
+"""Output to terminals without Unicode: an ASCII stand-in for every glyph that we print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 #: Name of the error handler, as in ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
 
-#: One character for one character, so that tables and mazes stay in line. Slanting headings share their stroke.
+#: One character for one character, so that tables and mazes stay aligned. Opposite diagonal headings share a stroke.
 STAND_INS = {
     glyph: character
     for character, glyphs in {
@@ -41,7 +41,7 @@ STAND_INS = {
 def _stand_in(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    # What is none of ours (a name in another script) is spelt out: nothing is lost, and nothing ends the program.
+    # Other characters (a name in another script) become escapes such as \u4e2d.
     spelt = (STAND_INS.get(glyph) or ascii(glyph)[1:-1] for glyph in error.object[error.start : error.end])
     return "".join(spelt), error.end
 
@@ -50,7 +50,7 @@ codecs.register_error(HANDLER, _stand_in)
 
 
 def replace_unprintable(stream: object) -> None:
-    """Let a stream that cannot show a glyph show what stands in for it, instead of raising."""
+    """Make a stream print stand-ins for glyphs that it cannot encode, instead of raising."""
     if isinstance(stream, io.TextIOWrapper):
         with contextlib.suppress(ValueError):  # it is closed
             stream.reconfigure(errors=HANDLER)
@@ -58,7 +58,7 @@ def replace_unprintable(stream: object) -> None:
 
 @contextlib.contextmanager
 def unprintable_replaced(stream: object) -> Iterator[None]:
-    """Do so for a while, where the stream would raise."""
+    """Do the same within a ``with`` block, if the stream would otherwise raise."""
     if not isinstance(stream, io.TextIOWrapper) or stream.errors != "strict":
         yield
         return

@@ -1,4 +1,4 @@
-"""The view of subjects that are given words alone."""
+"""The view of subjects that read text only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 class Words:
-    """A view that draws nothing: whatever a life says is what its subject gets.
+    """A view that draws nothing: the environment's own text is the observation.
 
-    It is always there (``PluginManager.view("words")``), for families whose subjects look at nothing; no ``--view``
-    offers it, because in an arena it would show nothing.
+    It is always available (``PluginManager.view("words")``), for families without an arena. ``--view`` does not
+    offer it, because in an arena it would show nothing.
     """
 
     name = "words"

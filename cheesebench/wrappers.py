@@ -1,6 +1,6 @@
-"""Gymnasium wrappers that turn observations into numbers, for learners that take no text.
+"""Gymnasium wrappers that turn observations into numbers, for learners that do not accept text.
 
-What a wrapper returns is worked out from the observation alone, so it tells the learner neither more nor less.
+A wrapper computes its result from the observation alone, so the learner gets exactly the same information.
 """
 
 from __future__ import annotations

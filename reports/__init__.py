@@ -1,4 +1,4 @@
-"""Reports: a run summary rendered for people and for programs."""
+"""The built-in report formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ComparingReporter", "ModuleReporter", "cheesebench_reporters"]
 
 @dataclass(slots=True)
 class ModuleReporter:
-    """A reporter whose module (with a function ``render``) is imported when the first report is written."""
+    """A reporter that imports its module (with a function ``render``) on first use."""
 
     name: str
     suffix: str
@@ -35,7 +35,7 @@ class ModuleReporter:
 
 @dataclass(slots=True)
 class ComparingReporter(ModuleReporter):
-    """A ``ModuleReporter`` that also shows comparisons, by a function of its name in ``reports.comparison``."""
+    """A ``ModuleReporter`` that also renders comparisons, with the function of its name in ``reports.comparison``."""
 
     def render_comparison(self, comparison: RunComparison) -> str:
         """Return the comparison's text."""
@@ -44,7 +44,7 @@ class ComparingReporter(ModuleReporter):
 
 
 class ModuleRunReporter(ModuleReporter):
-    """One whose module also has ``render_run``, for reports that show single trials."""
+    """A reporter whose module also has ``render_run``, for reports that show single trials."""
 
     __slots__ = ()
 
@@ -55,14 +55,14 @@ class ModuleRunReporter(ModuleReporter):
 
 
 class ModuleFigureReporter(ModuleReporter):
-    """One whose module also has ``render_figures``, for several runs together."""
+    """A reporter whose module also has ``render_figures``, for several runs together."""
 
     __slots__ = ()
 
     def render_figures(
         self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
     ) -> Mapping[str, bytes]:
-        """Return file name -> content."""
+        """Return the content of each file by name."""
         files: Mapping[str, bytes] = importlib.import_module(self.module).render_figures(summaries, sizes, formats)
         return files
 

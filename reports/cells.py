@@ -1,4 +1,4 @@
-"""The words and numbers of one cell, as every report prints them (not yet escaped)."""
+"""The texts and numbers of a cell that all report formats share (not yet escaped)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def interval(cell: CellResult) -> str:
 
 
 def floor(cell: CellResult) -> str:
-    """Return the random agent's rate as the protocol states it."""
+    """Return the random agent's rate as declared by the protocol."""
     return NOTHING if cell.plan.chance is None else percent(cell.plan.chance)
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate with its interval, or that it is declared, or an analogy."""
+    """Return the animals' rate with its interval, or a note that it is declared or an analogy."""
     animals = cell.plan.reference
     if animals is None:
         return NOTHING
@@ -87,7 +87,7 @@ def reference_name(cells: Iterable[CellResult]) -> str:
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
-    """Return the heading of a column of differences: what the rate is compared with, where that is one thing."""
+    """Return the heading of a column of differences; it names the reference if all cells have the same kind."""
     names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}
     compared = {
         "published" if cell.plan.in_words and cell.plan.against == "reference" else cell.plan.against for cell in cells
@@ -106,7 +106,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 
 def margin(cell: CellResult) -> str:
-    """Return the difference in percentage points below which a verdict is FAIL: minus the margin against a rodent."""
+    """Return the difference in points below which a verdict is FAIL: minus the margin for a comparison with animals."""
     return points(cell.plan.margin if cell.plan.against == "chance" else -cell.plan.margin)
 
 
@@ -134,7 +134,7 @@ def remarks(cell: CellResult) -> list[str]:
 
 
 def stopped(cell: CellResult) -> str:
-    """Return where a sequential cell stands: ``stopped at 6 of at most 60``; nothing for any other."""
+    """Return the status of a sequential cell, as in ``stopped at 6 of at most 60``; empty for other designs."""
     look = cell.look
     if look is None:
         return ""
@@ -148,7 +148,7 @@ def stopped(cell: CellResult) -> str:
 
 
 def validity(cell: CellResult) -> str:
-    """Return whether what a cell's protocol claims to measure was tried with lesions; nothing for a dialogue."""
+    """Return whether the cell's construct was validated with lesions; empty for a dialogue."""
     if cell.plan.in_words:
         return ""
     construct = cell.plan.construct
@@ -156,7 +156,7 @@ def validity(cell: CellResult) -> str:
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return the same with what abolishes it: ``validated: spatial memory, abolished by blind (at most 25 %)``."""
+    """Return the same with lesions, as in ``validated: spatial memory, abolished by blind (at most 25 %)``."""
     construct = cell.plan.construct
     if construct is None:
         return validity(cell)
@@ -206,12 +206,12 @@ def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
 
 
 def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
-    """Return the model, and the view and variant it is in, as names (not yet escaped)."""
+    """Return the model's name, and the view and variant (not yet escaped)."""
     return (what.model, ", ".join(filter(None, (what.view, str(what.variant)))))
 
 
 def counts(cells: Iterable[CellResult]) -> str:
-    """Return ``2 PASS · 6 FAIL · 1 INCONCLUSIVE``, without the verdicts that nobody has."""
+    """Return counts of the verdicts that occur, as in ``2 PASS · 6 FAIL · 1 INCONCLUSIVE``."""
     verdicts = [cell.verdict for cell in cells]
     return " · ".join(f"{verdicts.count(v)} {v.value}" for v in Verdict if v in verdicts)
 
@@ -223,7 +223,7 @@ def rodent_mean(cells: Iterable[CellResult]) -> float | None:
 
 
 def chance_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean random rate of the cells that state one."""
+    """Return the mean random rate of the cells that have one."""
     values = [cell.plan.chance for cell in cells if cell.plan.chance is not None]
     return sum(values) / len(values) if values else None
 
@@ -233,7 +233,7 @@ CALL_HEADERS = ("calls", "attempts", "prompt tokens", "cached", "reply tokens", 
 
 
 def call_numbers(totals: CallTotals) -> tuple[str, ...]:
-    """Return the numbers of calls as CALL_HEADERS say; the cost is that of calls with a known price."""
+    """Return call statistics in the order of CALL_HEADERS; the cost covers only calls with a known price."""
     cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
     if totals.written:
         cached += f" ({percent(totals.written / totals.prompt)} written)"
@@ -244,18 +244,18 @@ def call_numbers(totals: CallTotals) -> tuple[str, ...]:
 
 
 def call_totals(cells: Iterable[CellResult]) -> CallTotals:
-    """Return what the calls of cells come to together."""
+    """Return the totals of the cells' calls."""
     return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
 
 
 @dataclass(frozen=True, slots=True)
 class CallsTable:
-    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and what the agent counted."""
+    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and the agent's counters."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     served_by: tuple[str, ...]
-    """Under which names the server has answered."""
+    """Model names that the server reported in its replies."""
 
 
 def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
@@ -279,7 +279,7 @@ def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
 
 
 def mapping(value: object) -> Mapping[str, object]:
-    """Return a mapping of the manifest, or an empty one if there is none in its place."""
+    """Return a value of the manifest if it is a mapping, else an empty mapping."""
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 

@@ -1,4 +1,4 @@
-"""Two runs compared, for a terminal, as Markdown, and for programs."""
+"""The comparison of two runs as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def text(comparison: RunComparison) -> str:
 
 
 def markdown(comparison: RunComparison) -> str:
-    """Return a section of GitHub's Markdown."""
+    """Return a section of GitHub-flavoured Markdown."""
     parts = [f"# {_title(comparison, escape)}"]
     for model in comparison.models:
         rows = _rows(model)
@@ -88,7 +88,7 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
 
 
 def _because(overall: PairedComparison) -> str:
-    """Return why a small p value says nothing: the missing trials could have made it a large one."""
+    """Return why a small p value does not decide: the missing trials could have made it large."""
     p = overall.p_value
     return "That depends on missing trials." if p is not None and p < ALPHA else ""
 
@@ -130,7 +130,7 @@ def _remarks(cell: CellComparison) -> list[str]:
 
 
 def _needs_reason(cell: CellComparison) -> bool:
-    """Tell whether the row alone does not say why: a plain p value does."""
+    """Return whether the row needs a sentence: it does not if its p value alone explains the answer."""
     raw = cell.paired.p_value
     return not cell.identical and (
         raw is None or cell.paired.pairs < 6 or (raw < ALPHA) != (cell.answer != "indistinguishable")
@@ -169,7 +169,7 @@ def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tu
 
 
 def _text_table(model: ModelComparison) -> str:
-    """Return the narrow table: one p value, the one that the answer comes from, and words only where they matter."""
+    """Return the narrow table, with only the p value that decides the answer (Holm-adjusted where there is one)."""
     from tabulate import tabulate
 
     rows = [

@@ -1,4 +1,4 @@
-"""Controls beside their plain cells: the paired curve as rows and sentences, for every format."""
+"""A control compared with its plain cell: rows and sentences shared by all report formats."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HOW_TO_READ = (
 
 
 def title(result: ControlResult) -> str:
-    """Return which control of which cell it is (not yet escaped)."""
+    """Return a title that names the control and its cell (not yet escaped)."""
     plan = result.control.plan
     return f"{plan.control}: {plan.model} on {plan.protocol} in {plan.view}"
 
 
 def headers(result: ControlResult) -> tuple[str, ...]:
-    """Return the headings of the columns of ``rows``."""
+    """Return the column headings of ``rows``."""
     unit = "session" if result.curve_unit == "session" else f"runs of {result.curve_unit}"
     return (unit, *HEADINGS)
 
@@ -51,7 +51,7 @@ def rows(result: ControlResult) -> list[tuple[str, ...]]:
 
 
 def sentences(result: ControlResult) -> Iterator[str]:
-    """Yield what the two curves come to."""
+    """Yield sentences that compare the two curves."""
     if result.gain_plain is not None and result.gain_control is not None and result.gain_difference is not None:
         yield (
             f"From first to last: plain {_gain(result.gain_plain)}, control {_gain(result.gain_control)}; "

@@ -1,4 +1,4 @@
-"""Names, titles and reasons come from protocols, agents and models: to a report they are hostile text."""
+"""Escaping: names, titles and reasons come from protocols, agents and models, so reports treat them as untrusted."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its lines as it is, and everything that cannot be seen spelt out, as ``⟨U+202E⟩``.
+    """Return text with its line breaks kept and invisible characters spelled out, as in ``⟨U+202E⟩``.
 
-    Of a text of more than ``longest`` characters the beginning is returned, and how many are left out.
+    Text beyond ``longest`` characters is replaced by a note of how many were left out.
     """
     rest = len(text) - longest
     lines = (text[:longest] if rest > 0 else text).replace("\r\n", "\n").replace("\t", "    ").split("\n")
@@ -57,5 +57,5 @@ def escape(text: object) -> str:
 
 
 def fenced(text: object, width: int) -> str:
-    """Return ``clean(text)`` for a code block: no backtick or angle bracket, ``width`` characters."""
+    """Return ``clean(text)`` for a code block: without backticks and angle brackets, exactly ``width`` characters."""
     return clean(text, width).translate(_IN_CODE).ljust(width)

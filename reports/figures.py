@@ -1,4 +1,4 @@
-"""The figures and tables of a paper from any runs: matplotlib, colours that everybody can tell apart, alt texts."""
+"""Figures and tables for a paper, from one or more runs: matplotlib, a colour-blind-safe palette, alt texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Z95 = 1.959964
 
 @dataclass(frozen=True)
 class Group:
-    """One model in one view and variant, with a label that nobody else has."""
+    """One model in one view and variant, with a unique label."""
 
     label: str
     model: ModelSummary
@@ -40,7 +40,7 @@ class Group:
 
     @property
     def mean(self) -> tuple[float, float] | None:
-        """Mean pass rate over the protocols and its standard error."""
+        """Mean pass rate over the protocols and its standard error; None without a rate."""
         overall = self.model.overall
         return None if overall is None else (overall.mean, overall.standard_error)
 
@@ -96,7 +96,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
 
 
 def _figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    # Not pyplot: it keeps figures, and may look for a screen.
+    # Not pyplot, which keeps figures alive and may look for a display.
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -108,7 +108,7 @@ def _save(figure: Figure, suffix: str, title: str, alt: str) -> bytes:
     content = io.BytesIO()
     metadata: dict[str, str | None] = {"Title": title, "Description": alt}
     if suffix == "svg":
-        metadata["Date"] = None  # the same runs give the same bytes
+        metadata["Date"] = None  # so that the same runs give the same bytes
     with matplotlib.rc_context({"svg.hashsalt": "cheesebench", "svg.fonttype": "none"}):
         figure.savefig(content, format=suffix, dpi=DOTS_PER_INCH, metadata=metadata, bbox_inches="tight")
     return content.getvalue()
@@ -267,7 +267,7 @@ def _reference_lines(axes: Axes, groups: Sequence[Group]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text in which matplotlib finds no formulas."""
+    """Return text with ``$`` escaped, which matplotlib would parse as a formula."""
     return clean(text).replace("$", r"\$")
 
 

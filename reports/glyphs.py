@@ -1,4 +1,4 @@
-"""Pictures out of block characters."""
+"""Bars and columns drawn with block characters."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def level(proportion: float) -> str:
 
 
 def columns(proportions: Sequence[float | None], width: int) -> str:
-    """Return a column of ``width`` blocks per proportion (dots where there is none), set apart by blanks."""
+    """Return a column of ``width`` blocks per proportion (dots for None), separated by spaces."""
     return " ".join(("·" if value is None else level(value)) * width for value in proportions)

@@ -1,4 +1,4 @@
-"""The whole summary as JSON: the same run gives the same bytes."""
+"""The whole summary as JSON, deterministic: the same run gives the same bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def render(summary: RunSummary) -> str:
 
 
 def plain_json(result: object) -> str:
-    """Return a result with sorted keys; pure ASCII, and null for what is not a finite number."""
+    """Return a result as ASCII JSON with sorted keys, and null for numbers that are not finite."""
     return json.dumps(_finite(to_plain(result)), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The report for people, in GitHub's Markdown (also for ``$GITHUB_STEP_SUMMARY``)."""
+"""The report in GitHub-flavoured Markdown (also used for ``$GITHUB_STEP_SUMMARY``)."""
 
 from __future__ import annotations
 

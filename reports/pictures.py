@@ -1,4 +1,4 @@
-"""The two pictures of a report, drawn in block characters: cognitive profile and learning curves."""
+"""The cognitive profile and the learning curves of a text report, drawn with block characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBERED = 15
 
 
 def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by cognitive dimension, model over rodent over random; nothing without a rate."""
+    """Return the pass rate by cognitive dimension for model, rodent and random; empty without a rate."""
     if not model.profile:
         return []
     lines = []
@@ -43,7 +43,7 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by session, over the rodent's and the random floor, where there is a curve."""
+    """Return the pass rate by session for model, rodent and random; empty without a curve."""
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
         return []
@@ -88,6 +88,6 @@ def _row(name: str, values: Sequence[float | None], width: int) -> str:
 
 
 def _block(lines: Sequence[str]) -> str:
-    """Return a fenced code block without blank lines at its end."""
+    """Return a fenced code block without trailing blank lines."""
     text = "\n".join(line.rstrip() for line in lines).rstrip("\n")
     return f"```text\n{text}\n```"

@@ -1,4 +1,4 @@
-"""Where a report's numbers come from: the run's manifest and its references, readably."""
+"""The provenance of a report's numbers: the run's manifest and the sources of its references."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SHORT = 12
 
 
 def provenance(summary: RunSummary, table: Table) -> list[str]:
-    """Return the section on the run: options, versions, protocols and where their references come from."""
+    """Return the section on the run: options, versions, protocols and sources of their references."""
     return ["## The run", table(("", ""), run_facts(summary)), *_protocols(summary, table)]
 
 
 def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
-    """Return what identifies the run, as pairs; what the manifest does not have is left out."""
+    """Return the facts that identify the run, as pairs; those missing from the manifest are left out."""
     manifest = summary.manifest
     facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
     options = mapping(manifest.get("options"))

@@ -1,4 +1,4 @@
-"""What a study came to: every setting beside the others, protocol by protocol."""
+"""The results of a study: a table of settings by protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOW = "Mean pass rate over the protocols with its standard error, and the pass r
 
 
 def study_name(summary: RunSummary) -> str:
-    """Return the name of the study that a run is; empty for any other run."""
+    """Return the name of a run's study; empty if it has none."""
     return str(cells.mapping(summary.manifest.get("options")).get("study") or "")
 
 

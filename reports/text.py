@@ -1,4 +1,4 @@
-"""The verdict table for a terminal: it fits 80 columns, and uses some more where there are more."""
+"""The verdict table for a terminal, 80 to 120 columns wide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
 def render(summary: RunSummary) -> str:
-    """Return one table for each model and view, and what it comes to."""
+    """Return one table for each model and view, with its verdicts and totals."""
     if not summary.models:
         return "No cell was run.\n"
     width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
@@ -58,7 +58,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return two lines for each cell: what it came to, and of how many trials that is said, with remarks."""
+    """Return two lines for each cell: verdict and rates, then the sample size and remarks."""
     from tabulate import tabulate
 
     headers = ["", "protocol", "rate", "95 %", cells.reference_name(own), "random"]
@@ -70,7 +70,7 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
     for row, cell in zip(rows, own, strict=True):
         row.insert(1, _shortened(clean(cell.plan.label), room))
-    # As a row like the others: tabulate gives headers two columns more than they need.
+    # The headers are a row like the others: tabulate pads real headers by two columns.
     table = tabulate([headers, *rows], tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT)
     head, *lines = table.splitlines()
     taken.insert(1, max(len(row[1]) for row in [headers, *rows]))
@@ -87,7 +87,7 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
 
 
 def _shortened(name: str, room: int) -> str:
-    """Return a name in at most ``room`` characters: both ends are kept, because names differ at either."""
+    """Return a name in at most ``room`` characters, keeping both ends, because names may differ at either."""
     if len(name) <= room:
         return name
     end = (room - 1) // 2
@@ -95,7 +95,7 @@ def _shortened(name: str, room: int) -> str:
 
 
 def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
-    """Return text in lines of ``width`` characters; a name is never divided."""
+    """Return text wrapped to ``width`` characters; words are never split."""
     return textwrap.fill(
         clean(text),
         width,
@@ -110,7 +110,7 @@ def _study(summary: RunSummary, width: int) -> str:
     from tabulate import tabulate
 
     headers, rows = studies.settings_table(summary)
-    # A terminal has no room for a column for each protocol; the Markdown report has.
+    # A terminal is too narrow for one column per protocol; see the Markdown report.
     short = [[_shortened(clean(value), (width - 20) // 2) for value in row[:3]] for row in rows]
     table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
     return f"Study {clean(studies.study_name(summary))}: mean pass rate over the protocols\n\n{table}"

@@ -1,1 +1,1 @@
-"""What authors are given to begin with: packages of plugins, and protocols, that pass their own tests."""
+"""Templates of plugin packages and protocols, which pass their own tests."""

@@ -1,4 +1,4 @@
-"""A complete package for a plugin: it can be installed, is found by its entry point, and passes its own tests."""
+"""Creates a complete plugin package that can be installed, has an entry point, and passes its own tests."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
 
 
 def distribution(name: str) -> str:
-    """Return the name of the distribution, and of the directory that it is written into."""
+    """Return the name of the distribution and of its directory."""
     return f"cheesebench-{name.replace('_', '-')}"

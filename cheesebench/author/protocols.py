@@ -1,4 +1,4 @@
-"""A protocol to begin with: it has no errors and no warnings, and passes its own tests."""
+"""Creates a protocol from a template, without errors and warnings, that passes its own tests."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _ENOUGH = 100
 
 
 def protocol_text(template: str, name: str) -> str:
-    """Return a new protocol of this name; OptionError for what is no name."""
+    """Return a new protocol of this name. Raises OptionError for an invalid name."""
     check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
-    # What a trial draws depends on the protocol's name, so the tests have to be told which trials to play.
+    # Draws depend on the protocol's name, so find out which trials the tests must play.
     draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
     lit, dark = _first_trials(draft, "light", ("on", "off"))
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
 
 
 def edition_text(name: str, parent: BaseSpecification) -> str:
-    """Return a new edition of a protocol; OptionError for what is no name, or names the parent's own edition."""
+    """Return a new edition of a protocol. Raises OptionError for an invalid name, or that of the parent's edition."""
     check_name("an edition", name)
     if parent.edition == name:
         raise OptionError(f"'{name}' is the parent's own edition. Name the new one differently.")

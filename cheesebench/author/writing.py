@@ -1,4 +1,4 @@
-"""Templates, filled in and written; nothing that exists is ever overwritten."""
+"""Fills in templates and writes files, never overwriting existing ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.errors import OptionError
 
 
 def filled(template: str, **values: str) -> str:
-    """Return a template of this package (``plugin/readme``), with ``$name`` replaced."""
+    """Return a template (such as ``plugin/readme``) with ``$name`` placeholders filled in."""
     text = files("cheesebench.author").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
     return Template(text).substitute(values)
 

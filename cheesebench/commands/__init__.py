@@ -1,4 +1,4 @@
-"""The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and ``run(arguments)``.
+"""The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and ``run(options)``.
 
 A new command is a module and a line in the table; ``cheesebench.cli`` imports the module when the command is called.
 """

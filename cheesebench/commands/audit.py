@@ -1,4 +1,4 @@
-"""``cheesebench audit``: does a protocol measure what it names, or can it be gamed?"""
+"""``cheesebench audit``: does a protocol measure what it claims to measure, or can it be gamed?"""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit every protocol that is named; return FINDINGS when a rule fails."""
-    # All are loaded first: a mistake in the last one should not cost the audits of the others.
+    """Audit every named protocol; return FINDINGS when a rule fails."""
+    # Load all of them first: an error in the last file should not surface after minutes of auditing the others.
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
@@ -100,7 +100,7 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
 
 
 def _progress(name: str) -> Callable[[str], None] | None:
-    """Return what tells a person who waits at a terminal what is being done."""
+    """Return a function that shows the current step on a terminal; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         return None
     return lambda what: print(f"\r\x1b[K{one_line(name)}: {one_line(what)}", end="", file=sys.stderr, flush=True)

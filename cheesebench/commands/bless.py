@@ -1,4 +1,4 @@
-"""``cheesebench bless``: keep what a run came to as a baseline that later runs are compared with."""
+"""``cheesebench bless``: save the results of a run as a baseline that later runs are compared with."""
 
 from __future__ import annotations
 

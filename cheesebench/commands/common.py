@@ -1,4 +1,4 @@
-"""What several commands need: finding a protocol, text that is safe to print, writing a result."""
+"""Helpers shared by commands: finding a protocol, text that is safe to print, writing a result."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 
 def load_protocol(name: str) -> Specification:
-    """Return a checked protocol that can be walked through, by name or path; ProtocolError has its errors."""
+    """Return a checked arena protocol by name or path. Raises ProtocolError with its findings."""
     catalogue = installed_catalogue()
     return catalogue.load(find_protocol(catalogue, name)).walkable()
 
 
 def shown_path(path: Path | str) -> str:
-    """Return a path as short as it can be from here."""
+    """Return a path relative to the working directory if it is inside it, else absolute."""
     absolute, here = Path(path).absolute(), Path.cwd()
     return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
@@ -66,7 +66,7 @@ def one_line(text: object) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain table of printable cells."""
+    """Return a plain-text table; cells are made printable, None is an empty cell."""
     from tabulate import tabulate
 
     cells = [["" if cell is None else one_line(cell) for cell in row] for row in rows]
@@ -88,12 +88,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def write_output(text: str, path: str | None) -> None:
-    """Write a result to a file, or to standard output (a terminal gets printable text only)."""
+    """Write a result to a file, or to standard output (on a terminal, printable text only)."""
     write_lines([text], path)
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:
-    """Write as ``write_output`` does, piece by piece: nothing is kept."""
+    """Write like ``write_output``, but line by line, without holding the whole text in memory."""
     if path is None:
         sys.stdout.writelines(map(printable, lines) if sys.stdout.isatty() else lines)
         return

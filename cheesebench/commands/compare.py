@@ -1,4 +1,4 @@
-"""``cheesebench compare``: is one run better or worse than another, or can nobody tell?"""
+"""``cheesebench compare``: is one run better than another, worse, or is the difference inconclusive?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV that any program reads alike, and no spreadsheet takes for a formula."""
+"""CSV in a portable dialect, with cells escaped that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from itertools import chain
 from cheesebench.film import printable
 from cheesebench.interfaces import Value
 
-#: What a spreadsheet takes for the beginning of a formula (also behind blanks), as OWASP lists it; the last
-#: ones are their full-width forms.
+#: Characters that start a formula in a spreadsheet (also after blanks), as listed by OWASP; the last four are
+#: full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
-#: Between the members of a set.
+#: Separates the members of a set.
 SEPARATOR = "|"
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """Yield a table as CSV, row by row: line feeds, numbers in full, ``true`` and ``false``, nothing for None."""
+    """Yield a table as CSV, row by row: line feeds, full float precision, ``true``/``false``, empty cells for None."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     for row in chain([[_text(name) for name in header]], ([cell(value) for value in row] for row in rows)):
@@ -29,7 +29,7 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterato
 
 
 def cell(value: Value) -> str:
-    """Return a value as the text of a cell; text that a spreadsheet would compute gets an apostrophe in front."""
+    """Return a value as the text of a cell; text that a spreadsheet would run as a formula gets a leading ``'``."""
     if value is None:
         return ""
     if isinstance(value, bool):

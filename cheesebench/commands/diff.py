@@ -1,4 +1,4 @@
-"""``cheesebench diff``: two protocols compared after their parents are merged: what really differs."""
+"""``cheesebench diff``: how two protocols differ after each is merged with the protocols it extends."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def _values(specification: BaseSpecification) -> Mapping[str, Any]:
 
 
 class _Absent:
-    """Stands for a key that is not there."""
+    """Marks a key that one side does not have."""
 
 
 ABSENT = _Absent()
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield key, value before and value after of everything that differs; a list differs as a whole.
+    """Yield (key, old value, new value) for every difference; lists of different length differ as a whole.
 
-    ABSENT stands for what is not there.
+    ABSENT marks a key that one side does not have.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):

@@ -1,4 +1,4 @@
-"""``cheesebench export``: a run as tables for other programs, or as logs that Inspect AI opens."""
+"""``cheesebench export``: a run as tables for other programs, or as Inspect AI logs."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def _inspect(log: RunLog, directory: Path) -> int:
 
 
 def _file_name(plan: CellPlan, number: int) -> str:
-    """Return a name that any file system takes; the number keeps cells apart whose names do not."""
+    """Return a portable file name; the number keeps cells distinct whose sanitised names are equal."""
     words = "_".join(filter(None, (plan.protocol, plan.view, str(plan.variant), plan.model)))
     return f"{number:03}_{re.sub(r'[^A-Za-z0-9._-]+', '-', words)[:120]}"

@@ -1,4 +1,4 @@
-"""``cheesebench gallery``: how protocols look in every view, as a page."""
+"""``cheesebench gallery``: a page that shows protocols in every view."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def kept(page: str) -> str:
-    """Return the part of a page that is not generated."""
+    """Return the hand-written part of a page."""
     return page.partition(MARK)[0]
 
 
 def gallery(
     specifications: Iterable[Specification], views: Sequence[View], seed: int, folder: str
 ) -> tuple[str, Mapping[str, Picture]]:
-    """Return the generated part of a page in Markdown, and its pictures by their paths as seen from the page.
+    """Return the generated part of a page in Markdown, and its pictures by path relative to the page.
 
-    Each protocol is shown from where the first trial of subject 0 begins under ``seed``, with the heading that shows
-    most.
+    Each protocol is shown from the start of the first trial of subject 0 under ``seed``, facing the heading from
+    which most is visible.
     """
     pictures: dict[str, Picture] = {}
     parts = [f"{MARK} --seed {seed} -->"]
@@ -107,6 +107,6 @@ def _section(
 
 
 def _variety(still: Still, heading: int, views: Sequence[View]) -> int:
-    """Return how much there is to see with a heading: the different lines of all views."""
+    """Return how much is visible with a heading: the number of distinct lines over all views."""
     observations = (view.render(still.scene, still.column, still.row, heading) for view in views)
     return sum(len(set(observation.split("\n"))) for observation in observations)

@@ -1,4 +1,4 @@
-"""Where the actions of ``cheesebench play`` come from: keys of a terminal, lines of text, or one string."""
+"""Input for ``cheesebench play``: actions from terminal keys, lines of text, or one string."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def from_lines(lines: TextIO) -> Iterator[int]:
 
 
 def reads_keys() -> bool:
-    """Return whether single keys can be read: standard input is a terminal, and not on Windows."""
+    """Return whether single key presses can be read: standard input is a terminal, and this is not Windows."""
     return sys.platform != "win32" and sys.stdin.isatty()
 
 
 def from_terminal() -> Generator[int]:
-    """Yield an action for every key until q; the terminal is as it was when the iterator is closed."""
+    """Yield an action for every key until q; closing the iterator restores the terminal."""
     import termios
     import tty
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
-        # NOW: what was typed ahead counts.
+        # TCSANOW keeps what was typed ahead.
         tty.setcbreak(terminal, termios.TCSANOW)
         while pressed := os.read(terminal, 64):
             for key in _KEY.findall(pressed.decode("utf-8", "replace")):

@@ -1,4 +1,4 @@
-"""``cheesebench lint``: all that is wrong, or worth knowing, about protocol files."""
+"""``cheesebench lint``: errors, warnings and notes about protocol files."""
 
 from __future__ import annotations
 

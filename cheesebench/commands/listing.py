@@ -1,4 +1,4 @@
-"""``cheesebench list``: protocols, agents, backends, views, report formats, executors, and what of them is broken."""
+"""``cheesebench list``: protocols, agents, backends, views, report formats and executors, and broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cheesebench measures``: what the trials of a run came to, summed up by block, or trial by trial as CSV."""
+"""``cheesebench measures``: the trials of a run, summarised by block, or trial by trial as CSV."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Records:
     def __init__(self, log: RunLog, plans: Sequence[CellPlan]) -> None:
         self._log = log
         self._plans = plans
-        #: Trials in the latest iteration.
+        #: Trials yielded by the latest iteration.
         self.count = 0
 
     def __iter__(self) -> Iterator[TrialRecord]:
@@ -104,7 +104,7 @@ def wide_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
 
 
 def long_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
-    """Yield CSV with one row for each value of each trial: protocols differ in what they measure."""
+    """Yield CSV with one row per value of each trial, because protocols differ in what they measure."""
     yield from csv_lines([*KEYS, "kind", "name", "value"], _long_rows(records))
 
 

@@ -1,4 +1,4 @@
-"""``cheesebench models``: the registered models, their backends, and what they cost."""
+"""``cheesebench models``: the registered models, their backends and prices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
 
 
 def _redacted(value: Any) -> Any:
-    """Return JSON values without secrets: a list of one's own may hold keys where only names of variables belong."""
+    """Return JSON values without secrets: a user's model list may contain keys where variable names belong."""
     if isinstance(value, Mapping):
         return {name: _redacted(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

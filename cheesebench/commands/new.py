@@ -1,4 +1,4 @@
-"""``cheesebench new``: a protocol to begin with."""
+"""``cheesebench new``: create a protocol from a template."""
 
 from __future__ import annotations
 

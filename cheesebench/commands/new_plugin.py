@@ -1,4 +1,4 @@
-"""``cheesebench new-plugin``: a complete package for a backend, an agent or a view."""
+"""``cheesebench new-plugin``: create a complete package for a backend, an agent or a view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the package and say what comes next."""
+    """Write the package and print the next steps."""
     texts = plugin_files(options.kind, options.name)
     directory = Path(options.output or distribution(options.name))
     write_files(directory, texts)

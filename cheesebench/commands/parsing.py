@@ -1,4 +1,4 @@
-"""What the arguments of several commands have in common."""
+"""Arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml fi
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
-    """Add to the command's help what it does, and examples of its arguments."""
+    """Add a description and example arguments to the command's help."""
     parser.description = f"{parser.description or ''} {description}".strip()
     parser.epilog = "examples:\n" + "\n".join(f"  {parser.prog} {example}".rstrip() for example in examples)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Add options of a run as they are declared."""
+    """Add run options as declared in ``cheesebench.options``."""
     for name in names:
         add_option(parser, name)
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
-    """Add an option of a run as it is declared; ``changes`` are keywords of ``add_argument`` that differ here."""
+    """Add a run option as declared; ``changes`` overrides keywords of ``add_argument``."""
     option = BY_KEY[name.replace("-", "_")]
     default: Any = list(option.default) if isinstance(option.default, tuple) else option.default
     keywords: dict[str, Any] = {"dest": option.key, "default": default, **option.arguments(), **changes}
@@ -33,7 +33,7 @@ def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> No
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add the run that is meant, and where runs are."""
+    """Add the argument that names a run, and ``--results``."""
     parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
     add_option(parser, "results")
 
@@ -49,12 +49,12 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add that the result is to be JSON."""
+    """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def add_life(parser: argparse.ArgumentParser) -> None:
-    """Add which subject it is."""
+    """Add ``--seed`` and ``--subject``."""
     parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
     parser.add_argument(
         "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"

@@ -1,4 +1,4 @@
-"""``cheesebench plan``: what a run would take, and what it could say, before a single call is made."""
+"""``cheesebench plan``: forecast the calls, cost and power of a run before any call is made."""
 
 from __future__ import annotations
 

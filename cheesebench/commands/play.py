@@ -1,4 +1,4 @@
-"""``cheesebench play``: a person lives the life of a subject, and sees which rules fire."""
+"""``cheesebench play``: a person plays a subject's trials and sees which rules fire."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Game:
         return False
 
     def _pose(self) -> object:
-        """Return where the subject is and faces, for comparing; None of a life that does not tell."""
+        """Return the subject's position and heading, for comparison; None where the environment has no pose."""
         return getattr(self._life, "pose", None)
 
     def _show(self, steps: int, action: str, observation: str, reward: float) -> None:

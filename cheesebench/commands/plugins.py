@@ -1,4 +1,4 @@
-"""``cheesebench plugins``: what is loaded from where, what it supplies, and why something was not loaded."""
+"""``cheesebench plugins``: each plugin's origin, what it supplies, and why one could not be loaded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin: where it comes from, and what it supplies by hook; ``failure`` says why it was not loaded."""
+    """A plugin: its origin and what it supplies, by hook. ``failure``: why it was not loaded."""
 
     name: str
     distribution: str
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def collect(manager: PluginManager) -> Iterator[Plugin]:
-    """Yield the built-ins, then what is installed under the entry point group, by name."""
+    """Yield the built-in plugins, then those installed under the entry point group, by name."""
     for module in BUILT_INS:
         plugin = manager.get_plugin(module)
         yield Plugin(name=module, distribution=OURS, version=__version__, module=module, hooks=_supplied(plugin))
@@ -88,7 +88,7 @@ def collect(manager: PluginManager) -> Iterator[Plugin]:
     for point in sorted(points, key=lambda one: (one.name, one.value)):
         dist = point.dist
         plugin = manager.get_plugin(point.name)
-        # Of two entry points of one name, one is loaded and the other one is not.
+        # If two entry points have one name, only one of them is loaded.
         failure = manager.failures.get(point.name, "")
         if plugin is not None and getattr(plugin, "__name__", point.value) == point.value.partition(":")[0]:
             failure = ""
@@ -130,7 +130,7 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for everything that is supplied twice under one name: the later plugin's is used."""
+    """Yield a sentence for each name that two plugins supply: the later plugin's is used."""
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:
         for hook, names in plugin.hooks.items():

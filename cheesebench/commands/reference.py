@@ -1,4 +1,4 @@
-"""``cheesebench reference``: cards of the animals' numbers, with source, curve and how each was obtained."""
+"""``cheesebench reference``: the animals' reference values, with source, learning curve and derivation."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def text(specifications: Iterable[Specification]) -> str:
 
 
 def markdown(specifications: Iterable[Specification]) -> str:
-    """Return the cards as one page."""
+    """Return the cards as one Markdown page."""
     return "\n\n".join([_INTRODUCTION, *(_markdown_card(*card) for card in _cards(specifications))]) + "\n"
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
-    """Yield title and sections; an edition with the very references of its parent refers to them."""
+    """Yield title and sections; an edition that inherits its parent's references points to the parent's card."""
     shown: dict[str, tuple[ReferenceSpec, ...]] = {}
     for specification in specifications:
         references = specification.references
@@ -184,6 +184,6 @@ def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    # Not every Markdown takes a backslash before these; all of them know entities.
+    # Not every Markdown dialect accepts a backslash before these; all accept entities.
     entities = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"})
     return _MARKUP.sub(r"\\\g<0>", text).translate(entities)

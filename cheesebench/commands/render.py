@@ -1,4 +1,4 @@
-"""``cheesebench render``: the picture of a state, and what is what on it."""
+"""``cheesebench render``: a state as an agent sees it, with a legend."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _views(names: Iterable[str] | None) -> list[View]:
 
 
 def _turned_back(still: Still) -> Still:
-    """Return a still as the arena lies: squares are counted there, whichever way the picture is turned."""
+    """Return a still rotated back to the arena's own orientation, in which squares are numbered."""
     tiles, column, row = still.scene.tiles, still.column, still.row
     for _ in range(-still.quarters % 4):
         column, row = len(tiles) - 1 - row, column
@@ -103,7 +103,7 @@ def _turned_back(still: Still) -> Still:
 
 
 def legend(arena: Arena, still: Still) -> str:
-    """Return what the agent, the zones, doors, solids, landmarks and groups of a picture are."""
+    """Return a table of the zones, doors, solids and landmarks with their glyphs, the subject's pose and groups."""
     closed = {
         (column + still.left, row + still.top)
         for row, tiles in enumerate(still.scene.tiles)
@@ -128,6 +128,6 @@ def legend(arena: Arena, still: Still) -> str:
 
 
 def _glyphs(still: Still, squares: Iterable[Square]) -> str:
-    """Return the different glyphs that these squares of the arena show, in the order in which they stand."""
+    """Return the distinct glyphs that these squares of the arena show, in order."""
     tiles = still.scene.tiles
     return " ".join(dict.fromkeys(tiles[row - still.top][column - still.left].glyph for column, row in squares))

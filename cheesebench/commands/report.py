@@ -1,4 +1,4 @@
-"""``cheesebench report``: what a run came to, computed from its log."""
+"""``cheesebench report``: the results of a run, computed from its log."""
 
 from __future__ import annotations
 

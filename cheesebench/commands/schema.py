@@ -1,4 +1,4 @@
-"""``cheesebench schema``: the JSON Schema of protocol files, printed or put where VS Code finds it."""
+"""``cheesebench schema``: the JSON Schema of protocol files, printed or installed for VS Code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cheesebench show``: what a model was asked and what it replied, word by word."""
+"""``cheesebench show``: the prompts a model was sent and its replies, verbatim."""
 
 from __future__ import annotations
 
@@ -171,6 +171,6 @@ def _sections(call: RecalledCall) -> Iterator[str]:
 
 
 def _runs(names: Sequence[str]) -> list[str]:
-    """Return names, equal ones in a row as ``STAY x3``."""
+    """Return names with runs of equal ones collapsed, as in ``STAY x3``."""
     counts = [(name, len(list(group))) for name, group in groupby(names)]
     return [name if count == 1 else f"{name} x{count}" for name, count in counts]

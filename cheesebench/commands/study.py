@@ -1,4 +1,4 @@
-"""``cheesebench study``: the studies there are, or one of them, run by pytest."""
+"""``cheesebench study``: list the studies, or run one with pytest."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the studies, or hand over to pytest, whose exit code is returned."""
+    """List the studies, or run one with pytest and return pytest's exit code."""
     if options.study is None:
         studies = [find_study(name, Path()) for name in shipped_studies()]
         print(table(("study", "what is varied", "title"), [(s.name, one_line(varies(s)), s.title) for s in studies]))
         return 0
     import pytest
 
-    # By now this command has imported what pytest, when it loads the plugin, would like to see first.
-    # Not as an argument: the command that continues an unfinished run repeats those.
+    # pytest warns that modules which this command has imported can no longer be rewritten. The filter goes into the
+    # environment because arguments are repeated in the printed command that resumes an unfinished run.
     quiet = "'-Wignore:Module already imported:pytest.PytestAssertRewriteWarning'"
     os.environ["PYTEST_ADDOPTS"] = f"{quiet} {os.environ.get('PYTEST_ADDOPTS', '')}"
     return int(pytest.main([BY_KEY["study"].long, options.study, *options.arguments]))

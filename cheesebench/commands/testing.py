@@ -1,4 +1,4 @@
-"""``cheesebench test``: play the trials by which authors prove their protocols."""
+"""``cheesebench test``: run the tests that authors declare in their protocols."""
 
 from __future__ import annotations
 

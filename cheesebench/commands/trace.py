@@ -1,4 +1,4 @@
-"""``cheesebench trace``: what every step did: action, what changed, reward, state, and the rule that fired."""
+"""``cheesebench trace``: a table of steps: action, visible change, reward, state, and the rules that fired."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Trace:
         self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
 
     def play(self, actions: list[int]) -> TrialResult | None:
-        """Take actions from the list until the trial ends; None if they are over first."""
+        """Consume actions until the trial ends and return its result; None if the actions run out first."""
         step = 0
         while actions:
             action, step = actions.pop(0), step + 1

@@ -1,1 +1,1 @@
-"""Designs, subjects, scheduler and run log: from environment classes to records."""
+"""Designs, subjects, scheduling and the run log."""

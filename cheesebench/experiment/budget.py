@@ -1,4 +1,4 @@
-"""What a run may cost: checked before every call, with what the calls in flight will take."""
+"""The budget of a run, checked before every call, including the expected cost of calls in flight."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from cheesebench.chat import ChatRequest, Price, Usage
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.records import CallTotals
 
-#: Seconds between two looks at what other processes have spent.
+#: Seconds between two queries of what other processes have spent.
 INTERVAL = 2.0
-#: What a call is taken to need before there was a reply: tokens per character of the prompt (mazes are dense), tokens
-#: of a reply without a limit, and characters that a picture is as long as.
+#: Assumptions before the first reply: tokens per character of the prompt (mazes are dense), tokens of a reply without
+#: a limit, and the equivalent of a picture in characters.
 DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
 
 
 class BudgetSpentError(CheeseBenchError):
-    """The run has spent what it may; unfinished trials are missing, with ``budget`` as the cause."""
+    """The budget of the run is spent; unfinished trials are missing, with ``budget`` as the cause."""
 
 
 class SubjectSettledError(CheeseBenchError):
-    """A subject need not go on: nothing that it could do would change the verdict."""
+    """A subject need not continue: nothing that it could do would change the verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +39,13 @@ class Limits:
 
 @dataclass(slots=True)
 class CallSizes:
-    """What a model's calls take, as far as its replies have shown: the densest prompt and the longest reply so far."""
+    """Expected size of a model's calls, from the densest prompt and the longest reply so far."""
 
     _density: float = 0.0
     _reply: int = 0
 
     def expected(self, request: ChatRequest, price: Price | None) -> CallTotals:
-        """Return what a call is going to take: tokens, and dollars as if nothing of it was cached."""
+        """Return the expected tokens of a call, and dollars as if nothing were cached."""
         prompt = math.ceil(_length(request) * (self._density or DENSITY))
         most = request.sampling.max_tokens
         reply = self._reply or most or REPLY
@@ -55,7 +55,7 @@ class CallSizes:
         return CallTotals(prompt=prompt, completion=reply, cost=cost)
 
     def learn(self, request: ChatRequest, usage: Usage) -> None:
-        """Take notice of what a call has taken."""
+        """Update the expectations with the actual usage of a call."""
         self._density = max(self._density, usage.prompt / max(1, _length(request)))
         self._reply = max(self._reply, usage.completion)
 
@@ -66,10 +66,10 @@ def _length(request: ChatRequest) -> int:
 
 
 class Budget:
-    """Counts what is spent. ``began`` is when the session began (UNIX time).
+    """Counts spending. ``began`` is the start of the session (UNIX time).
 
-    ``recorded`` returns what the run log says is spent: asked once, or now and then if ``shared`` (other processes
-    spend from the same budget).
+    ``recorded`` returns the spending recorded in the run log. It is called once, or periodically if ``shared`` (other
+    processes spend from the same budget).
     """
 
     def __init__(self, limits: Limits, recorded: Callable[[], CallTotals], began: float, shared: bool = False) -> None:
@@ -79,25 +79,25 @@ class Budget:
         self._looks_again = shared and (limits.cost is not None or limits.tokens is not None)
         self._looked_at = time.monotonic()
         self.spent = recorded()
-        #: What the calls in flight are expected to take.
+        #: Expected totals of the calls in flight.
         self._reserved = CallTotals()
         self._flying = 0
         self._landed = asyncio.Event()
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether it can only be kept if servers say what their replies take."""
+        """Whether there is a limit that needs token counts from servers."""
         return self._limits.cost is not None or self._limits.tokens is not None
 
     def share_of(self, spent: CallTotals) -> float:
-        """Return which part of the dollars or tokens this is, whichever is the larger; 0.0 without such a limit."""
+        """Return the share of the dollar or token limit, whichever is larger; 0.0 without such a limit."""
         limits = self._limits
         dollars = spent.cost / limits.cost if limits.cost else 0.0
         return max(dollars, (spent.prompt + spent.completion) / limits.tokens if limits.tokens else 0.0)
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time is over: infinitely many without a limit, 0.0 when it is."""
+        """Seconds until the time limit; infinity without one, 0.0 after it."""
         if self._limits.minutes is None:
             return math.inf
         return max(0.0, self._began + 60 * self._limits.minutes - time.time())
@@ -108,11 +108,11 @@ class Budget:
 
     @asynccontextmanager
     async def room(self, expected: CallTotals) -> AsyncIterator[None]:
-        """Wait until what is in flight leaves room for one more call, and keep it for this one.
+        """Wait until the budget has room for one more call besides those in flight, and reserve it.
 
-        A call is let through while what is spent and what is expected of the others in flight lie below the limits, so
-        that these are overshot by one call at most, as far as expectations hold. Raises BudgetSpentError as ``check``
-        does. What a call has really taken is to be counted (``add``) before anybody else gets a turn.
+        A call is admitted while the spending and the expected cost of the calls in flight are below the limits, so that
+        a limit is exceeded by at most one call if expectations hold. Raises BudgetSpentError like ``check``. The actual
+        cost of a call must be counted (``add``) before control returns to the event loop.
         """
         self.check()
         while self._flying and not self._fits():

@@ -1,4 +1,4 @@
-"""The calls of a run: every reply that was paid for, kept so that it is never paid for again."""
+"""The calls of a run: every paid reply is stored, so that it never has to be paid for again."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _TOTALS = (
 class CallRecord:
     """One call of one subject: ``call`` counts from 0 in its trial.
 
-    ``digest`` is over the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its
-    last message as text (what lies between is made of earlier ones). A call that was refused for what it asks has
-    ``fault`` set and no reply. ``cost`` is in dollars, None where the price is unknown; ``seconds`` is the time of
-    the answered attempt; ``attempts`` counts retries.
+    ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its last
+    message as text (the messages in between repeat earlier calls). A call that was refused because of its content has
+    ``fault`` set and no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the time of the
+    successful attempt; ``attempts`` includes retries.
     """
 
     trial: int
@@ -73,7 +73,7 @@ class CallRecord:
 
 
 def digest(request: ChatRequest) -> str:
-    """Return 32 hexadecimal digits over all that can change the reply: model, messages, sampling, settings."""
+    """Return a digest (32 hexadecimal digits) of everything that can affect the reply."""
     state = hashlib.sha256(repr((request.model, request.sampling, sorted(request.extra.items()))).encode())
     for message in request.messages:
         for part in message.parts:
@@ -104,42 +104,42 @@ class CallLog:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, plan: CellPlan, subject: int) -> int:
-        """Return how many calls of a life are recorded."""
+        """Return the number of recorded calls of a subject."""
         return int(self._log.select(f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject))[0][0])
 
     def find(self, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
-        """Return a recorded call."""
+        """Return a recorded call; None if there is none."""
         rows = self._rows(f"WHERE {LIFE} AND trial = ? AND call = ?", (*plan.key, subject, trial, call))
         return next(rows, None)
 
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
-        """Yield the recorded calls of a life in order."""
+        """Yield the recorded calls of a subject in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
-        """Return the reply as the log can hold it, without secrets: a resumed run must read what the first one read."""
+        """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
         text, reasoning, model = map(self._storable, (reply.text, reply.reasoning, reply.model))
         if (text, reasoning, model) == (reply.text, reply.reasoning, reply.model):
             return reply
         return replace(reply, text=text, reasoning=reasoning, model=model)
 
     def _storable(self, text: str) -> str:
-        """Return text that SQLite takes (no lone surrogates), without secrets."""
+        """Return text that SQLite accepts (no lone surrogates), without secrets."""
         if not text:
             return text
         return self._redacted(text if text.isascii() else text.encode("utf-8", "replace").decode())
 
     def write(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call in one transaction; a call that was refused before is replaced."""
+        """Write a call in one transaction, replacing one that was refused before."""
         self._write([(plan, subject, record)])
 
     async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call, and return when it is on record; calls of one turn of the event loop share a transaction.
+        """Write a call and return once it is stored; calls of one iteration of the event loop share a transaction.
 
-        Whoever is cancelled meanwhile has its call written all the same: it is paid for.
+        The call is written even if the task is cancelled meanwhile, because it has been paid for.
         """
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # those who waited in a loop that is over are gone; their calls are written
+        if loop is not self._loop:  # futures of a finished loop are obsolete; their calls have been written
             self._loop = loop
             self._written.clear()
         if not self._waiting:
@@ -154,7 +154,7 @@ class CallLog:
         problem = self._problem(calls)
         problems = [problem] * len(calls)
         if problem is not None and len(calls) > 1 and not isinstance(problem.__cause__, sqlite3.OperationalError):
-            # A call that cannot be written must not take others along: each by itself. (A full disk takes all.)
+            # One invalid call must not affect the others: write each separately. (A full disk affects all.)
             problems = [self._problem([call]) for call in calls]
         if not self._written:
             asyncio.get_running_loop().call_soon(self._hand_back)
@@ -168,10 +168,10 @@ class CallLog:
         return None
 
     def _hand_back(self) -> None:
-        """Let one of those go on whose call is written, in every turn of the event loop.
+        """Resume one task whose call is written, in each iteration of the event loop.
 
-        What subjects do next takes longer than reading a reply and sending the next question. Were all to go on at
-        once, the server would wait for them, and then get as many questions at once, to answer them all at once again.
+        A subject's next steps take longer than reading a reply and sending the next prompt. If all resumed at once, the
+        server would idle, then receive all prompts at once, and this would repeat.
         """
         written, problem = self._written.popleft()
         if self._written:
@@ -212,7 +212,7 @@ class CallLog:
         return (*values, seal((*values, self._storable(record.system))))
 
     def served_by(self, model: str, most: int) -> set[str]:
-        """Return names (``most`` of them) under which a model's calls were answered."""
+        """Return up to ``most`` model names that the server reported for a model's calls."""
         query = "SELECT DISTINCT served_by FROM calls WHERE model = ? AND served_by != '' LIMIT ?"
         return {name for (name,) in self._log.select(query, (model, most))}
 
@@ -222,11 +222,11 @@ class CallLog:
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
     def by_cell(self) -> dict[CellKey, CellCalls]:
-        """Return what the calls of every cell that made any come to."""
+        """Return the totals of every cell that made calls."""
         return self._grouped("", ())
 
     def of_cell(self, plan: CellPlan) -> CellCalls | None:
-        """Return what the calls of one cell come to, None if it made none."""
+        """Return the totals of one cell; None if it made no calls."""
         return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(plan.key)
 
     def _grouped(self, where: str, values: Sequence[object]) -> dict[CellKey, CellCalls]:

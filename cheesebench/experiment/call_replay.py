@@ -1,4 +1,4 @@
-"""The calls of a filmed trial: after which step each was made, and what the agent noted for itself."""
+"""The calls of a replayed trial: the step of each call, and the agent's own notes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToldCall:
-    """A call in its place: ``step`` is the number of steps that had been executed when it was made.
+    """A call with ``step``, the number of steps executed before it.
 
-    ``learnings`` is what the agent carried on from the reply ("" for an agent that does not say).
+    ``learnings`` is what the agent kept from the reply ("" for an agent that does not expose it).
     """
 
     record: CallRecord
@@ -56,7 +56,7 @@ def retell(agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecor
 
 
 def _wait(agent: ModelAgent, frames: Sequence[Frame], step: int) -> int:
-    """Let the agent observe the steps that the runner waited through; return the number of the last one."""
+    """Let the agent observe the steps in which the subject only waited; return the number of the last one."""
     while step + 1 < len(frames) and frames[step + 1].action == WAITED_LETTER:
         step += 1
         _observe(agent, frames, step)

@@ -1,4 +1,4 @@
-"""One call to a model, with everything that may go wrong with it: the log first, then budget, limits, retries."""
+"""One call to a model: looked up in the log, else made within budget and limits, with retries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_NAMES = 8
 
 
 class SubjectStoppedError(CheeseBenchError):
-    """A subject cannot go on, for reasons that are not its own; the text says which."""
+    """A subject cannot continue for external reasons, given in the text."""
 
 
 #: How often a call is tried again that is refused for the account (a wrong key, no such model) by a server that has
@@ -51,10 +51,10 @@ MAX_AUTH_RETRIES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long things may take, in seconds of calls in flight: waiting for a place or a pause does not count.
+    """Timeouts in seconds of calls in flight (time spent waiting for a slot or pausing does not count).
 
-    ``request`` is the time of one attempt, ``trial`` that of all calls of a trial; ``retries`` is how often a call
-    is tried again after a fault that is not the server's wish for a pause.
+    ``request`` limits one attempt, ``trial`` all calls of a trial; ``retries`` is the number of retries after faults
+    other than throttling.
     """
 
     request: float = 300.0
@@ -140,13 +140,13 @@ class ModelChannel:
         return self._last_fault
 
     def lose(self, text: str, silent: bool) -> None:
-        """A subject has given up; if the server seems gone, the others need not find out one by one."""
+        """Record that a subject has given up; if the server seems gone, stop all others."""
         self._given_up += 1
         if silent and self._given_up >= MIN_FAILED_SUBJECTS:
             self.stop(f"{text}; there was no reply at all for {PATIENCE / 60:g} minutes")
 
     def stop(self, text: str) -> None:
-        """No call of this model can succeed: whoever waits is told at once."""
+        """Record that no call of this model can succeed; waiting calls fail at once."""
         self.stop_reason = text
         self.limiter.resume()
 
@@ -171,7 +171,7 @@ class Caller:
     _in_flight: float = 0.0
 
     def read_as(self, actions: Sequence[int]) -> None:
-        """See ``Asker``; what is done is in the log."""
+        """See ``Asker``; nothing to do, because actions are in the log."""
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new one which is then recorded.

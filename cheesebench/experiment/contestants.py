@@ -1,4 +1,4 @@
-"""What ``--model`` names: an agent that acts by itself, or a language model and the agent that asks it."""
+"""The contestants that ``--model`` names: an agent, or a language model with the agent that prompts it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageModel:
-    """A language model under test: who serves it, which agent asks it, and with which settings.
+    """A language model under test: its backend, the agent that prompts it, and the settings.
 
-    ``settings`` (JSON values) are those of the agent and of the model: every parameter that can change a reply, and
-    ``dropped``, the parameters that are not sent because the model or its backend takes none. They go into the plan
-    of each cell, which is where they are read from.
+    ``settings`` (JSON values) has every parameter of agent and model that can affect a reply, and ``dropped``, the
+    parameters that are not sent because the model or its backend does not accept them. They are stored in, and read
+    from, the plan of each cell.
     """
 
     entry: ModelEntry
@@ -127,7 +127,7 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
 
 
 def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:
-    """Return the language models of a recorded run, as its plans describe them; nobody serves them."""
+    """Return the language models of a recorded run, as described by its plans, without a server."""
     return {
         plan.model: LanguageModel(
             entry=ModelEntry(name=plan.model, backend=REPLAY.name, id=plan.settings["id"]),

@@ -1,8 +1,8 @@
-"""Controls: cells of any protocol in which one thing that could be learnt from is taken away.
+"""Controls: cells of any protocol in which one source of learning is removed.
 
-A control cell has the plan of its plain cell but for the variant (``control=NAME``), so its subjects have the same
-seeds and draws, and their curves can be paired. It makes no claim of its own. Whoever compiles a paradigm for a plan
-asks ``controlled`` once; nothing else knows of controls.
+A control cell has the plan of its plain cell except for the variant (``control=NAME``), so its subjects have the same
+seeds and draws, and their curves can be paired. It makes no claim of its own. Controls are applied in one place:
+``controlled`` wraps the paradigm that is compiled for a plan.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONTROLS = {
 
 
 def check_control(name: str, results: Path) -> str:
-    """Return the name of a control, or raise UnknownNameError or RunLogError (for a run that is not there)."""
+    """Return the name of a control. Raises UnknownNameError, or RunLogError for a run that does not exist."""
     if (lesion := parse_control(name)) is not None:
         return str(lesion)
     kind, _, run = name.partition(":")
@@ -64,17 +64,17 @@ def check_control(name: str, results: Path) -> str:
 
 
 def control_cell(plan: CellPlan, name: str, specification: Specification | None = None) -> CellPlan:
-    """Return the plan of the control beside a plain cell of a protocol; a lesion needs its ``specification``."""
+    """Return the plan of a control for a plain cell; a lesion needs the protocol's ``specification``."""
     variant = dataclasses.replace(plan.variant, control=name)
     lesion = parse_control(name)
     claim = None if lesion is None or specification is None else claimed(specification, lesion)
-    if plan.looks:  # it claims nothing, so that no look could decide it
+    if plan.looks:  # a control makes no claim, so no look could decide it
         plan = dataclasses.replace(plan, looks=(), design="cohort", subjects=min(plan.subjects, COHORT))
     return dataclasses.replace(plan, variant=variant, claims=False, lesion=claim)
 
 
 def has_control(specification: Specification, name: str) -> bool:
-    """Tell whether there is anything in a protocol that a control could take away."""
+    """Return whether a protocol has anything that the control could remove."""
     lesion = parse_control(name)
     return lesion is None or not obstacle(specification, lesion)
 
@@ -101,7 +101,7 @@ def controlled(paradigm: Compiled, plan: CellPlan, seed: int, yokes: Yokes | Non
 
 
 def yoked(paradigm: Compiled, plan: CellPlan, yokes: Yokes) -> Compiled:
-    """Return the paradigm in which every subject meets what the one that it is yoked to brought about."""
+    """Return the paradigm in which every subject gets the rewards and events of the subject that it is yoked to."""
     if not isinstance(paradigm, Yokeable):
         family = paradigm.specification.family
         raise OptionError(f"--control {plan.control}: protocols of the family '{family}' cannot be yoked.")
@@ -109,13 +109,13 @@ def yoked(paradigm: Compiled, plan: CellPlan, yokes: Yokes) -> Compiled:
 
 
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
-    """Return what tells whom each subject of a cell is yoked to; None where the cell is not yoked.
+    """Return the yokes of a cell's subjects; None if the cell is not yoked.
 
-    ``results`` is the directory of the runs. Raises RunLogError where the run to be yoked to cannot be used; so does
-    what is returned, where that run has not finished the subject.
+    ``results`` is the directory of the runs. Raises RunLogError if the master run cannot be used; so does the returned
+    function if that run has not finished the subject.
 
-    A subject is yoked to the next one of that run, not to the one of its own number: an agent with the same seed that
-    meets the same events does the same, and would bring about by itself what it is yoked to.
+    A subject is yoked to the next subject of that run, not to the one of the same number: an agent with the same seed
+    and the same events would act identically, and so would cause the events itself.
     """
     if not plan.control.startswith(YOKED):
         return None
@@ -126,7 +126,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
-            # A sequential cell has lived as many subjects as it needed.
+            # A sequential cell has only as many subjects as it needed.
             numbers = sorted(run.completed_subjects(master)) if master.looks else range(master.subjects)
             number = numbers[(subject + 1) % len(numbers)]
             records = run.trials(master, number)
@@ -139,7 +139,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
 
 class _RewardShuffled:
-    """Every life earns as ever, but is paid what another trial earned."""
+    """Every trial pays what another trial has earned."""
 
     def __init__(self, paradigm: Paradigm) -> None:
         self._paradigm = paradigm
@@ -150,30 +150,30 @@ class _RewardShuffled:
 
 
 class ShuffledRewards:
-    """A life whose trials pay what an earlier trial of the same life has earned, drawn with replacement.
+    """An environment whose trials pay what a random earlier trial of the same subject has earned (with replacement).
 
-    The whole sum is paid with the first step, and no other step pays: whatever a subject does then (also whether it
-    ends the trial early or late), the trial's return is the same, for every discount. Paid step by step, a trial that
-    costs could be shortened, and one that pays drawn out: that would be something to learn. Over trials the returns
-    are a bootstrap sample of what the life has truly earned so far. The first trial pays nothing.
+    The whole sum is paid on the first step and nothing afterwards. So the trial's return does not depend on what the
+    subject does, including when it ends the trial, for any discount factor. If it were paid step by step, a subject
+    could learn to shorten costly trials and to prolong rewarding ones. Over trials, the returns are a bootstrap sample
+    of what the subject has actually earned so far. The first trial pays nothing.
     """
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
         self._life = life
         self.waiting = False
-        # A text is hashed by SHA-512, in the same way in every process.
+        # Random seeds a string by SHA-512, which is the same in every process.
         self._random = random.Random(key)
-        #: What each finished trial has earned; what this one has earned so far; what it is still to pay.
+        #: Earnings of each finished trial; earnings of this trial so far; the reward still to be paid.
         self._earned: list[float] = []
         self._sum = self._due = 0.0
 
     @property
     def earned(self) -> Sequence[float]:
-        """What the finished trials have truly earned."""
+        """What the finished trials have actually earned."""
         return self._earned
 
     def begin_trial(self) -> str | None:
-        """Begin the next trial, and deal what it pays."""
+        """Begin the next trial and draw its payment."""
         observation = self._life.begin_trial()
         self.waiting = self._life.waiting
         self._sum, self._due = 0.0, self._random.choice(self._earned) if self._earned else 0.0
@@ -190,12 +190,12 @@ class ShuffledRewards:
         return observation, paid, status
 
     def result(self) -> TrialResult:
-        """Return what the trial came to: success is that of what was truly done."""
+        """Return the trial's result; success is judged by the actual behaviour."""
         return self._life.result()
 
 
 class _Yoked:
-    """Every life is yoked to that of a subject of another run."""
+    """Every subject is yoked to a subject of another run."""
 
     def __init__(self, paradigm: Yokeable, yokes: Yokes) -> None:
         self._paradigm = paradigm
@@ -203,7 +203,7 @@ class _Yoked:
         self.specification = paradigm.specification
 
     def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the yoked life; its draws are the other subject's, too."""
+        """Return the yoked environment, with the other subject's draws."""
         yoke = self._yokes(subject)
         return self._paradigm.yoked_life(view, yoke.seed, yoke.subject, yoke.trials)
 

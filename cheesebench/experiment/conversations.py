@@ -1,4 +1,4 @@
-"""How a subject lives that asks a language model: the same life, with calls in between."""
+"""Runs a subject whose agent calls a language model."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SEED_BITS = 31
 def create_agent(
     agent: ModelAgentSpec, view: View, plan: CellPlan, seed: int, subject: int, own: int | None = None
 ) -> ModelAgent:
-    """Return the agent that is this subject, with the settings of its cell; ``view`` is the plan's.
+    """Return the agent of this subject, with the settings of its cell; ``view`` is the plan's.
 
-    ``own`` is the agent's own seed, where a lesion has it made anew.
+    ``own`` is the seed of an agent that a lesion has recreated.
     """
     settings = {name: plan.settings[name] for name in agent.settings}
     reading = view.reading if isinstance(view, ReadableView) else ""
@@ -41,9 +41,9 @@ def create_agent(
 async def converse(
     paradigm: Paradigm, view: View, agent: ModelAgentSpec, plan: CellPlan, seed: int, subject: int, caller: Asker
 ) -> AsyncGenerator[tuple[TrialRecord, Sequence[TaskEvent]], None]:
-    """Live the life of ``subject`` under the run's ``seed``, yielding every finished trial with its events.
+    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
 
-    Raises SubjectStoppedError when there is no reply to be had, and whatever the agent raises.
+    Raises SubjectStoppedError if no reply can be obtained, and whatever the agent raises.
     """
     life = paradigm.life(view, seed, subject)
     origin = agent_seed(plan, seed, subject)
@@ -71,7 +71,7 @@ class _Talk:
         self._silence = SilenceWatch()
 
     async def trial(self, life: SubjectEnvironment, trial: int) -> tuple[str, float]:
-        """Run the trial that has begun to its end; return the letters of its actions and the sum of its rewards."""
+        """Run the current trial to its end; return the letters of its actions and the sum of its rewards."""
         letters: list[str] = []
         total, status, mind = 0.0, RUNNING, self._mind
         while status == RUNNING:
@@ -105,7 +105,7 @@ class _Talk:
     def _request(self) -> ChatRequest:
         settings = self._caller.plan.settings
         self._asked += 1
-        # A seed of its own for every call: a server that caches replies must not give one twice.
+        # A different seed for each call: a server that caches replies must not repeat one.
         seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
         return ChatRequest(
             model=settings["id"],

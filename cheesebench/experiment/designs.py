@@ -1,4 +1,4 @@
-"""Designs: how many subjects live through how much of a protocol's schedule, and what may be claimed then."""
+"""Designs: number of subjects, how much of the schedule they run, and whether a verdict may be claimed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 class Design:
     """How a cell is run.
 
-    ``trials`` cuts every life off after so many trials (None: the protocol's own schedule); ``views`` are those that
-    it is run in unless others are asked for; ``claims`` is False where too little is run for a PASS or a FAIL.
-    ``settings`` are those of the agents that ask models (of those that have them) where nothing else is given.
-    ``sequential`` is True where a cell is judged at its looks, and ``subjects`` are the most it can take.
+    ``trials`` limits the trials of each subject (None: the protocol's schedule); ``views`` are the default views;
+    ``claims`` is False if too little is run for a PASS or a FAIL. ``settings`` are defaults for model agents that have
+    these settings. ``sequential``: cells are judged at looks, and ``subjects`` is the maximum.
     """
 
     name: str
@@ -65,7 +64,7 @@ DESIGNS = {
 
 
 def usual_design(asks_model: bool) -> str:
-    """Return the name of the design where none is asked for: calls to a model are worth saving."""
+    """Return the name of the default design; language models get the one that saves calls."""
     return "sequential" if asks_model else "cohort"
 
 
@@ -93,7 +92,7 @@ def check_generations(generations: int | None) -> int | None:
 
 
 def _flat(trials: int) -> Design:
-    """Return the design of the paper's studies: so many trials of one subject, whatever the schedule has."""
+    """Return the design of the paper's studies: one subject with this many trials, whatever the schedule."""
     return Design(
         name=f"flat-{trials}",
         subjects=1,
@@ -117,12 +116,12 @@ def plan_cell(
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
-    ``memory`` is that of the agent; for a language model ``agent`` is the one that asks it, with all ``settings``.
+    ``memory`` is that of the agent. For a language model, ``agent`` prompts it, with these ``settings``.
     """
     document = specification.document
     trials = specification.planned_trials
     reference = reference_value(specification)
-    # Where nothing can be decided there is nothing to stop for.
+    # Without a reference there is no decision to stop for.
     looks = looks_until(design.subjects) if design.sequential and reference is not None else ()
     design = design if looks else without_looks(design)
     return CellPlan(
@@ -153,14 +152,14 @@ def plan_cell(
 
 
 def without_looks(design: Design) -> Design:
-    """Return the design of a cell that cannot be judged at looks: a cohort, where the run's design is sequential."""
+    """Return the design for a cell that cannot be judged at looks: a cohort if the run's design is sequential."""
     if not design.sequential:
         return design
     return dataclasses.replace(DESIGNS["cohort"], subjects=min(design.subjects, COHORT))
 
 
 def _construct(specification: Specification) -> Construct | None:
-    """Return what the protocol claims to measure, and whether that was tried."""
+    """Return the protocol's construct and its validation status."""
     construct = specification.construct
     if construct is None:
         return None
@@ -169,7 +168,7 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return what the protocol says of the animals' pass rate: its first reference for ``success``."""
+    """Return the animals' pass rate: the protocol's first reference for ``success``."""
     reference = specification.reference
     if reference is None:
         return None

@@ -1,4 +1,4 @@
-"""Lets nothing that a backend raises out as it stands: no key in it, and no traceback of a stranger's code."""
+"""Sanitises whatever a backend raises: no secrets, and no traceback of third-party code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One subject as a job, done anywhere: no run log, no path."""
+"""Runs one subject as a job, independently of run log and paths, so that it can be done anywhere."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ParadigmCache:
 
 
 class JobRunner:
-    """Does jobs with these plugins; the last compiled paradigms are kept from job to job. To be used by one thread."""
+    """Runs jobs with the given plugins and caches compiled paradigms between jobs. Not thread-safe."""
 
     def __init__(self, plugins: PluginManager) -> None:
         self._plugins = plugins
@@ -58,15 +58,15 @@ class JobRunner:
     def live(self, job: Job) -> Iterator[Trial]:
         """Yield every finished trial of the job's subject, with the rules that fired in it.
 
-        Whatever the agent, the view or the environment raises is passed on.
+        Exceptions of the agent, the view or the environment propagate.
         """
         seat = Seat(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
         return self._plugins.family(job.specification).live(self._cache.paradigm(job), seat)
 
     def reports(self, job: Job) -> Generator[Report, None, None]:
-        """Yield the reports of a job: one for each finished trial, and a last one that says how it ended.
+        """Yield the reports of a job: one for each finished trial, and a last one with how it ended.
 
-        Whatever goes wrong in the agent, the view or the environment is in that last one; so is what is thrown into the
+        Exceptions of the agent, the view or the environment are in the last report; so are exceptions thrown into the
         generator because a report could not be sent.
         """
         trials = 0
@@ -77,7 +77,7 @@ class JobRunner:
         except GeneratorExit:
             raise
         except BaseException as error:
-            # BaseException, because sys.exit() and pytest.fail() are no reason to end the worker either.
+            # BaseException, because sys.exit() and pytest.fail() must not end the worker either.
             yield stopped(trials, error)
         else:
             yield Report(ended=True)
@@ -89,12 +89,12 @@ def _installed_runner() -> JobRunner:
 
 
 def run_job(job: Job) -> Generator[Report, None, None]:
-    """Yield the reports of a job, done here with the installed plugins. To be used by one thread of a process."""
+    """Yield the reports of a job, run in this process with the installed plugins. Not thread-safe."""
     return _installed_runner().reports(job)
 
 
 def stopped(trials: int, error: BaseException) -> Report:
-    """Return the last report of a job that was broken off in its trial ``trials`` (from 0) by ``error``."""
+    """Return the last report of a job that ``error`` ended in trial number ``trials`` (from 0)."""
     explained = isinstance(error, CheeseBenchError) and not isinstance(error, PluginError)
     return Report(
         notes=() if explained else [("traceback", _traceback(error))],
@@ -105,10 +105,10 @@ def stopped(trials: int, error: BaseException) -> Report:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return the traceback without carets under its lines.
+    """Return the traceback without carets.
 
-    For carets Python parses the lines, and up to 3.11.8 two threads that parse at once break one another (SystemError,
-    "AST constructor recursion depth mismatch"): pytest parses in the main thread while subjects run in others.
+    For carets Python parses the source lines, and up to 3.11.8 concurrent parsing in two threads fails (SystemError,
+    "AST constructor recursion depth mismatch"). pytest parses in the main thread while subjects run in others.
     """
     captured = traceback.TracebackException.from_exception(error)
     chain: list[traceback.TracebackException | None] = [captured]

@@ -1,4 +1,4 @@
-"""The language models of a session: connections, limits, budget; and the subjects that talk to them."""
+"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ CLOSE_PATIENCE = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """How calls are made. ``concurrency`` is the most in flight for an account; ``began`` is UNIX time;
-    ``shared`` says that other processes make calls of the same run.
+    """Options of calls.
+
+    ``concurrency`` is the maximum in flight for an account; ``began`` is the start of the session (UNIX time);
+    ``shared``: other processes make calls for the same run.
     """
 
     concurrency: int = 256
@@ -58,15 +60,15 @@ class CallOptions:
 
 
 class UnreachableModelError(CheeseBenchError):
-    """A model did not answer the question that is asked before anything runs."""
+    """A model did not answer the test call."""
 
 
 def start_servers(
     models: Mapping[str, LanguageModel], directory: Path, progress: Callable[[str], None] = lambda line: None
 ) -> dict[str, Server]:
-    """Start the servers that models need and nobody runs yet; on any error those already started are stopped.
+    """Start the servers that models need and that are not running; on any error, stop those already started.
 
-    ``progress`` takes lines for whoever waits: loading a large model takes minutes.
+    ``progress`` is called with lines to show, because loading a large model takes minutes.
     """
     servers: dict[str, Server] = {}
     try:
@@ -83,7 +85,7 @@ def start_servers(
 
 
 def stop_servers(servers: Mapping[str, Server]) -> None:
-    """Stop them all, whatever one of them does."""
+    """Stop all servers, even if one of them fails to stop."""
     problem: Exception | None = None
     for server in servers.values():
         try:
@@ -95,7 +97,7 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
 
 
 def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], None]) -> None:
-    """Stop them all while an error is on its way, which one that cannot be stopped must not hide."""
+    """Stop all servers while another error propagates; failing to stop must not hide that error."""
     try:
         stop_servers(servers)
     except PluginError as error:
@@ -103,10 +105,10 @@ def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], 
 
 
 def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
-    """Ask every model one question.
+    """Make one test call to every model.
 
-    Raises UnreachableModelError for the first that does not answer, and PluginError for a backend that has a fault
-    of its own; neither text holds a secret.
+    Raises UnreachableModelError for the first that does not answer, and PluginError for an error in a backend; the
+    messages contain no secrets.
     """
 
     async def ask_all() -> None:
@@ -142,10 +144,10 @@ async def _probe(name: str, model: LanguageModel, directory: Path) -> None:
 
 
 async def _first_answer(connection: Connection, request: ChatRequest, backend: str) -> ChatFaultError | None:
-    """Return the fault that the question brings, None for a reply."""
+    """Return the fault of the test call; None for a reply."""
     with guarded(backend, "answering the first question"):
         try:
-            # The backend keeps the time too; whatever it forgets, nothing hangs.
+            # The backend should enforce the timeout; this is a safeguard.
             async with asyncio.timeout(request.timeout + 5):
                 await connection.complete(request)
         except TimeoutError:
@@ -156,7 +158,7 @@ async def _first_answer(connection: Connection, request: ChatRequest, backend: s
 
 
 async def _close(connection: Connection) -> None:
-    # A connection that does not close must not keep the session open, nor hide what went wrong before.
+    # A connection that fails to close must not block the session or hide an earlier error.
     with contextlib.suppress(Exception):
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
@@ -189,12 +191,12 @@ class LanguageModels:
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     async def connect(self, names: Iterable[str]) -> None:
-        """Open the connections of models before anybody needs them: what is wrong with them is then known."""
+        """Open the connections of models in advance, so that errors show early."""
         for name in names:
             self.channel(name)
 
     def channel(self, name: str) -> ModelChannel:
-        """Return the way to a model, opening its connection at the first time."""
+        """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
             model, options = self.models[name], self.options
             context = _context(model, self._log.directory, options.concurrency)
@@ -214,7 +216,7 @@ class LanguageModels:
         return self._channels[name]
 
     def caller(self, job: Job, work: float) -> Caller:
-        """Return who makes the calls of a subject; ``work`` orders those who wait."""
+        """Return the caller of a subject; ``work`` is its priority among waiting calls."""
         plan, subject = job.plan, job.subject
         log = self._log
         return Caller(
@@ -229,14 +231,14 @@ class LanguageModels:
         )
 
     def is_free(self, name: str) -> bool:
-        """Tell whether a model has a server of one's own: started for it, or on this machine or network, no price."""
+        """Return whether calls are free: no price, and a server on this machine or in a private network."""
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
             return False
         return model.base_url is not None and is_private(model.base_url)
 
     def state(self) -> str:
-        """Return calls in flight, limits, tokens and cost, for the line of progress."""
+        """Return calls in flight, limits, tokens and cost, for the progress line."""
         limiters = list(self._limiters.values())
         if not limiters:
             return ""
@@ -278,11 +280,11 @@ class ModelWorker:
         self._plugins = plugins
         self._paradigms = paradigms
         self._callers: dict[Job, Caller] = {}
-        #: Jobs whose calls yield to those of all others.
+        #: Jobs whose calls have lower priority than all others.
         self.spare: set[Job] = set()
 
     def stop(self, job: Job) -> None:
-        """Have a subject make no further call; one that is in flight is finished and recorded."""
+        """Stop a subject from making further calls; one in flight is completed and recorded."""
         caller = self._callers.get(job)
         if caller is not None:
             caller.stopped = True
@@ -320,7 +322,7 @@ class ModelWorker:
 
 
 def is_private(url: str) -> bool:
-    """Tell whether a URL leads to this machine or to a private network."""
+    """Return whether the host of a URL is this machine or in a private network."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_private

@@ -1,7 +1,7 @@
-"""Lesions of subjects that are run: the same model with a channel removed, as a control beside the plain cell.
+"""Lesions of running subjects: the same model with a channel removed, as a control for the plain cell.
 
-What is taken from the picture is a view (``Paradigm.lesioned``), what is taken from the reward a life whose steps pay
-nothing, and amnesia an agent that is made anew.
+Lesions of the picture are implemented by a view (``Lesionable.lesioned``), those of reward by an environment whose
+steps pay nothing, and amnesia by recreating the agent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WITHOUT = {
 
 
 def lesion_of(plan: CellPlan) -> Lesion:
-    """Return the lesion of a cell's subjects; the intact one for plain cells and other controls."""
+    """Return the lesion of a cell's subjects; INTACT for plain cells and other controls."""
     return INTACT if plan.lesion is None else Lesion.parse(plan.control)
 
 
@@ -46,7 +46,7 @@ def parse_control(name: str) -> Lesion | None:
 
 
 def in_words(lesion: Lesion) -> str:
-    """Return what the subject lacks, behind a rate: ``without landmarks and reward``."""
+    """Return a phrase for what the subject lacks, such as ``without landmarks and reward``."""
     lacks = dict.fromkeys(what for word, what in _WITHOUT.items() if word in lesion.words)
     hidden = sorted(lesion.hide)
     lacks |= dict.fromkeys(f"the text of '{name[5:]}'" if name.startswith("text:") else name for name in hidden)
@@ -59,10 +59,10 @@ def in_words(lesion: Lesion) -> str:
 
 
 def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
-    """Tell whether a model's subject with ``lesion`` lacks all that one with ``other`` lacks.
+    """Return whether ``lesion`` removes everything that ``other`` removes, for a model's subject.
 
-    The blind see nothing that could be hidden, and the memoryless have nothing to forget. ``naive`` is ``anhedonia`` in
-    a subject that knows the protocol file: a model does not.
+    A blind subject sees nothing that could be hidden, and a memoryless one has nothing to forget. ``naive`` differs
+    from ``anhedonia`` only for a subject that knows the protocol file, which a model does not.
     """
     blind, memoryless = lesion.sees_nothing, lesion.memoryless
     hidden = {name for name in other.hide if not (name.startswith("text:") and TEXT in lesion.hide)}
@@ -77,9 +77,9 @@ def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: Specification, lesion: Lesion) -> LesionClaim:
-    """Return what the protocol's construct says of a lesion: what it may leave, and whether it must not matter.
+    """Return the prediction of the protocol's construct for a lesion: its maximum rate, and whether it must not matter.
 
-    A subject that lacks more than a lesion that abolishes the construct cannot do better than with that one.
+    A lesion that removes more than one that abolishes the construct cannot leave a higher rate.
     """
     construct = specification.construct
     if construct is None:
@@ -119,7 +119,7 @@ class LesionedParadigm:
         self._paradigm, self._lesion = paradigm, lesion
 
     def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        """Return the life of ``subject`` (from 0) under ``seed``, as the lesion leaves it."""
+        """Return the lesioned environment of ``subject`` (from 0) under ``seed``."""
         if self._lesion.changes_the_picture:
             assert isinstance(self._paradigm, Lesionable)
             view = self._paradigm.lesioned(view, self._lesion)
@@ -128,7 +128,7 @@ class LesionedParadigm:
 
 
 class UnpaidLife:
-    """A life in which no step pays; success is that of what was done."""
+    """An environment in which no step is rewarded; success is judged as usual."""
 
     def __init__(self, life: SubjectEnvironment) -> None:
         self._life = life
@@ -136,7 +136,7 @@ class UnpaidLife:
 
     @property
     def state(self) -> str:
-        """Name of the state that it is in, where the life tells."""
+        """Name of the present state, if the environment exposes it."""
         return str(getattr(self._life, "state", ""))
 
     def begin_trial(self) -> str | None:
@@ -152,7 +152,7 @@ class UnpaidLife:
         return observation, 0.0, status
 
     def result(self) -> TrialResult:
-        """Return what the trial came to."""
+        """Return the trial's result."""
         return self._life.result()
 
 
@@ -169,13 +169,13 @@ class Mind(Generic[A]):
         self.agent: A = create(seed)
         self._made = 0
         self._state = ""
-        #: What agents of this trial have counted that are forgotten by now.
+        #: Counters of this trial's earlier agents.
         self._counted: Counter[str] = Counter()
-        #: Whether anything within a trial can make it forget.
+        #: Whether memory can be erased within a trial.
         self.forgetful = lesion.memoryless or bool(lesion.forgets_at)
 
     def begin_trial(self, life: SubjectEnvironment, trial: int, observation: str) -> None:
-        """Begin trial number ``trial`` (from 0) of the life."""
+        """Begin trial number ``trial`` (from 0)."""
         self._counted.clear()
         self._state = self._state_of(life) if self.forgetful else ""
         if trial and (self._lesion.forgets_trials or (self.forgetful and self._forgets_here())):
@@ -183,9 +183,9 @@ class Mind(Generic[A]):
         self.agent.begin_trial(observation)
 
     def forgets(self, life: SubjectEnvironment, observation: str) -> bool:
-        """Tell whether the step just taken made it forget; then ``agent`` is another one, which sees ``observation``.
+        """Return whether the last step erased its memory; then ``agent`` is a new one, started with ``observation``.
 
-        To be asked after every step of a trial that goes on, if ``forgetful``.
+        Call it after every step that does not end the trial, if ``forgetful``.
         """
         before, self._state = self._state, self._state_of(life)
         if not (self._lesion.memoryless or (self._state != before and self._forgets_here())):
@@ -196,7 +196,7 @@ class Mind(Generic[A]):
         return True
 
     def tally(self) -> Mapping[str, int]:
-        """Return what the agents of this trial have counted."""
+        """Return the counters of this trial, summed over its agents."""
         own = self._tally()
         return {name: own.get(name, 0) + self._counted[name] for name in {**own, **self._counted}}
 

@@ -1,7 +1,7 @@
-"""How many calls of one account are in flight: found out while running, from what the server says.
+"""Adaptive limit of the calls in flight for one account, based on the server's rejections.
 
-Additive increase, multiplicative decrease, as in TCP: the limit doubles from window to window until the server
-objects for the first time, then it grows by one call a window, and halves whenever the server objects.
+Additive increase and multiplicative decrease, as in TCP: the limit doubles with each window until the server first
+rejects a call for load, then grows by one call per window, and halves on each further rejection.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-#: Calls in flight to begin with.
+#: Initial limit of calls in flight.
 START = 16
-#: Seconds after a halving in which further complaints are about the same crowd, and change nothing.
+#: Seconds after a halving in which further rejections are attributed to the same load and ignored.
 GRACE = 1.0
 
 
 class Limiter:
-    """Lets calls through, those with the most work behind them first. For one event loop.
+    """Admits calls, those with the most remaining work first. For one event loop.
 
-    ``most`` is the largest number in flight, whatever the server bears.
+    ``most`` is the maximum number in flight.
     """
 
     def __init__(self, most: int, start: int = START) -> None:
@@ -30,7 +30,7 @@ class Limiter:
         self._limit = float(min(start, most))
         self.in_flight = 0
         self.throttled = 0
-        """How often the server has objected."""
+        """Number of rejections by the server."""
         self._doubling = True
         self._halved_at = float("-inf")
         self._paused_until = 0.0
@@ -40,12 +40,12 @@ class Limiter:
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """Present limit of calls in flight."""
         return int(self._limit)
 
     @asynccontextmanager
     async def slot(self, work: float = 0.0) -> AsyncIterator[None]:
-        """Wait for a place among the calls in flight; more ``work`` left goes first."""
+        """Wait for a slot among the calls in flight; calls with more remaining ``work`` go first."""
         await self._enter(work)
         try:
             yield
@@ -61,7 +61,7 @@ class Limiter:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                # Admitted and cancelled in the same moment: give the place back.
+                # Admitted and cancelled at the same time: release the slot.
                 self.in_flight -= 1
                 self._admit()
             raise
@@ -83,17 +83,17 @@ class Limiter:
         self._admit()
 
     def resume(self) -> None:
-        """Cut a pause short."""
+        """End a pause early."""
         self._paused_until = 0.0
         self._admit()
 
     def succeeded(self) -> None:
-        """A reply has come: if the limit was what held us back, let it grow."""
+        """Record a reply; if the limit was reached, let it grow."""
         if self.in_flight + 1 >= self.limit and self._limit < self.most:
             self._limit = min(self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit))
 
     def objected(self, retry_after: float | None) -> None:
-        """The server has too much to do: halve the limit, and pause for as long as it wishes."""
+        """Record a rejection for load: halve the limit, and pause for as long as the server asks."""
         now = time.monotonic()
         self.throttled += 1
         self._doubling = False

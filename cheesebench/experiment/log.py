@@ -1,4 +1,4 @@
-"""The run log: one SQLite file per run, written by several processes at once. The run log is the run."""
+"""The run log: one SQLite file per run, which several processes may write at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """Something that happened at a time (UTC, ISO 8601): ``kind`` is ``created``, ``error``, ..."""
+    """A journal entry with its time (UTC, ISO 8601); ``kind`` is ``created``, ``error``, ..."""
 
     time: str
     kind: str
@@ -118,7 +118,7 @@ class RunLog:
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
-        """Open a run for reading; it may be running, and may lie in a directory that cannot be written."""
+        """Open a run for reading; it may be in progress, and may be in a read-only directory."""
         return cls._open(path, log_file.connect_read_only)
 
     @classmethod
@@ -139,12 +139,12 @@ class RunLog:
 
     @property
     def directory(self) -> Path:
-        """The run's own directory, for whatever else belongs to it."""
+        """The run's own directory."""
         return self.path.parent
 
     @property
     def run_id(self) -> str:
-        """The run's id as its manifest has it."""
+        """The run's id from its manifest."""
         return str(self.manifest["run_id"])
 
     @property
@@ -197,7 +197,7 @@ class RunLog:
         raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are lost")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the trials of a cell that are recorded, one subject after the other."""
+        """Yield the recorded trials of a cell, subject by subject."""
         for subject in self._begun(plan):
             yield self.trials(plan, subject)
 
@@ -211,7 +211,7 @@ class RunLog:
         return tuple(TaskEvent(*row) for row in found)
 
     def completed_subjects(self, plan: CellPlan) -> dict[int, int]:
-        """Return the subjects of a cell whose life is complete, and how many trials each had."""
+        """Return the complete subjects of a cell, with their numbers of trials."""
         where, values = _selection(plan, None)
         return dict(self.select(f"SELECT subject, trials FROM lives{where} ORDER BY subject", values))
 
@@ -239,7 +239,7 @@ class RunLog:
         return {key: tuple(text for text, _ in texts.most_common()) for key, texts in found.items()}
 
     def dump(self) -> Iterator[str]:
-        """Yield every trial with its events as canonical JSON lines: runs can be compared byte for byte."""
+        """Yield every trial with its events as a line of canonical JSON, for byte-by-byte comparison of runs."""
         for record in self.trials():
             yield rows.dump_line(record, self.events(record))
 
@@ -266,7 +266,10 @@ class RunLog:
             )
 
     def write_missing(self, plan: CellPlan, subject: int, cause: str, missing: str = "infrastructure") -> int:
-        """Record a subject's unfinished trials as missing, with ``cause`` in the journal; return the finished."""
+        """Record a subject's unfinished trials as missing, with ``cause`` in the journal.
+
+        Returns the number of finished trials.
+        """
         life = (*plan.key, subject)
         with self.transaction():
             done: int = self._connection.execute(
@@ -280,9 +283,9 @@ class RunLog:
         return done
 
     def write_settled(self, plan: CellPlan, subjects: Iterable[int], trials: int) -> None:
-        """Record that subjects were stopped after so many trials each: what comes after could not change the verdict.
+        """Record that subjects were stopped after ``trials`` trials, because later ones could not change the verdict.
 
-        What one of them was further by then is taken out (its calls stay): how far it was depended on the server.
+        Later trials that are already recorded are deleted (calls are kept): how many there are depends on timing.
         """
         with self.transaction():
             for subject in subjects:
@@ -301,11 +304,11 @@ class RunLog:
                 )
 
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
-        """Record that a life is complete after so many trials (``until`` may shorten a schedule)."""
+        """Record that a subject is complete after this many trials (``until`` may shorten a schedule)."""
         life = (*plan.key, subject)
         with self.transaction():
             self._connection.execute("INSERT OR REPLACE INTO lives VALUES (?, ?, ?, ?, ?, ?)", (*life, trials))
-            # An earlier attempt that failed could not know that the schedule would be cut short.
+            # An earlier failed attempt may have recorded missing trials beyond the end of the schedule.
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
     def check_pages(self) -> None:
@@ -314,7 +317,7 @@ class RunLog:
             log_file.check_pages(self._connection, self.path)
 
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
-        """Write a line into the journal."""
+        """Add a journal entry."""
         with self.transaction():
             self._note(kind, text, plan, subject)
 
@@ -333,7 +336,7 @@ class RunLog:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; other processes wait for their turn. One inside another is part of it."""
+        """Run a block as one transaction; other processes wait. A nested transaction is part of the outer one."""
         with self._lock, log_file.errors_explained(self.path):
             nested = self._connection.in_transaction
             if nested:

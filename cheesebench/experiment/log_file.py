@@ -1,4 +1,4 @@
-"""The file under the run log: how it is created and opened, what its errors mean to a person."""
+"""The SQLite file of a run log: creating and opening it, and explaining its errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INSERT_JOURNAL = (
 
 @contextmanager
 def errors_explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the operating system say about ``path`` into a RunLogError with a remedy."""
+    """Convert errors of SQLite and the operating system about ``path`` to RunLogErrors with a remedy."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -125,7 +125,7 @@ def claim(path: Path) -> sqlite3.Connection:
 def locate(results: Path, run: str) -> Path:
     """Return the file of a run, given by its id in ``results`` or by the path of its directory or file.
 
-    Raises RunLogError with the nearest id when there is none.
+    Raises RunLogError, with a suggestion, if there is none.
     """
     for candidate in (results / run, Path(run)):
         if candidate.is_dir():
@@ -148,7 +148,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     )
     try:
         if mode != "ro":
-            # A finished transaction survives the death of any process; only a power cut can take the last.
+            # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -159,11 +159,11 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Return a connection that reads, also a log that is being written, also in a read-only directory."""
+    """Return a read-only connection; the log may be in use and in a read-only directory."""
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
-        # Reading WAL needs two files beside the log. Where they cannot be made, a copy is read.
+        # Reading in WAL mode needs two files beside the log. If they cannot be created, read a copy.
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
             copy = Path(temporary, path.name)
             for suffix in ("", "-wal"):

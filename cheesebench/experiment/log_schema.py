@@ -1,8 +1,6 @@
-"""The tables of a run log; any change of them is a new ``FORMAT``.
+"""The tables of a run log. SQLite stores the comments, so that ``.schema`` shows them for any log.
 
-The comments are kept by SQLite: whoever opens a log finds them with ``.schema``.
-
-A line is one column and its meaning; the documentation and the tests read them from here.
+Each line is one column with its meaning; the documentation and the tests read them from here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Looks: the numbers of subjects at which a sequential cell is judged, and who says how far it goes.
+"""Looks: the numbers of subjects at which a sequential cell is judged, and the interface that decides when it stops.
 
-What a look says is a matter of the statistics, which are above this layer; whoever starts a session hands them in.
+Decisions are made by the statistics, which are in a higher layer and are passed in when a session is created.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 class Course(Protocol):
-    """How far one sequential cell goes, while its subjects live: it is given their trials, and says what is needed.
+    """Decides how far one sequential cell goes while it runs, based on the trials of its subjects.
 
-    It is pure: the same trials give the same answers, in whatever order the subjects were faster.
+    It is deterministic: the same trials give the same answers, in whatever order they arrive.
     """
 
     @property
     def look(self) -> int:
-        """Subjects of the look that is under way: 0 to ``look`` - 1."""
+        """Number of subjects of the current look (subjects 0 to ``look`` - 1)."""
         ...
 
     @property
     def following(self) -> int | None:
-        """Subjects of the next look; None after the last."""
+        """Number of subjects of the next look; None after the last."""
         ...
 
     @property
     def needed(self) -> int:
-        """Subjects with which the cell is expected to be decided, as far as the last look could tell."""
+        """Number of subjects with which the cell is expected to be decided, according to the last look."""
         ...
 
     @property
@@ -43,45 +43,45 @@ class Course(Protocol):
 
     @property
     def standing(self) -> str:
-        """What the last complete look has said, for the journal."""
+        """Outcome of the last complete look, for the journal."""
         ...
 
     def see(self, record: TrialRecord) -> None:
-        """Take notice of a trial that is in the log; one that was seen before is left alone."""
+        """Add a recorded trial; trials that were already added are ignored."""
         ...
 
     def end(self, subject: int, how: End) -> None:
-        """Take notice that a subject has no more trials, and why."""
+        """Record that a subject has no more trials, and why."""
         ...
 
     def reopen(self) -> None:
-        """Wait again for those that broke off, unless the look is decided whatever they would have done."""
+        """Wait again for broken subjects, unless the look is decided without them."""
         ...
 
     def wanted(self) -> list[int]:
-        """Return the subjects that the look still waits for."""
+        """Return the subjects that the current look still waits for."""
         ...
 
     def cut(self) -> tuple[list[int], int] | None:
-        """Return the subjects of the look that may be stopped after so many trials each, because it is decided.
+        """Return the subjects of the look to stop, and after how many trials each, if the look is already decided.
 
-        None as long as what they still have to do could matter.
+        None while their remaining trials could matter.
         """
         ...
 
     def settle(self, trials: int) -> None:
-        """Take notice that those subjects were stopped after so many trials."""
+        """Record that those subjects were stopped after this many trials."""
         ...
 
     def advance(self) -> bool:
-        """Judge the look, none of whose subjects is waited for; return whether there is a further one to go on to."""
+        """Judge the completed look; return whether there is a further look to run."""
         ...
 
 
 def load_course(course: Course, log: RunLog, plan: CellPlan) -> None:
-    """Have a course see all that the log holds of its cell, and go on to the look that is not complete.
+    """Load all records of a cell into its course, and advance to the first incomplete look.
 
-    Who broke off is waited for again, unless only a budget was spent and the look is decided all the same.
+    Broken subjects are run again, unless only a budget was spent and the look is decided without them.
     """
     complete = log.completed_subjects(plan)
     for life in log.recorded_subjects(plan):
@@ -102,7 +102,7 @@ def load_course(course: Course, log: RunLog, plan: CellPlan) -> None:
 
 
 def is_finished(log: RunLog, plan: CellPlan, course_of: CourseOf | None) -> bool:
-    """Tell whether a cell of a log needs no further subject."""
+    """Return whether a cell of a log needs no further subjects."""
     if not plan.looks or course_of is None:
         return len(log.completed_subjects(plan)) >= plan.subjects
     course = course_of(plan)
@@ -110,5 +110,5 @@ def is_finished(log: RunLog, plan: CellPlan, course_of: CourseOf | None) -> bool
     return course.over
 
 
-#: What makes the course of a cell that has looks.
+#: Creates the course of a cell with looks.
 CourseOf = Callable[["CellPlan"], Course]

@@ -1,4 +1,4 @@
-"""The manifest of a run: which program, which protocols and which options it was."""
+"""The manifest of a run: program versions, protocols and options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GIT_PATIENCE = 10.0
 
 
 def new_run_id() -> str:
-    """Return a run id of now: date, time (local) and four random hexadecimal digits."""
+    """Return a new run id: local date and time, and four random hexadecimal digits."""
     return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
@@ -69,12 +69,12 @@ def describe_run(
 
 
 def recorded_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the manifest keeps of the values of the run options, all by key."""
+    """Return the values of those options that the manifest stores, by key."""
     return {option.key: values[option.key] for option in OPTIONS if option.recorded}
 
 
 def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str, dict[str, Any]]:
-    """Return what the manifest keeps of each protocol, by name."""
+    """Return the manifest's entry for each protocol, by name."""
     return {
         specification.name: {
             "paradigm": specification.paradigm,
@@ -102,7 +102,7 @@ def versions() -> dict[str, str]:
 
 
 def git_state(directory: Path) -> dict[str, Any] | None:
-    """Return ``revision`` and ``dirty`` of the work tree around ``directory``, None where there is none."""
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None outside a work tree."""
     revision = _git(directory, "rev-parse", "HEAD")
     changes = _git(directory, "status", "--porcelain")
     if revision is None or changes is None:

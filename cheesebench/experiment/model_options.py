@@ -1,4 +1,4 @@
-"""What the command line says of language models: who serves them, how they are asked, what it may cost."""
+"""The run options about language models: server, agent settings, and limits on calls and cost."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def pairs(options: RunOptions, key: str) -> dict[str, str]:
 
 
 def call_options(options: RunOptions) -> CallOptions:
-    """Return how calls are made."""
+    """Return the timeouts, retries, concurrency and budget of the run's calls."""
     return CallOptions(
         concurrency=options.value("concurrency"),
         patience=Patience(

@@ -1,4 +1,4 @@
-"""A recorded call once more: its whole prompt, which is in no log, made again by living the subject's life again."""
+"""Rebuilds the whole prompt of a recorded call, which is not stored, by replaying the subject."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class RecalledCall:
     """A call with its whole prompt.
 
-    ``actions`` is what the agent read in the reply (empty: it asked again); None for a fault, and where replies are
-    no actions.
+    ``actions`` is how the agent parsed the reply (empty: it asked again); None for a fault, and in families without
+    actions.
     """
 
     record: CallRecord
@@ -42,8 +42,8 @@ class RecalledCall:
 def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int) -> RecalledCall:
     """Return call number ``call`` (from 0) of a subject's ``trial``.
 
-    Every prompt on the way must be the one that was recorded: RunLogError names the first that is not, and says so
-    when there is no such call, or when the protocol cannot be read as the run had it.
+    Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if there is no such call, or if the
+    protocol cannot be read as the run used it.
     """
     specification = recorded_protocol(log, plan, plugins)
     paradigm = recorded_paradigm(log, plugins, plan)
@@ -55,7 +55,7 @@ def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, tr
             async for _ in life:
                 pass
 
-    # The end of the life, too, is a way to reach the call: a family without actions does not say what it read.
+    # A family without actions never calls ``read_as``; then the call is reached without _ReachedError.
     with contextlib.suppress(_ReachedError):
         asyncio.run(live())
     if memory.reached is None:

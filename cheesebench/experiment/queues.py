@@ -1,4 +1,4 @@
-"""The queues of a session: one for each executor that is used, one for each language model."""
+"""The work queues of a session: one for each executor in use, and one for each language model."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
 
 
 class Queues:
-    """The queues of the cells of a session, made when the first cell needs one.
+    """The queues of the cells of a session, created on first use.
 
-    ``processes`` and ``executor`` are those of the session; ``ahead`` lets queues of free models live ahead.
+    ``processes`` and ``executor`` are those of the session; ``ahead`` lets subjects of free models run ahead.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Queues:
         self._paradigms = ParadigmCache(plugins)
 
     def of(self, cell: CellRun) -> WorkQueue:
-        """Return the queue that a cell belongs to."""
+        """Return the queue of a cell."""
         plan = cell.plan
         if plan.agent:
             return self._conversations.get(plan.model) or self._conversation(plan.model)
@@ -75,7 +75,7 @@ class Queues:
         if self._language is None:
             raise PluginError(f"The session was given no language models, so '{model}' cannot be run.")
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
-        # Some more than there are calls in flight: while a subject decides, another one has its place.
+        # Slightly more subjects than calls in flight: while one computes, another can call.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         ahead = self._ahead and self._language.is_free(model)
         queue = self._conversations[model] = WorkQueue(worker, limit, ahead, spare_jobs=worker.spare)
@@ -87,24 +87,24 @@ class Queues:
         return [task for queue in queues for task in queue.tasks]
 
     async def close(self) -> None:
-        """Close all executors; one that cannot be closed does not keep the others open."""
+        """Close all executors, even if one of them fails to close."""
         await asyncio.gather(*(executor.close() for executor, _ in self._executors.values()), return_exceptions=True)
 
 
 def is_process_safe(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> bool:
-    """Return whether a new process can load by itself all that a cell needs: agent, view and family."""
+    """Return whether a new process can load everything that a cell needs: agent, view and family."""
     hooks = plugins.hook
-    # Which hook has the agent, its family knows: wherever there is one of that name, it must be possible.
+    # Only the family knows which hook supplies the agent, so require it of every hook that has one of this name.
     agents = {_origin(hook, plan.model) for hook in (hooks.cheesebench_agents, hooks.cheesebench_respondents)}
     needed = [agents - {""} or {""}, {_origin(hooks.cheesebench_families, specification.family)}]
-    if plan.view in plugins.views:  # other families look at something else, or at nothing
+    if plan.view in plugins.views:  # families without an arena have other views
         needed.append({_origin(hooks.cheesebench_views, plan.view)})
     return all(origins <= plugins.reloadable for origins in needed)
 
 
 def _origin(hook: HookCaller, name: str) -> str:
-    """Return the name of the plugin that supplies what is called ``name``, or an empty string."""
-    # The last one that supplies a name wins, as in the look-ups of the plugin manager.
+    """Return the name of the plugin that supplies ``name`` through a hook, or an empty string."""
+    # The last plugin takes precedence, as in the plugin manager.
     for implementation in reversed(hook.get_hookimpls()):
         supplied: Any = implementation.function()
         if any(item.name == name for item in supplied or ()):

@@ -1,4 +1,4 @@
-"""The driver's pen: reports of all jobs into the run log, many in one transaction."""
+"""Writes the reports of all jobs to the run log, many in one transaction."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Recorder:
         self._written = written
         self._waiting: list[tuple[Job, Report]] = []
         self._timer: asyncio.TimerHandle | None = None
-        #: Trials of the jobs under way, and the jobs of which no more is written.
+        #: Finished trials of running jobs, and jobs for which nothing more is written.
         self._trials: dict[Job, int] = {}
         self._refused: set[Job] = set()
 
     def add(self, job: Job, report: Report) -> None:
-        """Have a report written soon; what was added before is written with it or earlier."""
+        """Queue a report for writing; reports are written in the order in which they were added."""
         self._waiting.append((job, report))
         if len(self._waiting) >= MOST:
             self.flush()
@@ -43,7 +43,7 @@ class Recorder:
             self._timer = asyncio.get_running_loop().call_later(INTERVAL, self.flush)
 
     def flush(self) -> None:
-        """Write all that waits."""
+        """Write all queued reports."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -58,7 +58,7 @@ class Recorder:
             self._trials = before
             if isinstance(error.__cause__, sqlite3.OperationalError):  # a full disk: nothing can be written
                 results = [(report, error) for _, report in waiting]
-            else:  # what is wrong with one report must not take others along
+            else:  # an error in one report must not affect others
                 results = [self._write_alone(job, report) for job, report in waiting]
         for (job, _), (report, outcome) in zip(waiting, results, strict=True):
             if isinstance(outcome, Exception):
@@ -75,12 +75,12 @@ class Recorder:
         self._refused.discard(job)
 
     def _write(self, reports: Sequence[tuple[Job, Report]]) -> list[int]:
-        """Write reports in one transaction; return how many trials its job has done after each."""
+        """Write reports in one transaction; return, after each, its job's number of finished trials."""
         with self._log.transaction():
             return [self._write_one(job, report) for job, report in reports]
 
     def _write_alone(self, job: Job, report: Report) -> tuple[Report, int | Exception]:
-        """Return what was written, and how many trials the job has done; or what kept it from being written."""
+        """Write one report; return it with the job's number of finished trials, or with the error."""
         before = self._trials.get(job, 0)
         try:
             return report, self._write([(job, report)])[0]
@@ -89,7 +89,7 @@ class Recorder:
             if isinstance(error, RunLogError | PluginError):
                 self._refused.add(job)
                 return report, error
-            # What cannot be stored (a plugin's measure that is not JSON) ends this subject, as any mistake in it does.
+            # Values that cannot be stored (a plugin's measure that is not JSON) end the subject like any other error.
             ended = self._write_alone(job, stopped(before, error))
             self._refused.add(job)
             return ended

@@ -1,6 +1,6 @@
-"""The records of a run: all that statistics and reports ever see of it.
+"""The records of a run: the only input of statistics and reports.
 
-They are plain data, written to the run log and read back from it; ``FORMAT`` is their version.
+They are plain data, stored in the run log; ``FORMAT`` is their version.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ LOOKS = (6, 10, 14, 18, 24, 30, 40, 50, 60)
 
 
 def looks_until(most: int, looks: Sequence[int] = LOOKS) -> tuple[int, ...]:
-    """Return the looks of a cell that has at most so many subjects: the last look is at all of them."""
+    """Return the looks of a cell with at most ``most`` subjects; the last look is at all of them."""
     return (*(look for look in looks if look < most), most)
 
 
@@ -79,11 +79,10 @@ def looks_until(most: int, looks: Sequence[int] = LOOKS) -> tuple[int, ...]:
 class TrialRecord:
     """One trial of one subject.
 
-    ``trial`` counts from 0 over the life, ``session`` from 1 over the life. ``actions`` has one letter per step
-    (``FLRS``; ``.`` is a frozen step that the runner waited through). ``tally`` holds what the agent counted
-    (``calls``, ``unparsed``, ...). A trial that could not be run has ``missing`` set to its cause
-    (``"infrastructure"`` or ``"budget"``), ``outcome`` None and ``success`` None; ``"settled"`` is one that was not run
-    because no outcome could have changed the verdict.
+    ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule. ``actions`` has one letter per
+    step (``FLRS``; ``.`` is a frozen step, for which the agent was not asked). ``tally`` holds the agent's counters
+    (``calls``, ``unparsed``, ...). A trial that could not be run has ``outcome`` and ``success`` None, and its cause in
+    ``missing``: ``"infrastructure"``, ``"budget"``, or ``"settled"`` if no outcome could have changed the verdict.
     """
 
     model: str
@@ -116,10 +115,10 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals:
-    """What calls to a model came to: numbers of them, tokens, dollars (of those with a known price), seconds.
+    """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
 
-    Cached and written tokens are part of the prompt's, reasoning tokens part of the completion's. ``attempts`` counts
-    retries too; ``seconds`` is the time that the answered attempts took, summed up.
+    Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
+    retries; ``seconds`` is the total time of the successful attempts.
     """
 
     calls: int = 0
@@ -133,17 +132,17 @@ class CallTotals:
     written: int = 0
 
     def __add__(self, other: CallTotals) -> CallTotals:
-        """Return the sum, number by number."""
+        """Return the field-by-field sum."""
         return CallTotals(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
     def __sub__(self, other: CallTotals) -> CallTotals:
-        """Return the difference, number by number."""
+        """Return the field-by-field difference."""
         return CallTotals(**{name: getattr(self, name) - getattr(other, name) for name in self.__slots__})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCalls:
-    """The calls of one cell: what they came to, and the names under which the server has answered."""
+    """The calls of one cell: totals, and the model names that the server reported."""
 
     totals: CallTotals
     served_by: tuple[str, ...] = ()
@@ -151,13 +150,13 @@ class CellCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceValue:
-    """The animals' number that a cell is compared with, as the protocol declares it.
+    """The animals' value that a cell is compared with, as declared by the protocol.
 
     ``value`` and ``interval`` (two-sided 95 %) are proportions; ``curve`` is the pass rate by session, from
     session 1, and ``curve_sd`` its standard deviation between animals. ``sd`` is the standard deviation between
     animals of each animal's own rate over the sessions ``over``: with ``n_animals``, two groups of subjects are
-    compared. Without it and without an interval the value is used as a point. ``kind`` is ``"analogy"`` where the
-    source measured another event than ``success``.
+    compared. Without it and without an interval the value is used as a constant. ``kind`` is ``"analogy"`` if the
+    source measured a different event from ``success``.
     """
 
     value: float
@@ -175,10 +174,10 @@ class ReferenceValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Construct:
-    """What a protocol claims to measure: lesions by name, each with the pass rate that may be left of it.
+    """What a protocol claims to measure: lesions by name, each with the highest pass rate allowed under it.
 
-    ``status`` is ``"validated"`` where the audit has tried these lesions on this very protocol and they hold,
-    ``"failed"`` where one does not, and ``"declared"`` where it was not asked.
+    ``status`` is ``"validated"`` if an audit of this exact protocol has confirmed these lesions, ``"failed"`` if it has
+    refuted one, and ``"declared"`` without an audit.
     """
 
     name: str
@@ -188,10 +187,10 @@ class Construct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LesionClaim:
-    """What a protocol's construct says of the lesion of a control cell.
+    """The prediction of a protocol's construct for the lesion of a control cell.
 
-    ``words`` is what its subjects lack (``without landmarks``), ``at_most`` the pass rate that may be left, or None
-    where the construct says nothing of it; ``spared`` where it must not matter.
+    ``words`` is what its subjects lack (``without landmarks``), ``at_most`` the highest pass rate allowed, or None
+    without a prediction; ``spared``: the lesion must not matter.
     """
 
     words: str
@@ -201,18 +200,17 @@ class LesionClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPlan:
-    """One cell of the run, known before it starts: a model on a protocol in a view.
+    """One planned cell of a run: a model on a protocol in a view.
 
-    ``trials`` is the number planned per subject (an upper bound where a block has ``until``), ``estimand`` is
-    ``"all"``, ``"last:K"`` or ``"block:NAME"``, ``chance`` the random agent's measured pass rate stated by the
-    protocol, ``claims`` False for designs that never make a PASS or FAIL claim (``smoke``). ``variant`` is what
-    this cell changes on purpose (``history=1``, ``control=reward-shuffled``; empty for the plain cell). For a
-    language model ``agent`` is the agent that asks it, and ``settings`` (JSON values) is every parameter that
-    can change a reply. ``against`` says what a verdict is about: as good as the reference, or better than chance.
-    ``construct`` is what the protocol claims to measure (None: it is not validated), ``lesion`` what it says of the
-    channel that a control takes from its subjects.
-    ``looks`` are the numbers of subjects at which a sequential cell is judged, rising, ``subjects`` being the last;
-    empty where all subjects are judged at once.
+    ``trials`` is the number planned per subject (an upper bound if a block has ``until``), ``estimand`` is ``"all"``,
+    ``"last:K"`` or ``"block:NAME"``, ``chance`` the random agent's pass rate declared by the protocol, ``claims`` False
+    for designs that never give a PASS or FAIL (``smoke``). ``variant`` has the deliberate changes of this cell
+    (``history=1``, ``control=reward-shuffled``; empty for the plain cell). For a language model, ``agent`` is the agent
+    that prompts it, and ``settings`` (JSON values) has every parameter that can affect a reply. ``against``: the
+    verdict is about being as good as the reference, or better than chance. ``construct`` is what the protocol claims to
+    measure (None: not validated), ``lesion`` its prediction for the lesion of a control cell. ``looks`` are the numbers
+    of subjects at which a sequential cell is judged, ascending, the last being ``subjects``; empty if all subjects are
+    judged at once.
     """
 
     model: str
@@ -243,17 +241,17 @@ class CellPlan:
 
     @property
     def comparable(self) -> bool:
-        """Whether there is anything that a verdict could be about."""
+        """Whether there is a reference (or a chance level) for a verdict."""
         return self.reference is not None if self.against == "reference" else self.chance is not None
 
     @property
     def label(self) -> str:
-        """Name of the cell among those of its model: the protocol, and for a dialogue what is asked."""
+        """Name of the cell among those of its model: the protocol, and for a dialogue its condition."""
         return f"{self.protocol}[{self.variant}]" if self.variant.condition else self.protocol
 
     @property
     def series(self) -> str:
-        """What cells that are summed up together share beside model and view: the variant, or the temperature."""
+        """Variant (or temperature) shared by cells of one model and view that are summarised together."""
         if not self.variant.condition:
             return str(self.variant)
         temperature = self.settings.get("temperature")
@@ -261,20 +259,20 @@ class CellPlan:
 
     @property
     def in_words(self) -> bool:
-        """Whether it is a dialogue: questions and answers, nothing to look at, nothing kept from one to the next."""
+        """Whether it is a dialogue: independent questions and answers without an arena."""
         return bool(self.variant.condition)
 
     @property
     def control(self) -> str:
-        """Name of the control that this cell is; empty for all others."""
+        """Name of the control; empty for plain cells."""
         return self.variant.control
 
     @property
     def plain_key(self) -> CellKey:
-        """The cell that a control is compared with (any other cell: itself)."""
+        """Key of the cell that a control is compared with (for any other cell: its own key)."""
         return (self.model, self.protocol, self.view, str(replace(self.variant, control="")))
 
     @property
     def key(self) -> CellKey:
-        """What tells cells of one run apart."""
+        """Identifies the cell within a run."""
         return (self.model, self.protocol, self.view, str(self.variant))

@@ -1,4 +1,4 @@
-"""Replay: a recorded trial once more, from its actions, to be looked at."""
+"""Replays recorded trials from their actions, to show their observations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture of the film: the letter of the action that led to it ("" for the first), and its reward."""
+    """One frame of a film: the letter of the action that led to it ("" for the first), the observation, the reward."""
 
     action: str
     observation: str
@@ -42,10 +42,10 @@ def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> li
 
 
 def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Frame]:
-    """Live ``records`` (a subject's trials from its first one) again and return the film of the last of them.
+    """Replay ``records`` (a subject's trials from its first one) and return the film of the last of them.
 
-    Trials depend on the trials before them, therefore all of them are lived, and each must come out exactly as
-    recorded: RunLogError names the first that does not.
+    Trials depend on earlier trials, so all of them are replayed, and each must be exactly as recorded. Raises
+    RunLogError for the first that is not.
     """
     last: list[Frame] = []
     for frames in films(life, records):
@@ -77,9 +77,9 @@ def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None
 
 
 def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Compiled:
-    """Return what the subjects of a cell lived in: its protocol (or control) compiled once more.
+    """Return the paradigm of a cell's subjects: its recorded protocol compiled again, with its control.
 
-    Raises RunLogError as ``recorded_protocol`` does, and PluginError where no plugin compiles it.
+    Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles it.
     """
     compiled = plugins.compile(recorded_protocol(log, plan, plugins))
     return controlled(compiled, plan, log.manifest["options"]["seed"], yokes_of(plan, log.directory.parent))

@@ -1,4 +1,4 @@
-"""Continuing a run: only what was begun with the same protocols, agents, design and seed can be continued."""
+"""Checks that a run is resumed with the protocols, agents, design and seed that it was started with."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ def check_resumable(
     seed: int,
     done: str = "continued",
 ) -> None:
-    """Raise RunLogError, naming all that differs, unless ``cells`` under ``seed`` belong to the run of ``log``.
+    """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to the run of ``log``.
 
-    ``done`` says in the error what is to be done with it.
-
-    Fewer cells than the run has may be continued; the others are left as they are.
+    ``done`` is the verb in the message. A subset of the run's cells may be resumed; the others stay unchanged.
     """
     plans = [plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)]
     recorded = {plan.key: plan for plan in log.plans()}
@@ -35,7 +33,7 @@ def check_resumable(
     for plan in plans:
         differences += _differences(recorded, plan)
     if differences:
-        # One protocol in three views says the same thing three times.
+        # Several views of one protocol have the same differences.
         listed = "; ".join(dict.fromkeys(differences))
         raise RunLogError(
             f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "

@@ -1,4 +1,4 @@
-"""Records as rows of the run log and back: exact in both directions."""
+"""Exact conversion of records to rows of the run log and back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def unsealed(row: Sequence[Any], *more: Any) -> Sequence[Any]:
 
 
 def to_json(value: Any) -> str:
-    """Return compact JSON that reads back as the same value."""
+    """Return compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -90,7 +90,7 @@ def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
 
 
 def events_to_rows(events: Iterable[TaskEvent]) -> list[tuple[Any, ...]]:
-    """Return the values of EVENT_COLUMNS of every event."""
+    """Return the values of EVENT_COLUMNS for each event."""
     return [(event.step, event.state, event.event, event.source) for event in events]
 
 
@@ -100,7 +100,7 @@ def plan_to_json(plan: CellPlan) -> str:
 
 
 def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
-    """Return a trial and its events as one line of canonical JSON: the same trial, the same bytes."""
+    """Return a trial and its events as one line of canonical JSON."""
     values = {name: getattr(record, name) for name in TRIAL_COLUMNS}
     values |= {name: dict(values[name]) for name in _MAPPINGS}
     values["events"] = events_to_rows(events)

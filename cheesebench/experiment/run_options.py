@@ -1,4 +1,4 @@
-"""The values of the run options: what is given, what a resumed run was made with, or the default."""
+"""The values of the run options: as given, else as recorded by the run that is resumed, else the default."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class RunOptions:
     """Whether that run was made by this user on this machine (``cheesebench.experiment.provenance``)."""
 
     def spelling(self, key: str) -> str:
-        """Return how an option is spelled where it was given."""
+        """Return the spelling of an option that the user used."""
         return self.spellings.get(key, BY_KEY[key].short)
 
     def with_given(self, **given: Any) -> RunOptions:
-        """Return the same options with others given."""
+        """Return a copy with further options given."""
         return replace(self, given={**self.given, **given})
 
     def check(self) -> None:
@@ -79,13 +79,13 @@ class RunOptions:
                 )
 
     def _with(self, key: str, value: Any) -> str:
-        """Return how an option was given; one that was left out has no value that a person could write."""
+        """Return "with OPTION VALUE" or "without OPTION"."""
         spelling = self.spelling(key)
         return f"without {spelling}" if value is None else f"with {spelling} {_shown(value)}"
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a repeatable option: none, one that stands alone, or several."""
+    """Return the value of an option as a list: empty for None, else one or several values."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -94,7 +94,7 @@ def as_list(value: Any) -> list[Any]:
 def _given(option: Option, value: Any) -> Any:
     if value is None or not option.commas:
         return value
-    # Split at commas, without repetitions, in the order given.
+    # Split at commas; drop repetitions, keep the order.
     names = (name.strip() for part in value for name in part.split(","))
     return list(dict.fromkeys(filter(None, names)))
 

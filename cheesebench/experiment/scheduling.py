@@ -1,4 +1,4 @@
-"""What the driver keeps of every cell and queue, and which cells go first where a budget may end the run."""
+"""The driver's state of cells and queues, and the order of cells when a budget may end the run."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CAUTION = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Trials of a cell that are done, and that are planned (fewer once ``until`` has cut a life short).
+    """Finished and planned trials of a cell (fewer are planned once ``until`` has ended a schedule early).
 
-    ``note`` says how the calls to models go, of all cells together; empty where there are none. Of a sequential cell
-    it is about the look at ``look`` subjects that is under way, of at most ``most``.
+    ``note`` is the state of calls to models over all cells; empty without calls. For a sequential cell, the numbers are
+    those of the current look, at ``look`` of at most ``most`` subjects.
     """
 
     done: int
@@ -36,7 +36,7 @@ class Progress:
 
 
 class Runs(Protocol):
-    """Does jobs: an executor, or whoever talks to a model."""
+    """Runs jobs: an executor, or a ModelWorker."""
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         """See ``Executor``."""
@@ -46,17 +46,17 @@ class Runs(Protocol):
 class WorkQueue:
     """A queue of subjects, and the tasks that serve it, each with one job at a time.
 
-    ``lives_ahead`` says that subjects of the next looks may be run with capacity to spare.
+    ``lives_ahead``: subjects of the next looks may be run with spare capacity.
     """
 
     runs: Runs
     limit: int
     lives_ahead: bool = False
-    #: Jobs of those; what is in it yields to all others.
+    #: Their jobs, which have lower priority than all others.
     spare_jobs: set[Job] = field(default_factory=set)
-    #: Subjects that were ever queued: no more tasks than that are of use.
+    #: Number of subjects queued so far, which is the maximum useful number of tasks.
     subjects: int = 0
-    #: Subjects that live ahead, or are queued for that.
+    #: Number of subjects that run ahead, or are queued for that.
     spares: int = 0
     running: int = 0
     queue: asyncio.PriorityQueue[tuple[bool, int, int, CellRun, int]] = field(default_factory=asyncio.PriorityQueue)
@@ -70,24 +70,24 @@ class WorkQueue:
 
 @dataclass(slots=True, eq=False)
 class CellRun:
-    """A cell of a session, and how far it is."""
+    """A cell of a session and its progress."""
 
     plan: CellPlan
     specification: BaseSpecification
     started: bool = False
     yokes: Yokes | None = None
     queue: WorkQueue | None = None
-    #: How far it goes, if it has looks.
+    #: Decides when it stops, if it has looks.
     course: Course | None = None
-    #: Subjects that are waited for; those of the next look that live already; those whose job has ended in this
-    #: session; those that were stopped.
+    #: Subjects that it waits for; those of the next look that already run; those whose job has ended in this session;
+    #: those that were stopped.
     open: set[int] = field(default_factory=set)
     ahead: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
     closed: set[int] = field(default_factory=set)
     jobs: dict[int, Job] = field(default_factory=dict)
     checking: bool = False
-    #: Trials that are done, by subject; and the number of trials of those lives that are complete.
+    #: Finished trials by subject; and the number of trials of complete subjects.
     trials: dict[int, int] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
@@ -95,16 +95,16 @@ class CellRun:
 
     @property
     def subjects(self) -> int:
-        """Subjects that it needs, as far as it is known."""
+        """Number of subjects that it needs, as far as known."""
         return self.plan.subjects if self.course is None else self.course.look
 
     @property
     def needed(self) -> int:
-        """Subjects with which it is expected to be decided."""
+        """Number of subjects with which it is expected to be decided."""
         return self.subjects if self.course is None else max(self.course.needed, self.course.look)
 
     def wanted(self) -> list[int]:
-        """Return the subjects that are to be run now."""
+        """Return the subjects to run now."""
         if self.course is None:
             return [s for s in range(self.plan.subjects) if s not in self.lengths and s not in self.ended]
         wanted = self.course.wanted()
@@ -113,11 +113,11 @@ class CellRun:
         return self.course.wanted()
 
     def has_begun(self, subject: int) -> bool:
-        """Tell whether a subject is running, has been, or never will be."""
+        """Return whether a subject is running, has ended, or was stopped."""
         return subject in self.jobs or subject in self.ended or subject in self.closed
 
     def next_ahead(self) -> int | None:
-        """Return the first subject of the next look that could live ahead; None without any."""
+        """Return the first subject of the next look that could run ahead; None if there is none."""
         course = self.course
         if course is None or course.over or course.following is None or not self.open:
             return None
@@ -127,7 +127,7 @@ class CellRun:
         )
 
     def trials_to(self, subjects: int) -> int:
-        """Return the most trials that are left before so many subjects are complete."""
+        """Return the maximum number of trials left until this many subjects are complete."""
         done = sum(min(trials, self.plan.trials) for subject, trials in self.trials.items() if subject < subjects)
         return max(0, subjects * self.plan.trials - done)
 
@@ -144,11 +144,11 @@ class Ration:
         self._budget = budget
         self._spent = spent
         self._waiting: list[CellRun] = []
-        #: Part of the budget that a trial of each cell has cost.
+        #: Share of the budget that a trial of each cell costs.
         self._own: dict[CellKey, float] = {}
 
     def add(self, cell: CellRun) -> None:
-        """Take up a cell that is to begin a look."""
+        """Add a cell that is waiting to begin a look."""
         self._waiting.append(cell)
         totals, trials = self._spent(cell.plan), sum(cell.trials.values())
         if totals is not None and trials:

@@ -1,4 +1,4 @@
-"""Which protocols a session runs when its paths do not say: the chosen ones, or the paper's."""
+"""Selection of protocols for a session without paths: the named ones, or the paper's."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
 
 
 def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str], edition: str | None) -> list[Selected]:
-    """Return what ``--protocols`` means: directories and files (relative to ``directory``), and names.
+    """Return the protocols for ``--protocols``: directories and files (relative to ``directory``), and names.
 
-    A name is that of an installed protocol, else that of a file in ``directory`` (``my_maze``, ``my_maze@short``).
-    ``edition`` None takes every edition that a directory holds, and the default one of a name.
+    A name refers to an installed protocol, else to a file in ``directory`` (``my_maze``, ``my_maze@short``). Without
+    ``edition``, a directory gives all of its editions, and a name the default one.
     """
     return [one for name in names for one in _named(catalogue, directory, name, edition)]
 
@@ -77,7 +77,7 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
 
 
 def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
-    """Load a file by the name that diagnostics and records are to show: relative if it is below us."""
+    """Load a file under the path that diagnostics and records show: relative to the working directory if inside it."""
     here = Path.cwd()
     return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
 

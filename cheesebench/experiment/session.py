@@ -1,4 +1,8 @@
-"""The driver: all subjects of all cells of a run, several at a time, into the run log, which it alone writes."""
+"""The driver: runs the subjects of all cells of a run and alone writes the run log.
+
+It has more than 400 lines because its one class is a single state machine: start, report, look and close all change the
+same cells and queues in one event loop.
+"""
 
 from __future__ import annotations
 
@@ -93,14 +97,14 @@ class RunSession:
         self._closed = False
 
     def start(self, plans: Iterable[CellPlan] | None = None) -> None:
-        """Queue cells (all of them by default); a cell that was queued before is left alone."""
+        """Queue cells (default: all); cells that were queued before are ignored."""
         loop = self._running_loop()
         keys = list(self._cells) if plans is None else [plan.key for plan in plans]
         for key in keys:
             loop.call_soon_threadsafe(self._begin, self._cells[key])
 
     def connect(self) -> None:
-        """Open the way to every model that has anything to do; raises whatever a backend raises."""
+        """Open the connections to all models with unfinished cells; raises whatever a backend raises."""
         if self._language is None:
             return
         models = dict.fromkeys(
@@ -111,10 +115,10 @@ class RunSession:
         asyncio.run_coroutine_threadsafe(self._language.connect(models), self._running_loop()).result()
 
     def wait(self, plan: CellPlan, timeout: float) -> bool:
-        """Wait ``timeout`` seconds at most for a cell (starting it if need be); return whether it is finished.
+        """Wait at most ``timeout`` seconds for a cell, starting it if necessary; return whether it is finished.
 
-        Trials that could not be run are in the log as missing. Raises RunLogError when the log could not be
-        written, or contradicts what was lived again.
+        Trials that could not be run are in the log as missing. Raises RunLogError if the log could not be written, or
+        contradicts a replayed trial.
         """
         cell = self._cells[plan.key]
         if not cell.over.is_set():
@@ -134,7 +138,7 @@ class RunSession:
                 pass
 
     def progress(self, plan: CellPlan) -> Progress:
-        """Return how far a cell is."""
+        """Return the progress of a cell."""
         cell = self._cells[plan.key]
         lengths = cell.lengths
         note = self._language.state() if self._language is not None else ""
@@ -229,13 +233,13 @@ class RunSession:
             cell.yokes = yokes_of(plan, self._log.directory.parent)
             cell.queue = self._queues.of(cell)
         except Exception as error:
-            # Also what a plugin's hook raises: whoever waits for this cell must hear of it.
+            # Including errors of a plugin's hook: they are raised to the caller that waits for this cell.
             self._fail(cell, error)
             return
         self._go_on(cell)
 
     def _go_on(self, cell: CellRun) -> None:
-        """Start the subjects that a cell needs next; finish it if it needs none."""
+        """Start the subjects that a cell needs next; finish the cell if it needs none."""
         course = cell.course
         try:
             if course is not None:
@@ -275,12 +279,12 @@ class RunSession:
                 if subject in cell.jobs:
                     queue.spare_jobs.discard(cell.jobs[subject])
                     continue
-            # A run of calls is as long as its longest life, so long lives begin first; other work takes turns.
+            # A run with calls takes as long as its longest subject, so long ones begin first; others are in order.
             first = -plan.trials if plan.agent and not spare else 0
             queue.queue.put_nowait((spare, first, next(self._numbers), cell, subject))
             queue.subjects += 1
             queue.spares += spare
-        # Whoever lives ahead must not keep a place that somebody needs.
+        # Subjects that run ahead must not occupy tasks that others need.
         while len(queue.tasks) < min(queue.limit + queue.spares, queue.subjects):
             queue.tasks.append(asyncio.create_task(self._serve(queue)))
         if queue.lives_ahead and not spare:
@@ -316,7 +320,7 @@ class RunSession:
         self._log.note("settled", text, plan)
 
     def _abandon(self, cell: CellRun, subject: int) -> None:
-        """Stop a subject; what is reported of it from now on is not recorded."""
+        """Stop a subject; later reports about it are not recorded."""
         cell.closed.add(subject)
         cell.open.discard(subject)
         cell.ahead.discard(subject)
@@ -370,7 +374,7 @@ class RunSession:
             except WorkerDiedError as death:
                 report(Report(ended=True, missing="infrastructure", cause=str(death)))
         except Exception as error:
-            # A bug must end in the test that waits for this cell, not in a thread that nobody looks at.
+            # Raise a bug in the test that waits for this cell, not in this background thread.
             self._recorder.flush()
             self._fail(cell, error)
         finally:
@@ -420,7 +424,7 @@ class RunSession:
             self._show(record, cell.plan)
 
     def _check(self, cell: CellRun) -> None:
-        """Stop subjects that cannot change anything any more, and see whether the budget has room for more."""
+        """Stop subjects that can no longer change the decision, and start looks that the budget has room for."""
         cell.checking = False
         if self._closing.is_set() or cell.over.is_set():
             return

@@ -1,4 +1,4 @@
-"""Studies: the same protocols under several settings of the interface, declared in YAML, run as one run."""
+"""Studies, declared in YAML: the same protocols under several settings, as one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Level = int | float | bool | Annotated[str, StringConstraints(pattern=r"^[^\s,=
 
 
 class _Document(BaseModel):
-    """The shape of a study file; the keys are those of Study."""
+    """Content of a study file; for the keys see Study."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -60,7 +60,7 @@ class Study:
         return f"flat-{self.trials}"
 
     def variants(self) -> Iterator[dict[str, Any]]:
-        """Yield every combination of levels, axis by axis; one empty one where nothing is varied."""
+        """Yield every combination of levels; a single empty one without axes."""
         for levels in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, levels, strict=True))
 
@@ -77,12 +77,12 @@ class Study:
 
 
 def variant_of(changes: Mapping[str, Any]) -> Variant:
-    """Return the variant of a cell, such as ``history=1``; settings are in the order of the study."""
+    """Return the variant of a cell, such as ``history=1``, with the settings in the study's order."""
     return Variant(settings=tuple((name, str(value)) for name, value in changes.items()))
 
 
 def shipped_studies() -> dict[str, Path]:
-    """Return the files of the shipped studies by name."""
+    """Return the paths of the shipped studies by name."""
     folder = Path(str(files("cheesebench.studies")))
     return {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
 
@@ -90,8 +90,8 @@ def shipped_studies() -> dict[str, Path]:
 def find_study(name: str, directory: Path) -> Study:
     """Return a study by name, or from a file (relative to ``directory``).
 
-    Raises UnknownNameError for another name, FileError with ``file:line:col`` for each mistake in the file, and
-    OptionError for a study of which nothing varies.
+    Raises UnknownNameError, FileError with ``file:line:col`` for each error in the file, and OptionError for a study
+    that varies nothing.
     """
     shipped = shipped_studies()
     path = directory / name

@@ -1,4 +1,4 @@
-"""How one subject lives: an agent with one memory and one seed, trial after trial."""
+"""Runs one subject: an agent with its own memory and seed, trial after trial."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 
 def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the 63-bit seed of the agent that is this subject: the same in every process and every order."""
+    """Return the 63-bit seed of this subject's agent, which does not depend on process or order."""
     origin = f"{plan.sha256}|{seed}|{subject}|{plan.model}|{plan.view}"
     return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
 
@@ -39,10 +39,10 @@ def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
 def live(
     paradigm: Paradigm, view: View, agent: AgentSpec, plan: CellPlan, seed: int, subject: int
 ) -> Iterator[tuple[TrialRecord, Sequence[TaskEvent]]]:
-    """Live the life of ``subject`` under the run's ``seed``, yielding every finished trial with its events.
+    """Run ``subject`` under the run's ``seed``, yielding each finished trial with its events.
 
-    The life is over with the schedule, or after ``plan.trials`` trials. Whatever the agent raises is passed on;
-    PluginError is raised when it returns something that is no action.
+    It ends with the schedule, or after ``plan.trials`` trials. Exceptions of the agent propagate; raises PluginError if
+    it returns something that is not an action.
     """
     life = paradigm.life(view, seed, subject)
     mind = Mind(
@@ -98,7 +98,7 @@ def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observati
 
 
 def letter_of(agent: str, action: object) -> str:
-    """Return the letter of an action; PluginError if it is none."""
+    """Return the letter of an action. Raises PluginError if it is not an action."""
     try:
         return _LETTER_OF[action]  # type: ignore[index]
     except (KeyError, TypeError):
@@ -109,7 +109,7 @@ def letter_of(agent: str, action: object) -> str:
 
 
 def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any) -> TrialRecord:
-    """Return the record of a finished trial; ``done`` are the fields that say what was done to the environment."""
+    """Return the record of a finished trial; ``done`` are the fields that depend on the agent's actions."""
     return TrialRecord(
         model=plan.model,
         protocol=plan.protocol,
@@ -123,7 +123,7 @@ def trial_record(plan: CellPlan, subject: int, trial: int, result: TrialResult, 
 
 
 def read_result(result: TrialResult) -> dict[str, Any]:
-    """Return those fields of a record that the environment says (the others are what was done to it)."""
+    """Return the fields of a record that come from the environment."""
     return {
         "block": result.block,
         "session": result.session,
@@ -139,5 +139,5 @@ def read_result(result: TrialResult) -> dict[str, Any]:
 
 
 def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return a copy that stays as it is, whatever the environment does with its lists in the next trial."""
+    """Return a copy that later changes of the environment's lists do not affect."""
     return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}

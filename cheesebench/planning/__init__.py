@@ -1,4 +1,4 @@
-"""What a run would take and what it could say, before any call is made."""
+"""Forecasts of a run's cost and statistical power, before any call is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier runs took: calls, tokens and seconds for each trial, read from their logs."""
+"""Calls, tokens and seconds per trial in earlier runs, read from their logs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.records import CallTotals
 
-#: Runs that are looked at, the latest first.
+#: Maximum number of runs to read, latest first.
 MOST_RUNS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """Trials of earlier runs of one protocol in one view, and what their calls came to.
+    """Trials of earlier runs of one protocol in one view, with the totals of their calls.
 
-    ``runs`` are their ids; ``models`` those that were asked: not the planned one where it has not been run yet.
+    ``runs`` are their ids; ``models`` the models used: other ones if the planned model has not been run yet.
     """
 
     runs: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Earlier:
     totals: CallTotals = field(default_factory=CallTotals)
 
     def __add__(self, other: Earlier) -> Earlier:
-        """Return both together."""
+        """Return the sum of both."""
         return Earlier(
             tuple(dict.fromkeys((*self.runs, *other.runs))),
             tuple(dict.fromkeys((*self.models, *other.models))),
@@ -38,7 +38,7 @@ class Earlier:
 
 
 class EarlierRuns:
-    """The runs in a directory, as far as they can be read."""
+    """The readable runs in a directory."""
 
     def __init__(self, results: Path) -> None:
         self._found: dict[tuple[str, str, str], Earlier] = {}
@@ -49,10 +49,10 @@ class EarlierRuns:
                     for place, earlier in _cells(log, path.parent.name):
                         self._found[place] = self._found.get(place, Earlier()) + earlier
             except RunLogError:
-                continue  # of another version, or damaged: nothing depends on it
+                continue  # another version, or damaged: skip it
 
     def of(self, model: str, protocol: str, view: str) -> Earlier | None:
-        """Return what this model took, or else what all others did; None where nobody has been asked yet."""
+        """Return this model's figures, or else those of all others; None if there are none."""
         own = self._found.get((model, protocol, view))
         if own is not None:
             return own

@@ -1,4 +1,4 @@
-"""The forecast of a run: bounds that hold, estimates from earlier runs, and what the statistics could say."""
+"""The forecast of a run: upper bounds, estimates from earlier runs, and statistical power."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """Calls, tokens, dollars. None: unknown, or without a bound."""
+    """Calls, tokens, dollars. None: unknown or unbounded."""
 
     calls: float | None = 0
     prompt: float | None = 0
@@ -55,31 +55,31 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a cell's verdict can be expected to be, by simulation."""
+    """Simulated probabilities of a cell's verdicts."""
 
     rodent: float
     margin: float
     trials: int
-    """Of each subject, that enter the pass rate."""
+    """Trials of each subject that enter the pass rate."""
     icc: float
     at_rodent: Chances
     """If the model is exactly as good as the rodent."""
     at_margin: Chances
-    """If it is worse by exactly the margin: PASS is then an error, and so is FAIL."""
+    """If it is worse by exactly the margin: then PASS is an error, and so is FAIL."""
     disagree_at_rodent: float
-    """Probability that two runs of a model as good as the rodent come to different verdicts."""
+    """Probability that two runs of a model as good as the rodent get different verdicts."""
     disagree_at_margin: float
     subjects_for_80: int | None
-    """Subjects with which a model as good as the rodent passes with 80 %; None: more than any sensible number."""
+    """Subjects with which a model as good as the rodent passes with 80 % probability; None if over 1000."""
     subjects_at_rodent: float | None = None
-    """Of a sequential cell: the mean number of subjects that it takes if the model is as good as the rodent."""
+    """For a sequential cell: mean number of subjects if the model is as good as the rodent."""
     subjects_at_zero: float | None = None
-    """If it never succeeds."""
+    """The same if it never succeeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellForecast:
-    """One planned cell. ``steps`` is the most that a trial can have; None where nobody can say."""
+    """One planned cell. ``steps`` is the maximum per trial; None if it cannot be determined."""
 
     plan: CellPlan
     steps: int | None
@@ -87,10 +87,10 @@ class CellForecast:
     estimate: Amount | None
     """None without an earlier run."""
     seconds: float | None
-    """Of one call, in earlier runs."""
+    """Seconds per call in earlier runs."""
     earlier: Earlier | None
     outlook: Outlook | None
-    """None where the design or the protocol makes no claim."""
+    """None if the design or the protocol makes no claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,19 +103,19 @@ class Forecast:
     estimate: Amount | None
     """None if any cell has none."""
     minutes: float | None
-    """Estimated, with ``in_flight`` calls at once; a subject's own calls follow one another."""
+    """Estimated, with ``in_flight`` calls at once; the calls of one subject are sequential."""
     all_pass: Mapping[str, float]
-    """Model and view -> probability that all protocols PASS if the model is exactly as good as the rodent."""
+    """By model and view, the probability that all protocols PASS if the model is exactly as good as the rodent."""
     price_of: date | None
-    """Day of the prices that dollars are computed with (the oldest)."""
+    """Date of the oldest price used for dollars."""
     in_flight: int
-    """Calls that can be in flight at once: one of each subject that is alive, and at most ``concurrency``."""
+    """Maximum calls in flight: one for each active subject, and at most ``concurrency``."""
     as_planned: tuple[ProfiledRun, ...] = ()
-    """What respondents from hopeless to competent would take; empty where that was not measured."""
+    """Cost for respondents from hopeless to competent; empty if that was not measured."""
     sequential: tuple[ProfiledRun, ...] = ()
-    """The same with the sequential design, where the plan has a fixed number of subjects."""
+    """The same with the sequential design, if the plan has a fixed number of subjects."""
     outdated: tuple[str, ...] = ()
-    """Protocols that have changed since respondents were measured."""
+    """Protocols that have changed since the respondents were measured."""
 
 
 def forecast(
@@ -153,12 +153,12 @@ def forecast(
 
 
 def _alive(plan: CellPlan) -> int:
-    """Return the subjects that live at once: all, or those of the first look."""
+    """Return the number of concurrent subjects: all, or those of the first look."""
     return plan.looks[0] if plan.looks else plan.subjects
 
 
 def _by_profiles(cells: Sequence[CellForecast], models: Mapping[str, LanguageModel]) -> dict[str, Any]:
-    """Return what was measured of respondents, for a run of one model (others would take as much again)."""
+    """Return the measured cost of respondents, if the run has exactly one model."""
     plans = [cell.plan for cell in cells if cell.plan.agent]
     if len(models) != 1 or len(plans) != len(cells):
         return {}
@@ -188,7 +188,7 @@ def _cell(
     steps = most_steps(walkable)
     most, estimate, seconds, earlier = Amount(dollars=0.0), None, None, None
     if model is None:
-        estimate = most  # an agent that acts by itself makes no calls
+        estimate = most  # an agent without a language model makes no calls
     else:
         asks = most_asks(model, paradigm, view, plan)
         most = _bound(plan, model, steps, asks, longest_prompt(model, paradigm, view, plan))
@@ -196,7 +196,7 @@ def _cell(
     life = random_life(paradigm, view, plan, seed)
     outlook = _outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc)
     if estimate is not None and outlook is not None and outlook.subjects_at_rodent is not None:
-        # As good as the rodent takes long to be sure of: most models are decided sooner.
+        # A model as good as the rodent takes longest to decide: for most models this is an overestimate.
         estimate = _scaled(estimate, outlook.subjects_at_rodent / plan.subjects)
     return CellForecast(
         plan=plan,
@@ -252,7 +252,7 @@ def _from_earlier(
 
 
 def _bound(plan: CellPlan, model: LanguageModel, steps: int | None, asks: int, prompt: LongestPrompt) -> Amount:
-    """Return what cannot be exceeded: every step of every trial takes ``asks`` calls of the longest prompt."""
+    """Return an upper bound: every step of every trial takes ``asks`` calls with the longest prompt."""
     if steps is None:
         return Amount(calls=None, prompt=None, completion=None)
     calls = plan.subjects * plan.trials * steps * asks
@@ -306,7 +306,7 @@ def total(amounts: Sequence[Amount]) -> Amount:
 
 
 def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
-    """Return the time of all calls at once, or of the longest life if that takes longer."""
+    """Return the total call time divided by ``concurrency``, or the time of the longest subject if that is more."""
     work, longest = 0.0, 0.0
     for cell in cells:
         if cell.estimate is None or cell.estimate.calls is None:
@@ -321,7 +321,7 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
     reference = plan.reference
     if reference is None or not plan.claims or not trials:
         return None
-    # What keeps nothing from trial to trial has subjects that are all alike.
+    # Without memory between trials, all subjects are alike.
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
     cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed)
     truths = (reference.value, reference.value - plan.margin)

@@ -1,8 +1,8 @@
-"""What four scripted respondents took on the shipped protocols: estimates before a model has been asked for once.
+"""Measured cost of four scripted respondents on the shipped protocols, for estimates before the first call.
 
-They were played through the real path (``benchmarks/verdict_cost.py``, which writes the file): ``hopeless`` says no
-action, ``weak`` walks at random, ``ratlike`` and ``competent`` solve all but a quarter and a twentieth of their trials.
-A model lies somewhere between them. All are figures of the default view, prompt and window.
+They were run through the real code (``benchmarks/verdict_cost.py`` writes the file): ``hopeless`` names no action,
+``weak`` walks at random, ``ratlike`` fails 25 % of its trials and ``competent`` 5 %. Models are expected to lie in
+between. All figures are for the default view, prompt and history.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RESPONDENTS = ("hopeless", "weak", "ratlike", "competent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Calls and tokens. ``cached`` are those of the prompt that vLLM has read before, ``api`` those that an API has."""
+    """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's cache."""
 
     calls: float = 0
     prompt: float = 0
@@ -34,15 +34,15 @@ class Spent:
     completion: float = 0
 
     def __add__(self, other: Spent) -> Spent:
-        """Return both together."""
+        """Return the sum of both."""
         return Spent(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
     def __mul__(self, factor: float) -> Spent:
-        """Return so many times as much."""
+        """Return all figures multiplied by a factor."""
         return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
 
     def dollars(self, price: Price) -> float:
-        """Return what an API takes for it."""
+        """Return the price at an API."""
         return price.cost(Usage(prompt=round(self.prompt), cached=round(self.api), completion=round(self.completion)))
 
 
@@ -50,8 +50,8 @@ class Spent:
 class Profile:
     """One respondent on one protocol.
 
-    ``rate``, ``stopped`` (subjects) and ``verdict`` are those of the look that decided; ``looks`` says what the
-    subjects up to each look took.
+    ``rate``, ``stopped`` (subjects) and ``verdict`` are those of the look that decided; ``looks`` has the cumulative
+    cost up to each look.
     """
 
     trials: int
@@ -61,8 +61,8 @@ class Profile:
     looks: Mapping[int, Spent]
 
     def spent(self, subjects: int, trials: int) -> Spent:
-        """Return what so many subjects take, with so many trials each."""
-        # The look nearest from above has measured most of them; beyond the last one they are taken to be alike.
+        """Return the cost of this many subjects with this many trials each."""
+        # Scale from the next larger look; beyond the last look, assume that further subjects are alike.
         look = min((look for look in self.looks if look >= subjects), default=max(self.looks))
         return self.looks[look] * (subjects / look * trials / self.trials)
 
@@ -102,20 +102,20 @@ def _profile(found: Mapping[str, Any]) -> Profile:
 
 @lru_cache(maxsize=1)
 def shipped_profiles() -> Profiles:
-    """Return those that ship."""
+    """Return the profiles that ship with the package."""
     return Profiles.read(files("cheesebench.planning").joinpath("profiles.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledRun:
-    """A planned run as one respondent would have it: by protocol, and in all."""
+    """The cost of a planned run for one respondent, by protocol and in total."""
 
     respondent: str
     subjects: Mapping[str, int]
     """Subjects of each protocol: as planned, or at the look that decided."""
     by_protocol: Mapping[str, Spent]
     verdicts: Mapping[str, str]
-    """Of the sequential design; none for a design that claims nothing."""
+    """Of the sequential design; empty for a design without claims."""
     total: Spent
     dollars: float | None
 
@@ -123,9 +123,9 @@ class ProfiledRun:
 def profiled(
     plans: Sequence[CellPlan], price: Price | None, profiles: Profiles, *, sequential: bool = False
 ) -> tuple[ProfiledRun, ...]:
-    """Return what the cells would take of each respondent; none where a protocol was not measured.
+    """Return the cost of the cells for each respondent; empty if a protocol was not measured.
 
-    A cell with looks (or any cell that claims something, if ``sequential``) is played to the look that decides.
+    A cell with looks (or, if ``sequential``, any cell with a claim) ends at the look that decides.
     """
     if not plans or any(plan.protocol not in profiles.by_protocol for plan in plans):
         return ()

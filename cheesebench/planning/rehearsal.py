@@ -1,4 +1,4 @@
-"""A rehearsal without a model: how many trials count, how long prompts get, how often an agent asks at most."""
+"""A rehearsal without a model: the number of trials that count, the longest prompt, the most calls per step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REPLY = f"LEARNINGS: {'x' * 4000}\nACTIONS: ROTATE_LEFT"
 
 @dataclass(frozen=True, slots=True)
 class LongestPrompt:
-    """The longest prompt of a rehearsal: bytes of what is not a reply, past replies, pictures, messages."""
+    """The longest prompt of a rehearsal: bytes of text other than replies; replies, pictures, messages."""
 
     text: int = 0
     replies: int = 0
@@ -40,12 +40,12 @@ class LongestPrompt:
     messages: int = 0
 
     def tokens(self, reply_tokens: int) -> int:
-        """Return an upper bound of its tokens: a token is at least one byte, a past reply at most ``reply_tokens``."""
+        """Return an upper bound of its tokens, with at least one byte per token and ``reply_tokens`` per past reply."""
         return self.text + self.replies * reply_tokens + self.pictures * PER_PICTURE + self.messages * PER_MESSAGE
 
 
 def random_life(paradigm: Paradigm, view: View, plan: CellPlan, seed: int) -> list[TrialRecord]:
-    """Return the trials of a subject that moves at random: which of them count does not depend on how it moves."""
+    """Return the trials of a subject that moves at random: which trials count does not depend on its actions."""
     life = paradigm.life(view, seed, 0)
     choices = random.Random(seed)
     model, protocol, name, variant = plan.key
@@ -64,7 +64,7 @@ def random_life(paradigm: Paradigm, view: View, plan: CellPlan, seed: int) -> li
 
 
 def most_steps(specification: Specification) -> int | None:
-    """Return the most steps of a trial; None where the protocol computes its limit while it runs."""
+    """Return the maximum steps of a trial; None if the protocol computes the limit at run time."""
     limit = specification.limit
     if isinstance(limit, int):
         return limit
@@ -84,7 +84,7 @@ def most_steps(specification: Specification) -> int | None:
 
 
 def most_asks(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPlan) -> int:
-    """Return how often the agent asks before it acts, if it cannot make sense of any reply."""
+    """Return the number of calls that the agent makes before it acts if no reply can be parsed."""
     agent = _agent(model, plan)
     observation = paradigm.life(view, 0, 0).begin_trial()
     assert observation is not None
@@ -97,7 +97,7 @@ def most_asks(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPl
 
 
 def longest_prompt(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPlan) -> LongestPrompt:
-    """Return the longest of the first prompts of a life in which every reply is as long as can be remembered."""
+    """Return the longest of a subject's first PROMPTS prompts if every reply is as long as the agent can keep."""
     agent, life = _agent(model, plan), paradigm.life(view, 0, 0)
     longest = LongestPrompt()
     asked = 0
@@ -166,5 +166,5 @@ def _measure(prompt: tuple[Message, ...]) -> LongestPrompt:
 
 
 def _longer(one: LongestPrompt, other: LongestPrompt) -> LongestPrompt:
-    """Return the largest of every number: no prompt of the rehearsal was longer in any."""
+    """Return the maximum of each number."""
     return LongestPrompt(*(max(getattr(one, name), getattr(other, name)) for name in LongestPrompt.__slots__))

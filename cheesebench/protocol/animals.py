@@ -1,7 +1,7 @@
-"""A file of animals beside a protocol, read into its tree: the protocol's text then holds all that it says.
+"""Reads a CSV file of animals beside a protocol into its tree, so that the protocol's text contains the data.
 
-One row for each animal and session, as CSV with the columns ``animal,session,trials,passed`` (further columns are
-left alone). A file names data of its own folder only: whose protocol it is may not read anything else.
+The file has one row for each animal and session, with the columns ``animal,session,trials,passed``; further columns
+are ignored. For security, a protocol can only name files in its own folder.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _rows(text: str, file: str, diagnostics: Diagnostics) -> Iterator[Row]:
 
 
 def row_of(cells: object) -> Row | None:
-    """Return four values as a row, or None where they make none."""
+    """Return four values as a row, or None if they are not valid."""
     if not isinstance(cells, list | tuple) or len(cells) != len(COLUMNS):
         return None
     animal, *numbers = cells

@@ -1,4 +1,4 @@
-"""The arena of a protocol: squares, cells, zones, doors, solids, groups and landmarks, and who can step where."""
+"""The arena of a protocol: squares, cells, zones, doors, solids, groups and landmarks, and possible steps."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Landmark:
 
 @dataclass(frozen=True)
 class Arena:
-    """A place, fully drawn. Coordinates are (column, row) from (0, 0) in the north-west of the map.
+    """A complete arena. Coordinates are (column, row) from (0, 0) in the north-west of the map.
 
-    ``kinds`` has one letter per square, by row: ``#`` wall, ``.`` floor or door, ``S`` solid, space void.
+    ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door, ``S`` solid, space void.
     ``cells`` lists the walkable squares (doors included) row by row; zones and doors hold indices into it.
-    ``glyphs`` gives squares that are drawn otherwise than by their kind (for a door: while it is closed).
+    ``glyphs`` has the squares that are not drawn as their kind (for a door: while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -78,7 +78,7 @@ class Arena:
         return (column + COMPASS[heading][0], row + COMPASS[heading][1])
 
     def step(self, cell: int, heading: int, open_cells: Mapping[Square, int]) -> int | None:
-        """Return the cell that FORWARD reaches, or None when it is blocked (language page, clause 7).
+        """Return the cell that FORWARD reaches, or None if it is blocked (language page, clause 7).
 
         ``open_cells`` maps the walkable squares (closed doors left out) to their cells.
         """
@@ -89,7 +89,7 @@ class Arena:
         return open_cells.get((column + across, row + down))
 
     def open_cells(self, closed: Iterable[str] = ()) -> dict[Square, int]:
-        """Return the squares that can be entered while the named doors are closed, with their cells."""
+        """Return the squares that can be entered while the named doors are closed, mapped to their cells."""
         shut = {cell for door in closed for cell in self.doors[door]}
         return {square: cell for cell, square in enumerate(self.cells) if cell not in shut}
 
@@ -107,7 +107,7 @@ class Arena:
 
 
 class _Places:
-    """Collects what stands on which square while the map is read."""
+    """Collects the contents of squares while the map is read."""
 
     def __init__(self) -> None:
         self.zones: dict[str, list[int]] = {}
@@ -249,7 +249,7 @@ def naming_position(node: Node, name: str) -> Position:
 
 
 def _place(character: str, entry: arena_documents.LegendEntry | None, square: Square, places: _Places) -> str:
-    """Put one square where it belongs and return the letter of its kind."""
+    """Record one square and return the character of its kind."""
     if entry is None:
         if character == FLOOR:
             places.cells.append(square)
@@ -336,7 +336,7 @@ def _landmarks(
 
 
 def _outermost(arena: Arena, heading: int) -> Square:
-    """Return the outermost wall square in a direction from the middle of the map, or the first square outside."""
+    """Return the outermost wall square in a direction from the centre of the map, else the first square outside."""
     height, width = len(arena.kinds), len(arena.kinds[0])
     across, down = COMPASS[heading]
     square = (width // 2, height // 2)

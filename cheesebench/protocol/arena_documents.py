@@ -1,4 +1,4 @@
-"""The shape of the key `arena`, as typed models; ``documents`` has the rest of a protocol file."""
+"""Typed models of the key `arena`; ``documents`` has the rest of a protocol file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.protocol.values import Glyph, GlyphOrBlank, Name, short_form
 
 
 class Model(BaseModel):
-    """Base of all models here: unknown keys are errors, nothing is converted in silence; built when first needed."""
+    """Base of all models here: unknown keys are errors, values are not converted; built on first use."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 

@@ -1,4 +1,4 @@
-"""Finding and loading protocols: files, folders, and ids."""
+"""Finding and loading protocols by file, folder or id."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Catalogue:
         self._families = None if families is None else list(families.values())[::-1]
         self._files: dict[str, Path] | None = None
         self._loaded: dict[Path, BaseSpecification] = {}
-        #: Sentences about files that hide others of the same name.
+        #: Sentences about files that shadow others of the same name.
         self.shadowed: list[str] = []
 
     @property
@@ -54,7 +54,7 @@ class Catalogue:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Folders of protocols that are run together, by name; later directories win over earlier ones."""
+        """Folders of protocols that are run together, by name; later directories take precedence."""
         return {
             folder.name: folder
             for directory in self.directories
@@ -69,7 +69,7 @@ class Catalogue:
 
     @property
     def families(self) -> Sequence[Family[Any, Any]]:
-        """The families, in the order in which a file is offered to them."""
+        """The families, in the order in which they are tried on a file."""
         if self._families is None:
             from cheesebench.plugin_manager import installed_plugins
 
@@ -87,13 +87,13 @@ class Catalogue:
         return self._loaded[path]
 
     def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Load one file and return everything found, in file order; the specification is None with errors."""
+        """Load one file; return the specification (None if there are errors) and all findings in file order."""
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
         return self._finish(root, Path(path), diagnostics)
 
     def inspect_text(self, text: str, file: str = "<text>") -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Like ``inspect`` for text that is in no file."""
+        """Like ``inspect``, for text that is not in a file."""
         diagnostics = Diagnostics()
         return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
 
@@ -139,12 +139,12 @@ class Catalogue:
         return next(iter([*others, *files]), None)
 
     def _parents(self, child: Path) -> list[str]:
-        """Return all that a protocol could extend."""
+        """Return the names of all protocols that this one could extend."""
         files = [file for place in self._places(child) for file in place.glob(f"*{SUFFIX}") if file != child]
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
     def _places(self, child: Path) -> list[Path]:
-        """Return where the parent of a protocol is looked for, the nearest first."""
+        """Return the directories in which to look for a protocol's parent, nearest first."""
         return [child.parent, *reversed(self.directories), *reversed(self.folders.values())]
 
     def names(self) -> list[str]:
@@ -152,7 +152,7 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
-        """Load everything that is in no folder; a broken file takes no other down, and a later name wins."""
+        """Load all protocols outside folders; broken files are returned as errors, and later names take precedence."""
         return self._all(self.files.values())
 
     def _all(self, paths: Iterable[Path]) -> tuple[list[BaseSpecification], list[ProtocolError]]:
@@ -170,16 +170,16 @@ class Catalogue:
         return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> BaseSpecification:
-        """Return a protocol by id, ``id@edition`` or path; raises UnknownNameError or ProtocolError.
+        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError or ProtocolError.
 
-        With ``edition``, the protocol of that edition which has this id or extends it.
+        With ``edition``, return the protocol of that edition with this id, or one that extends it.
         """
         if name.endswith(SUFFIX) or "/" in name or "\\" in name:
             return self.load(Path(name))
         wanted, _, suffix = name.partition("@")
         edition = suffix or edition or DEFAULT_EDITION
         loaded, _ = self._all([*self.files.values(), *self.inside()])
-        # An id of its own comes before one that is inherited: an edition may have a new one.
+        # A protocol's own id takes precedence over an inherited one: an edition may have a new id.
         for by_id in (True, False):
             for specification in loaded:
                 names = (specification.paradigm,) if by_id else specification.ancestors
@@ -189,11 +189,11 @@ class Catalogue:
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            return self.load(self.files[wanted])  # raises what is wrong with it, or has another id inside
+            return self.load(self.files[wanted])  # raises its errors, or its id differs from the file name
         raise UnknownNameError("protocol", name, [s.name for s in loaded])
 
     def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[BaseSpecification]:
-        """Return the named protocols; without names, all of one edition (the default one unless given).
+        """Return the named protocols; without names, all of one edition (default: the default edition).
 
         An edition that only folders have is looked for there.
         """
@@ -213,9 +213,9 @@ class Catalogue:
 
 
 def load_protocol(path: Path | str) -> Specification:
-    """Load and check one protocol that can be walked through; raises ProtocolError with all of its errors.
+    """Load and check one arena protocol. Raises ProtocolError with all of its errors.
 
-    Parents named in ``extends`` are looked for beside the file and among the protocols of installed plugins.
+    A parent named in ``extends`` is searched for beside the file and among the installed protocols.
     """
     from cheesebench.plugin_manager import installed_plugins
 

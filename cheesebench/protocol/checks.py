@@ -1,4 +1,4 @@
-"""Warnings and notes about a protocol that is free of errors: what is probably a mistake."""
+"""Warnings and notes about a protocol without errors: probable mistakes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first pers
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
-    """Add warnings and notes; return the specification with its warnings in it."""
+    """Add warnings and notes; return the specification with its warnings."""
     checks = _Checks(specification, names, root, diagnostics)
     with contextlib.suppress(EnoughFindingsError):
         checks.all()
@@ -72,7 +72,7 @@ class _Checks:
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
-        """Return the states that a trial can come to from these."""
+        """Return the states that a trial can reach from these."""
         reached, queue = set(entered), deque(sorted(entered))
         while queue:
             for rule in self.spec.states[queue.popleft()].rules:
@@ -82,7 +82,7 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states of trials that the pass rate is taken over: not those of other blocks alone."""
+        """Return the states of trials that enter the pass rate (not of other blocks only)."""
         blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:
@@ -138,11 +138,11 @@ class _Checks:
         yield from (rule.effects for rule in self.spec.watch)
 
     def rewards(self) -> None:
-        """305: nothing can be won."""
+        """305: no positive reward."""
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
-            # A zero that is written down says that nothing is to be paid.
+            # An explicit zero means that the absence of reward is intended.
             if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed >= 0):
                 return
         place = self.root.key_position("trial")
@@ -177,12 +177,12 @@ class _Checks:
                 yield from self.spec.arena.cells_of(name)
 
     def possible(self, place: Place) -> list[str]:
-        """Return the places that a place can be: itself, or what its variable can hold."""
+        """Return the possible places: the place itself, or the values of its variable."""
         if not place.variable:
             return [place.name]
         if any(place.name in draw.columns for draw in self.spec.draws):
             return self.spec.drawn(place.name)
-        # A mutable variable can come to hold whatever there is, also by `set: {here: it}`.
+        # A mutable variable can hold any place, for example after `set: {here: it}`.
         return [*self.spec.arena.zones, *self.spec.arena.solids]
 
     def shortest_path(self) -> None:
@@ -234,7 +234,7 @@ class _Checks:
                 self.say.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
 
     def glyphs(self) -> None:
-        """310: a glyph that looks like floor, wall, the agent, or what a view draws besides."""
+        """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
         lookup = Lookup(self.spec.document, self.root, self.names, self.say)
         for state in self.spec.states.values():
             shows = self.root.find(("trial", "states", state.name, "show"))
@@ -279,7 +279,7 @@ class _Checks:
                     self.say.warning(314, place, sentence, "Give each text a state of its own.")
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Whether showing floor there takes another glyph away, which is a change that can be seen."""
+        """Return whether showing floor there replaces another glyph, which is a visible change."""
         arena = self.spec.arena
         squares = {arena.cells[cell] for name in self.possible(place) for cell in arena.cells_of(name)}
         return bool(squares & set(arena.glyphs))
@@ -301,7 +301,7 @@ class _Checks:
                     )
 
     def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
-        """Return cell -> (glyph, who gives it: a place's or variable's name, or '') where it is not bare floor."""
+        """Return glyph and giver (name of the place or variable, or '') of each cell that is not bare floor."""
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
         looks = {
@@ -320,7 +320,7 @@ class _Checks:
         assert target is not None
         arena = self.spec.arena
         if target.variable:
-            # Drawn through the variable itself: only where the goal is. Else all candidates look alike or not.
+            # If it is drawn through the variable itself, only the goal has that glyph.
             if any(giver == target.name for _, giver in looks.values()):
                 return True
             glyphs = [frozenset(looks.get(c, (FLOOR, ""))[0] for c in arena.cells_of(n)) for n in self.possible(target)]
@@ -330,12 +330,12 @@ class _Checks:
                 and self._rare(arena.cells_of(self.possible(target)[0]), looks)
             )
         if rule.guard is not None:
-            return False  # which of its members pays depends on something that is not drawn here
+            return False  # which of its members is rewarded depends on the guard
         cells = arena.cells_of(target.name)
         return all(cell in looks for cell in cells) and self._rare(cells, looks)
 
     def _rare(self, cells: Iterable[int], looks: dict[int, tuple[str, str]]) -> bool:
-        """Whether no other cell is drawn like these."""
+        """Return whether no other cell is drawn like these."""
         inside = set(cells)
         glyphs = {looks.get(cell, (FLOOR, ""))[0] for cell in inside}
         others = {looks.get(cell, (FLOOR, ""))[0] for cell in range(len(self.spec.arena.cells)) if cell not in inside}
@@ -361,7 +361,7 @@ class _Checks:
                         )  # fmt: skip
 
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
-        """Whether two rules on entering, pressing or acting can be triggered by one step."""
+        """Return whether one step can trigger both of two rules with 'enter', 'press' or 'act'."""
         if "act" in (one.trigger, other.trigger):
             acting, place = (one, other) if one.trigger == "act" else (other, one)
             return place.trigger == "inside" or acting.action == 0  # only FORWARD enters and presses

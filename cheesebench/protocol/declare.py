@@ -1,4 +1,4 @@
-"""Every name of a protocol gets its meaning and type, before any expression is read."""
+"""Declares the names of a protocol with their types, before any expression is parsed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def all_effects(document: doc.ProtocolDocument) -> Iterable[doc.Effects]:
 
 
 def counters(document: doc.ProtocolDocument) -> list[str]:
-    """Return the counters in the order of their first mention."""
+    """Return the counters in order of first use."""
     return list(dict.fromkeys(name for effects in all_effects(document) for name in effects.count))
 
 
@@ -45,7 +45,7 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
 
 
 def runtime_value(scalar: Scalar) -> float | int | str | None:
-    """Return a written value as it is at run time: true is 1, ``none`` is None."""
+    """Return a value of the file as its run-time value: true is 1, ``none`` is None."""
     if isinstance(scalar, bool):
         return int(scalar)
     return None if scalar == "none" else scalar
@@ -162,7 +162,7 @@ def _only_places(column: str, cells: Sequence[Scalar], node: Node, names: Names,
 
 
 def _counting_position(root: Node, counter: str) -> Position:
-    """Return where the first ``count`` of a counter stands."""
+    """Return the position of the first ``count`` of a counter."""
     for node in walk(root.find(["trial"])):
         counted = node.child("count") if isinstance(node.value, Mapping) else None
         for name in walk(counted) if counted is not None else ():
@@ -172,12 +172,12 @@ def _counting_position(root: Node, counter: str) -> Position:
 
 
 def _mixed(values: Iterable[spec.RuntimeValue]) -> bool:
-    """Whether numbers stand among names (``none`` is a name: there is nothing to calculate with it)."""
+    """Return whether numbers and names are mixed (``none`` counts as a name)."""
     return len({isinstance(value, str | None) for value in values}) > 1
 
 
 def _type_of(values: Sequence[spec.RuntimeValue], names: Names, symbols: dict[str, None]) -> Type:
-    """Return the type of a list of values and note the symbols among them."""
+    """Return the type of a list of values and record the symbols among them."""
     words = [value for value in values if isinstance(value, str)]
     if not words:
         return NUMBER if any(value is not None for value in values) else Type("name", frozenset({"any"}))

@@ -1,4 +1,4 @@
-"""What a protocol's author is told: one line per finding, with a position, a sentence and a remedy."""
+"""Findings for a protocol's author: one line each, with position, sentence and remedy."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Diagnostic:
         text = f"{self.position}: {self.severity} {LETTERS[self.severity]}{self.code}: {self.sentence}"
         if self.remedy:
             text = f"{text} {self.remedy}"
-        # What an author wrote may be quoted here; a terminal must not obey it.
+        # The text may quote the file; escape control characters before they reach a terminal.
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class EnoughFindingsError(Exception):
-    """Control flow: nobody reads on, so the pass ends here."""
+    """Control flow: the maximum number of findings is reached, so the pass ends."""
 
 
 class Diagnostics:
@@ -62,15 +62,15 @@ class Diagnostics:
         self._found: dict[Diagnostic, None] = {}
 
     def error(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
-        """Add a finding that keeps the protocol from being compiled."""
+        """Add a finding that prevents the protocol from being compiled."""
         self._add(Diagnostic(position, "error", code, sentence, remedy))
 
     def warning(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
-        """Add a finding that is probably a mistake."""
+        """Add a probable mistake."""
         self._add(Diagnostic(position, "warning", code, sentence, remedy))
 
     def info(self, code: int, position: Position, sentence: str, remedy: str = "") -> None:
-        """Add something worth knowing."""
+        """Add a note."""
         self._add(Diagnostic(position, "info", code, sentence, remedy))
 
     def _add(self, diagnostic: Diagnostic) -> None:
@@ -95,15 +95,15 @@ class Diagnostics:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names for a remedy: the first of them, if there are very many."""
+    """Return names as a list for a remedy, truncated to MAX_LISTED."""
     names = list(names)
     more = len(names) - MAX_LISTED
     return ", ".join(names[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"
 
 
 def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings sorted by position; those of one place stay in the order in which they were found.
+    """Return the findings sorted by position; those at one position keep their order.
 
-    Unknown keys come before all others: what they were to hold is missing elsewhere.
+    Unknown keys come first, because they may cause other errors.
     """
     return sorted(diagnostics, key=lambda d: (d.code != UNKNOWN_KEY, d.position))

@@ -1,7 +1,7 @@
-"""The shape of a protocol file, as typed models: keys, their values, and what each means.
+"""Typed models of a protocol file: its keys, their values and their descriptions.
 
-The JSON Schema for editors and the language reference are generated from here. Names and expressions are only
-text at this level; ``resolve`` gives them their meaning.
+The JSON Schema for editors and the language reference are generated from here. Names and expressions are plain text
+at this level; ``resolve`` resolves them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Draw(Model):
 
     @property
     def columns(self) -> list[str]:
-        """The variables that the draw gives a value."""
+        """The variables that the draw assigns."""
         return list(self.of) or self.into
 
 
@@ -86,7 +86,7 @@ class Start(Model):
 
 
 class Effects(Model):
-    """What happens: executed in the order set, add, count, reward, place, put."""
+    """Effects, executed in the order set, add, count, reward, place, put."""
 
     set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
     add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
@@ -126,7 +126,7 @@ class State(Effects):
 
 
 class MeasureClass(Model):
-    """A name that a measure has while its condition holds."""
+    """A value of a categorical measure, and its condition."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition; without one it always holds.")
     is_: Name = Field(alias="is", description="The name.")
@@ -241,7 +241,7 @@ class Reference(Model):
 
 
 class Chance(Model):
-    """The measured pass rate of the uniformly random agent."""
+    """The measured pass rate of an agent that acts uniformly at random."""
 
     value: Probability = Field(description="The pass rate.")
     trials: Count = Field(description="Trials it was measured over.")
@@ -300,7 +300,7 @@ class Fidelity(Model):
 
 
 class Expect(Model):
-    """What a test trial must come to."""
+    """The expected results of a test trial."""
 
     outcome: Name | None = Field(None, description="How the trial ends.")
     success: Truth | None = Field(None, description="Whether it counts as success.")

@@ -1,4 +1,4 @@
-"""What a protocol says about itself, checked: estimand, references, leak checks and its own tests."""
+"""Checks of a protocol's claims: estimand, references, construct, leak checks and tests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class EvidenceBuilder(Lookup):
     """Reads what does not change a life."""
 
     def primary_reference(self) -> int | None:
-        """Return the index of the reference that the verdict is about: the first on ``success``."""
+        """Return the index of the reference that the verdict uses: the first for ``success``."""
         return next((n for n, r in enumerate(self.document.reference) if r.measure == "success"), None)
 
     def where(self) -> Expression | None:
-        """Return the condition under which a trial is compared: that of the primary reference and the estimand's."""
+        """Return the condition for a trial to be compared: that of the primary reference and of the estimand."""
         conditions = [tree for tree in (self._where_of_reference(), self._where_of_estimand()) if tree is not None]
         return Binary("and", *conditions) if len(conditions) == 2 else next(iter(conditions), None)
 

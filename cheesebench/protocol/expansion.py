@@ -1,4 +1,4 @@
-"""What a generator draws, written as the YAML that an author would have written by hand."""
+"""The output of a generator as YAML that an author can edit."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 
 
 def _quoted(character: str) -> str:
-    # A JSON string is a YAML string: safe for every character that means something to YAML.
+    # A JSON string is a valid YAML string for every character.
     return json.dumps(character, ensure_ascii=False)

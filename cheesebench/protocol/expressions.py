@@ -1,4 +1,4 @@
-"""The expressions of the language: a small parser, and types that are resolved before anything runs.
+"""Expressions of the language: a small parser and the syntax tree; names and types are resolved before a run.
 
 Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* /``,
 unary ``-``, and names, numbers, ``name(name)``, parentheses. Never ``eval``.
@@ -31,7 +31,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A name that stands for itself: a zone, symbol, state, outcome, block, or ``none`` (value None)."""
+    """A constant name: a zone, symbol, state, outcome, block, or ``none`` (value None)."""
 
     value: str | None
 
@@ -76,7 +76,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Any operator with two sides."""
+    """A binary operator."""
 
     operator: str
     left: Expression
@@ -85,7 +85,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """A guarded list of names: the first whose condition holds (None: always); a measure may be one."""
+    """A categorical measure: the first name whose condition holds (None: always)."""
 
     cases: tuple[tuple[Expression | None, str], ...]
 
@@ -163,7 +163,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression into a tree whose names are unresolved Words; raises ExpressionError."""
+    """Parse an expression into a tree whose names are unresolved Words. Raises ExpressionError."""
     return _Parser(text).whole()
 
 
@@ -290,7 +290,7 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
 
 
 def constant(tree: Expression) -> float | None:
-    """Return the number that an expression without names is; None for any other, NaN for a division by 0."""
+    """Return the value of an expression without names; None if it has names, NaN for a division by 0."""
     match tree:
         case Number(value):
             return value
@@ -300,7 +300,7 @@ def constant(tree: Expression) -> float | None:
         case Binary("+" | "-" | "*" | "/" as operator, left, right):
             first, second = constant(left), constant(right)
             if operator == "/" and second == 0:
-                return math.nan  # whatever is divided
+                return math.nan  # whatever the dividend
             if first is None or second is None:
                 return None
             return float({"+": add, "-": sub, "*": mul, "/": truediv}[operator](float(first), float(second)))
@@ -308,17 +308,17 @@ def constant(tree: Expression) -> float | None:
 
 
 def reads_trace(tree: Expression | None) -> bool:
-    """Return whether an expression reads where the subject has been in this trial: ``time()`` and the like."""
+    """Return whether an expression depends on the path in this trial, as ``time()`` does."""
     return any(_reads(node) == "trace" for node in walk(tree))
 
 
 def reads_place(tree: Expression | None) -> bool:
-    """Return whether an expression reads where the subject is, or has been, in relation to a place."""
+    """Return whether an expression depends on the subject's present or past position relative to a place."""
     return any(isinstance(node, Call) and _reads(node) != "" for node in walk(tree))
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value of an expression can change though no rule fires: by steps, path or pose."""
+    """Return whether the value of an expression can change without a rule firing: through steps, path or pose."""
     return any(_reads(node) != "" for node in walk(tree))
 
 
@@ -332,7 +332,7 @@ def _reads(node: Expression) -> Reads:
 
 
 def is_condition(tree: Expression) -> bool:
-    """Return whether an expression is true or false rather than a number."""
+    """Return whether an expression is a condition rather than a number."""
     match tree:
         case Unary(operator, _):
             return operator == "not"

@@ -1,7 +1,7 @@
-"""What the language has: its names, functions, triggers and effects, in one table.
+"""The built-in names, functions, triggers and effects of the language, in one table.
 
-The parser, the documents, the scalar kernel and the compiled one read it. An entry that the compiled kernel does not
-have is declared ``scalar_only``: a protocol that uses it is run by the scalar kernel, whatever the number of lanes.
+The parser, the documents and both kernels read it. An entry that the compiled kernel does not implement is declared
+``scalar_only``: a protocol that uses it is run by the scalar kernel, whatever the number of lanes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["number", "truth", "name", "set"]
-#: What a name can be the name of. ``any`` belongs to ``none``.
+#: What a name can refer to. ``any`` is the domain of ``none``.
 Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Type of an expression; for names and sets also what they may name."""
+    """Type of an expression; for names and sets also what they may refer to."""
 
     kind: Kind
     domains: frozenset[Domain] = frozenset()
@@ -29,13 +29,13 @@ class Type:
 NUMBER = Type("number")
 TRUTH = Type("truth")
 
-#: What a value depends on besides variables: where the subject has been in this trial, where it stands, or the clock.
+#: What a value depends on besides variables: the path in this trial, the present pose, or the clock.
 Reads = Literal["", "trace", "pose", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A built-in name. ``later``: whatever an author calls so goes first, and older files stay as they are."""
+    """A built-in name. ``later``: added later, so an author's own name takes precedence and older files stay valid."""
 
     type: Type
     reads: Reads = ""
@@ -45,9 +45,9 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of one argument, computed by the method that has its name (``paradigms/arena/path.py``).
+    """A function of one argument, computed by the method of ``evaluate.Memory`` of the same name.
 
-    ``takes`` says of what: a group, a set, any place (also a solid), or a zone of the floor.
+    ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a zone of the floor.
     """
 
     takes: Literal["group", "set", "place", "zone"]
@@ -90,7 +90,7 @@ FUNCTIONS: dict[str, Function] = {
     "column": Function("place"),
     "row": Function("place"),
 }
-#: What makes a rule fire; it has exactly one.
+#: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),
     "inside": Part("The step ended inside a zone, a group, or a variable holding one, whether it was entered or not."),
@@ -98,7 +98,7 @@ TRIGGERS: dict[str, Part] = {
     "after": Part("At least this many steps in the state."),
     "act": Part("This action was taken; `any`: whichever."),
 }
-#: What then happens, in this order.
+#: Effects, in the order in which they are executed.
 EFFECTS: dict[str, Part] = {
     "set": Part("All right-hand sides read old values."),
     "add": Part("Adds a member to a set."),

@@ -1,6 +1,6 @@
-"""What every code of a finding means; the sentences themselves stand where the findings are made.
+"""The meaning of each finding's code; the sentences themselves are in the checks.
 
-A test holds this list against the code: every code that is used is here, with its severity, and no other.
+A test compares this list with the code: it has every code that is used, with its severity, and no other.
 """
 
 from __future__ import annotations

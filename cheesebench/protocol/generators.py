@@ -1,4 +1,4 @@
-"""Arena generators: each expands to what an author could have drawn by hand (a map, a legend and groups)."""
+"""Arena generators: each expands to a map, a legend and groups that an author could have written by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.protocol.arena_documents import Boxes, Pool, Radial, Ring
 _Square = tuple[int, int]
 #: The eight compass directions clockwise from north, as (column, row) steps; row grows to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
-#: Map characters for generated legends; none of them is a default character.
+#: Map characters for generated legends, without the default characters.
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
 
 
@@ -21,9 +21,9 @@ class GeneratorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawn arena: map text, what its characters mean, and groups.
+    """A generated arena: map text, the meaning of its characters, and groups.
 
-    ``zones`` gives the zones of a character, ``doors`` the door, ``glyphs`` how it is drawn.
+    ``zones``, ``doors`` and ``glyphs`` give the zones, the door and the glyph of each character.
     """
 
     map: str
@@ -47,7 +47,7 @@ def _draw(
     glyph_of: dict[_Square, str] | None = None,
     door: dict[_Square, str] | None = None,
 ) -> Drawn:
-    """Draw walkable squares with their zones; walls go around them, one square thick."""
+    """Draw walkable squares with their zones, surrounded by walls one square thick."""
     glyph_of, door = glyph_of or {}, door or {}
     left, top = (min(square[axis] for square in zones_of) - 1 for axis in (0, 1))
     width, height = (max(square[axis] for square in zones_of) + 2 - low for axis, low in ((0, left), (1, top)))
@@ -89,8 +89,8 @@ def _mark(zones_of: dict[_Square, list[str]], zone: str, squares: Iterable[_Squa
 def pool(options: Pool) -> Drawn:
     """Draw a round pool: water where the distance to the centre is below radius - 0.5 cells.
 
-    The quadrants turn into each other by quarter turns (the half axis north of the centre belongs to ne, the
-    eastern one to se, and so on; the centre to none), so they have equal size.
+    Quarter turns map the quadrants onto each other (the half axis north of the centre belongs to ne, the eastern one to
+    se, and so on; the centre to none), so they have equal size.
     """
     radius = options.radius
     water: dict[_Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -138,7 +138,7 @@ def ring(options: Ring) -> Drawn:
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
         exact = (circle * math.sin(angle), -circle * math.cos(angle))
-        # Halves round towards the centre, so that the ring is symmetrical. The sum of 1e-9 hides float noise.
+        # Halves round towards the centre, so that the ring is symmetrical; 1e-9 absorbs rounding errors.
         rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
         if math.hypot(*rounded) >= radius - 0.5:  # over the edge
             rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
@@ -153,16 +153,16 @@ def ring(options: Ring) -> Drawn:
 
 
 def radial(options: Radial) -> Drawn:
-    """Draw a hub with arms at equal angles from north, clockwise, each snapped to the nearest compass direction.
+    """Draw a hub with arms at equal angles, clockwise from north, each snapped to the nearest compass direction.
 
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A diagonal arm of width 1 is
-    a staircase, because nothing squeezes through a corner; a quarter turn leads from one to the next. The last cell of
-    an arm is its cup, drawn ``o``; its first cells are a door.
+    a staircase, because a subject cannot move diagonally past a corner; quarter turns map diagonal arms onto each
+    other. The last cell of an arm is its cup, drawn ``o``; its first cells are a door.
     """
     half = (options.width - 1) // 2
     directions = [round(8 * number / options.arms) % 8 for number in range(options.arms)]
     apart = min((b - a) % 8 for a, b in zip(directions, directions[1:] + directions[:1], strict=True))
-    # Two arms touch nothing but the hub: there is room for a wall between them, also across a corner.
+    # Arms may touch only the hub: leave room for a wall between them, also diagonally.
     smallest = {1: 2 + half, 2: 1 + half}.get(apart, max(1, half))
     hub = options.hub if options.hub is not None else smallest
     if hub < smallest:
@@ -202,7 +202,7 @@ def _across(column: int, row: int, c: int, r: int, half: int) -> list[_Square]:
 
 
 def boxes(options: Boxes) -> Drawn:
-    """Draw two compartments side by side; the doorway between them is the door ``gate`` and in neither."""
+    """Draw two compartments side by side; the doorway between them is the door ``gate`` and belongs to neither."""
     if options.doorway > options.height:
         raise GeneratorError("the doorway is higher than the boxes")
     cells: dict[_Square, list[str]] = {}

@@ -19,7 +19,7 @@ MAX_GENERATIONS = 10
 
 
 def merge(parent: Node, child: Node) -> Node:
-    """Return the child laid over the parent; every value keeps the position where it was written."""
+    """Return the child merged over the parent; every value keeps its position in its own file."""
     if not (isinstance(parent.value, Mapping) and isinstance(child.value, Mapping)):
         return child
     children, keys = dict(parent.value), dict(parent.keys)
@@ -34,13 +34,13 @@ def merge(parent: Node, child: Node) -> Node:
 
 
 def file_names(name: str) -> list[str]:
-    """Return what the file of ``id`` or ``id@edition`` may be called, the likeliest first."""
+    """Return the possible file names of ``id`` or ``id@edition``, most likely first."""
     stem, _, edition = name.partition("@")
     return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (edition in ("", DEFAULT_EDITION))
 
 
 def protocol_name(stem: str) -> str:
-    """Return how ``extends`` names the protocol of a file: ``t_maze.rodent`` is ``t_maze@rodent``."""
+    """Return the name for ``extends`` of a file's stem: ``t_maze.rodent`` becomes ``t_maze@rodent``."""
     return stem.replace(".", "@", 1)
 
 

@@ -1,4 +1,4 @@
-"""Looking names up for the parts of a specification; every miss is reported at its place."""
+"""Name lookup for the builders of a specification; unknown names are reported at their positions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Lookup:
         self.document, self.root, self.names, self.diagnostics = document, root, names, diagnostics
 
     def unknown(self, what: str, name: str, known: Iterable[str], path: Sequence[str | int]) -> None:
-        """Report that there is no such thing, with the closest name that there is."""
+        """Report an unknown name, suggesting the closest known one."""
         known = list(known)
         hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
         self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
@@ -39,7 +39,7 @@ class Lookup:
         it: bool = False,
         lenient: bool = False,
     ) -> Expression | None:
-        """Resolve one expression; None when there is none, or when it has an error."""
+        """Resolve one expression; None if there is none, or if it has an error."""
         if value is None:
             return None
         node = self.root.find(path)
@@ -78,7 +78,7 @@ class Lookup:
             self.diagnostics.error(205, position, f"{subject} is floor: it is never pressed.", "Use 'enter'.")
 
     def held(self, variable: str) -> list[str]:
-        """Return the places that a variable is known to hold at some time."""
+        """Return the places that a variable can hold, as far as known."""
         return [name for name in map(str, self.values(variable)) if name in self.names.places]
 
     def values(self, variable: str) -> list[Scalar]:

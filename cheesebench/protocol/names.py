@@ -1,4 +1,4 @@
-"""What the names of a protocol mean, and the types of its expressions."""
+"""Resolution of the names in a protocol's expressions, and type checking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORD_FOR: Mapping[Domain, str] = {
 
 @dataclass
 class Names:
-    """Everything that can be named in one protocol; ``used`` collects what was."""
+    """All names of one protocol; ``used`` collects those that are used."""
 
     arena: Arena
     variables: dict[str, Type] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Names:
     blocks: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     used: set[str] = field(default_factory=set)
-    #: Symbols that only a ``set`` mentions, and the names that something was compared with.
+    #: Symbols declared by a ``set`` only, and the names that appear in comparisons.
     born: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -47,7 +47,7 @@ class Names:
         return [*self.arena.zones, *self.arena.solids, *self.arena.groups]
 
     def domains(self, name: str) -> frozenset[Domain]:
-        """Return all that a constant of this name can be."""
+        """Return all domains that a constant of this name belongs to."""
         sources: tuple[tuple[Domain, Iterable[str]], ...] = (
             ("place", self.places),
             ("symbol", self.symbols),
@@ -74,10 +74,10 @@ class Names:
         it: bool = False,
         lenient: bool = False,
     ) -> ex.Expression | None:
-        """Parse, resolve and type one expression; problems are reported at their column, None is returned.
+        """Parse, resolve and type-check one expression. Errors are reported at their column; then None is returned.
 
-        ``want`` is the type it must have, ``it`` whether the name ``it`` has a meaning here, ``lenient`` whether
-        comparing ``last`` with an outcome that nothing emits is a warning only (``success``).
+        ``want`` is the required type; ``it``: the name ``it`` is defined here; ``lenient``: comparing ``last`` with an
+        outcome that no trial has is only a warning (for ``success``).
         """
         if isinstance(value, bool):
             return ex.Number(int(value))
@@ -105,7 +105,7 @@ class Names:
 
 
 def describe(kind: Type) -> str:
-    """Say in words what an expression of this type is."""
+    """Describe a type in words."""
     if kind.kind == "number":
         return "a number"
     if kind.kind == "truth":
@@ -120,7 +120,7 @@ def _remedy(want: Type) -> str:
 
 def _fits(kind: Type, want: Type) -> bool:
     if want.kind in ("number", "truth"):
-        return kind.kind in ("number", "truth")  # a number other than 0 holds, a condition counts 1 or 0
+        return kind.kind in ("number", "truth")  # a number other than 0 is true; a condition is 1 or 0
     return kind.kind == want.kind and kind.overlaps(want)
 
 
@@ -269,7 +269,7 @@ class _Typer:
         return None
 
     def _forgive(self, left: ex.Expression, right: ex.Expression) -> None:
-        """Let ``last`` be compared with an outcome that nothing emits, but say so."""
+        """Warn about comparing ``last`` with an outcome that no trial has, and accept it."""
         for one, other in ((left, right), (right, left)):
             if (
                 isinstance(one, ex.Word)
@@ -303,7 +303,7 @@ class _Typer:
 
 
 def _is_member(tree: ex.Expression) -> bool:
-    """Whether an expression names a single zone or solid, never a group."""
+    """Return whether an expression names a single zone or solid, never a group."""
     return tree == ex.BuiltIn("it") or (isinstance(tree, ex.Call) and tree.function == "where")
 
 

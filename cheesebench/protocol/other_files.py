@@ -1,4 +1,4 @@
-"""Other YAML files than protocols, read as strictly and with the same errors: lists of models, scripts of replies."""
+"""Strict reading of YAML files other than protocols (model lists, scripts of replies), with the same kind of errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ M = TypeVar("M", bound=BaseModel)
 def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     """Return the content of a YAML file as ``model``, a pydantic model that forbids unknown keys.
 
-    ``noun`` is what errors call the file, ``begins`` what its first line may be. Raises FileError with a
-    finding for each mistake.
+    ``noun`` names the kind of file in messages, ``begins`` is an example of its first line. Raises FileError with a
+    finding for each error.
     """
     diagnostics = Diagnostics()
     document = None

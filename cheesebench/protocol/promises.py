@@ -1,4 +1,4 @@
-"""More warnings and notes: clocks that outlast the trial, frozen traps, an estimand or reference that claims more."""
+"""More warnings and notes: clocks that outlast the trial, frozen traps, estimand, references, predictable rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _late_clocks(spec: Specification, say: Diagnostics) -> None:
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield where all values of an unchanging variable are too long: in each such block, or whatever is drawn."""
+    """Yield the blocks (or ``drawn``) in which all values of an unchanging variable are too long."""
     drawn = [row[draw.columns.index(name)] for draw in spec.draws if name in draw.columns for row in draw.rows]
     if drawn and all(_is_longer(value, longest) for value in drawn):
         yield "drawn"

@@ -1,4 +1,4 @@
-"""How short a trial can be: a lower bound that ignores guards, chance, waiting times and closed doors."""
+"""A lower bound of a trial's length that ignores guards, chance, waiting times and closed doors."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterator
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.protocol.specification import Place, RuleSpec, Specification
 
-#: Most situations that are looked at: about a second.
+#: Maximum number of situations searched: about a second.
 MAX_SITUATIONS = 200_000
 #: A state, a cell and a heading.
 _Situation = tuple[str, int, int]
 
 
 def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
-    """Return the fewest steps in which a trial can reach an ``end`` of a rule; None when none can be reached.
+    """Return the minimum number of steps to reach an ``end`` of a rule; None if none can be reached.
 
-    ``possible`` gives the names that a place can have. Guards are taken to hold, doors to be open, frozen states to
-    move and clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. Guards are assumed to hold, doors to be open, frozen states to
+    allow movement and clocks to have run out, so the bound is never too high.
     """
     return _Search(specification, possible).run()
 
 
 class _Search:
-    """Breadth first over situations."""
+    """Breadth-first search over situations."""
 
     def __init__(self, specification: Specification, possible: Callable[[Place], list[str]]) -> None:
         self.spec, self.possible = specification, possible
@@ -35,7 +35,7 @@ class _Search:
         self.turn = len(HEADINGS) // self.arena.turns
         rules = [rule for state in specification.states.values() for rule in state.rules]
         self.targets = {id(rule): self._members(rule) for rule in rules}
-        #: Rules after which the subject has been placed already.
+        #: Rules whose placements have already been expanded.
         self.placed: set[int] = set()
 
     def _members(self, rule: RuleSpec) -> list[str]:
@@ -52,7 +52,7 @@ class _Search:
         queue = deque(situations)
         while queue:
             if len(steps) > MAX_SITUATIONS:
-                return 1  # nobody knows, and the bound is not to be too high
+                return 1  # unknown; the bound must not be too high
             situation = queue.popleft()
             for following in self._successors(situation):
                 if following is None:
@@ -63,7 +63,7 @@ class _Search:
         return None
 
     def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
-        """Yield what one step can lead to; None is the end of the trial."""
+        """Yield the situations that one step can lead to; None is the end of the trial."""
         name, cell, heading = situation
         ahead = self.arena.step(cell, heading, self.open_cells)
         moves = {
@@ -93,7 +93,7 @@ class _Search:
         return any(new in cells and (old not in cells or rule.trigger == "inside") for cells in zones)
 
     def _arrivals(self, rule: RuleSpec, name: str, cell: int, heading: int) -> Iterator[_Situation]:
-        """Yield where a rule leaves the subject: where it is, or where it is placed (in any heading)."""
+        """Yield the situations after a rule: the subject stays, or is placed (with any heading)."""
         state = rule.go or name
         entry = self.spec.states[state].entry
         place = (entry.place if rule.go else None) or rule.effects.place
@@ -102,7 +102,7 @@ class _Search:
             yield (state, cell, heading)
             return
         if id(rule) in self.placed:
-            return  # the same situations as the first time, when there were fewer steps
+            return  # these situations were already reached in fewer steps
         self.placed.add(id(rule))
         everywhere = range(len(self.arena.cells))
         for target in everywhere if place is None or put else self._cells(place):

@@ -1,4 +1,4 @@
-"""The animals' numbers, resolved: what each is over, computed from curve or animals where it is not written."""
+"""Resolves references: the sessions of each value, and values computed from a curve or from single animals."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _Resolver:
         return known[-int(count or 1) :]
 
     def _of_animals(self, rows: Sequence[Row], sessions: Iterable[int]) -> _Computed:
-        """Return mean and spread over animals of each animal's own rate in these sessions."""
+        """Return mean and standard deviation of the animals' own rates in these sessions."""
         chosen, own = set(sessions), dict[str, tuple[int, int]]()
         for animal, session, trials, passed in rows:
             if session in chosen:
@@ -160,10 +160,10 @@ class _Resolver:
         return _Computed(statistics.fmean(rates), sd, len(rates))
 
     def _of_curve(self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]) -> _Computed:
-        """Return the mean of the curve over these sessions, weighted by their trials where those are judged.
+        """Return the mean of the curve over these sessions, weighted by their trials if they are the judged ones.
 
-        Its standard deviation is the mean of those of the sessions: as large as it can be, because how much an
-        animal's sessions have in common is not said.
+        Its standard deviation is the mean of the sessions' standard deviations. That is an upper bound, because the
+        correlation between an animal's sessions is unknown.
         """
         if not curve or not sessions or max(sessions) > len(curve):
             return _Computed()
@@ -211,14 +211,14 @@ class _Resolver:
 
 
 class _Computed:
-    """What is computed of a reference, as far as it can be."""
+    """The computed parts of a reference; None where unknown."""
 
     def __init__(self, value: float | None = None, sd: float | None = None, n: int | None = None) -> None:
         self.value, self.sd, self.n = value, sd, n
 
 
 def _curves(rows: Sequence[Row]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation over animals by session, up to the last without a gap."""
+    """Return mean and standard deviation over animals by session, up to the first gap."""
     rates: dict[int, list[float]] = {}
     for _, session, trials, passed in rows:
         rates.setdefault(session, []).append(passed / trials)

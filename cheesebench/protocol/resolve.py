@@ -1,4 +1,4 @@
-"""The typed document -> the specification: every name found, every expression typed, all problems reported."""
+"""Resolves a typed document into a specification: names are looked up and expressions typed; errors are reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance"
 def resolve(
     document: doc.ProtocolDocument, root: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
 ) -> tuple[spec.Specification, Names] | None:
-    """Resolve a document; None when there are errors (all reported)."""
+    """Resolve a document; None if there are errors (all reported)."""
     arena = build_arena(document.arena, root.find(["arena"]), diagnostics)
     if arena is None:
         return None
@@ -92,8 +92,8 @@ def resolve(
 def identity(family: str, document: Model, root: Node, path: Path, ancestors: Sequence[str]) -> dict[str, Any]:
     """Return the fields of ``BaseSpecification`` for a document with ``paradigm`` and ``edition``, read from ``root``.
 
-    The hash is over everything in the file but descriptions (DESCRIPTIVE); a family that says something of its own to
-    a subject adds that.
+    The digest covers everything in the file except descriptions (DESCRIPTIVE). A family that shows subjects further
+    texts of its own must add them to the digest.
     """
     plain = without_nulls(root.plain())
     return {
@@ -109,12 +109,12 @@ def identity(family: str, document: Model, root: Node, path: Path, ancestors: Se
 
 
 def canonical(plain: Mapping[str, Any]) -> str:
-    """Return plain data as the one JSON text that it has here."""
+    """Return plain data as canonical JSON."""
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def protocol_hash(plain: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a resolved protocol and the language version, descriptions left out."""
+    """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 

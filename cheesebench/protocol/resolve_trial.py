@@ -1,4 +1,4 @@
-"""States, rules, effects and end conditions of a trial, resolved."""
+"""Resolves the states, rules, effects and end conditions of a trial."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class TrialBuilder(Lookup):
         return spec.Place(name)
 
     def effects(self, effects: doc.Effects | None, path: Sequence[str | int], *, it: bool = False) -> spec.EffectsSpec:
-        """Resolve effects; ``it`` says whether the name ``it`` has a meaning in them."""
+        """Resolve effects; ``it``: the name ``it`` is defined in them."""
         if effects is None:
             return spec.EffectsSpec()
         reward = self.expression(effects.reward, (*path, "reward"), NUMBER, it=it)
@@ -197,7 +197,7 @@ class TrialBuilder(Lookup):
     def rules(
         self, rules: Sequence[doc.Rule], path: Sequence[str | int], *, watch: bool = False
     ) -> tuple[spec.RuleSpec, ...]:
-        """Resolve rules; those of ``watch`` may neither move the trial nor keep time."""
+        """Resolve rules; those of ``watch`` may not have ``go``, ``end`` or ``after``."""
         return tuple(
             built
             for number, rule in enumerate(rules)

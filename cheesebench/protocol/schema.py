@@ -1,7 +1,6 @@
-"""The JSON Schema of protocol files, for editors: generated from the models of ``documents``.
+"""The JSON Schema of protocol files, for editors, generated from the models in ``documents``.
 
-It is never stricter than the loader. What only the loader can know (names, expressions, what fits together) is
-left to ``cheesebench lint``.
+It is never stricter than the loader. Names, expressions and consistency are checked by ``cheesebench lint`` only.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _Schema = dict[str, Any]
 
 
 def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _Schema:
-    """Return the schema: one for whole protocols, and one without required keys for those that extend another.
+    """Return the schema, with one part for whole protocols and one without required keys for those that extend another.
 
-    A file is held against the model of the first family (of those that are installed, unless given) that recognises
-    it; see ``Family``.
+    A file is validated against the first family that recognises it (``Family.recognised_by``); ``families`` defaults to
+    the installed ones.
     """
     if families is None:
         from cheesebench.plugin_manager import installed_plugins
@@ -61,7 +60,7 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
 
 
 def _models(root: type[Model]) -> dict[str, _Schema]:
-    """Return the schemas of a document and of all that can be in it, by name."""
+    """Return the schemas of a document and of all models in it, by name."""
     schema = root.model_json_schema(by_alias=True)
     return {name: _tidied(model) for name, model in {root.__name__: schema, **schema.pop("$defs")}.items()}
 
@@ -75,16 +74,16 @@ def _whole_or_patch(name: str) -> _Schema:
 
 
 def schema_text() -> str:
-    """Return the schema as it is kept in a file."""
+    """Return the schema as the text of its file."""
     return json.dumps(protocol_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _tidied(model: _Schema) -> _Schema:
-    """Return a model's schema in which null deletes a key (unless it is required) and odd names are refused."""
+    """Return a model's schema in which null deletes a key (unless it is required) and invalid names are refused."""
     model = copy.deepcopy(model)
     required = model.get("required", ())
     for name, value in model.get("properties", {}).items():
-        value.pop("title", None)  # pydantic's guess from the name says nothing new
+        value.pop("title", None)  # generated from the name by pydantic, so redundant
         if value.get("default", 0) is None:
             del value["default"]
         _close_mappings(value)
@@ -94,7 +93,7 @@ def _tidied(model: _Schema) -> _Schema:
 
 
 def _close_mappings(schema: _Schema) -> None:
-    """Let mappings with free keys take names only, and null for values, at every depth."""
+    """Restrict the keys of open mappings to names, and allow null values, at every depth."""
     for keyword in ("patternProperties", "additionalProperties"):
         if isinstance(values := schema.get(keyword), dict):
             if keyword == "patternProperties":
@@ -107,7 +106,7 @@ def _close_mappings(schema: _Schema) -> None:
 
 
 def _nullable(schema: _Schema) -> _Schema:
-    """Return the schema with null allowed; what describes it stays where editors look for it."""
+    """Return the schema with null allowed; description and default stay at the top, where editors look for them."""
     if _NULL in schema.get("anyOf", ()):
         return schema
     outside: _Schema = {key: schema[key] for key in ("description", "default") if key in schema}
@@ -140,7 +139,7 @@ def _parts(schema: _Schema) -> list[_Schema]:
 
 
 def _patch_of(model: _Schema) -> _Schema:
-    """Return the schema of what may be laid over such a mapping: any part of it."""
+    """Return the schema of a mapping to merge over such a model: any part of it."""
     patch = copy.deepcopy(model)
     _loosen(patch)
     return patch

@@ -1,7 +1,7 @@
-"""YAML text -> a tree of nodes that know where they stand; and the safety limits of the language.
+"""Reads YAML text into a tree of nodes with positions, and enforces the safety limits of the language.
 
-PyYAML scans and composes; this module only forbids what the language forbids (tags, anchors, aliases, duplicate
-keys, several documents, deep nesting, large files) and reads scalars as YAML 1.2's core schema does, so that
+PyYAML scans and composes. This module rejects what the language forbids (tags, anchors, aliases, duplicate keys,
+several documents, deep nesting, large files) and reads scalars according to YAML 1.2's core schema, so that
 ``on``, ``no`` and ``1:30`` stay text.
 """
 
@@ -59,7 +59,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a file is, for the words of errors: ``noun``, how it looks, and how it begins."""
+    """Kind of file, for error messages: its name, a description of its content, and its first line."""
 
     noun: str = "protocol"
     looks: str = "a mapping with keys such as 'version' and 'paradigm'"
@@ -83,7 +83,7 @@ class Node:
     text_at: Position | None = None
 
     def inside(self, offset: int) -> Position:
-        """Return where the character ``offset`` of a text stands, or where the text begins if nobody knows."""
+        """Return the position of the character at ``offset`` of a text, else that of the node."""
         if self.text_at is None or not isinstance(self.value, str):
             return self.position
         row = self.value.count("\n", 0, offset)
@@ -108,14 +108,14 @@ class Node:
         return None
 
     def find(self, path: Sequence[str | int]) -> Node:
-        """Return the deepest node on the path; steps that lead nowhere are skipped."""
+        """Return the deepest existing node on the path; missing steps are skipped."""
         node = self
         for step in path:
             node = node.child(step) or node
         return node
 
     def key_position(self, key: str) -> Position:
-        """Return where the key stands, or where this node begins."""
+        """Return the position of a key, else that of this node."""
         return self.keys.get(key, self.position)
 
 
@@ -125,7 +125,7 @@ class _RefusedError(Exception):
 
 
 class _StrictComposer(Composer):
-    """PyYAML's composer that refuses what the language forbids, at the place where it stands."""
+    """PyYAML's composer, which rejects what the language forbids at its position."""
 
     depth = 0
 

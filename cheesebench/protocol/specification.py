@@ -1,4 +1,4 @@
-"""A protocol after all checks: what the compiler reads. Plain frozen data, picklable, no behaviour."""
+"""A protocol after all checks, as input for the compiler: plain, frozen, picklable data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class EffectsSpec:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing happens."""
+        """Whether there are no effects."""
         return self == EffectsSpec()
 
 
@@ -69,7 +69,7 @@ class RuleSpec:
     end: str | None
     position: Position
     text: str
-    """The trigger as the author would say it, such as ``enter arm``."""
+    """The trigger as written, such as ``enter arm``."""
     whatever: bool = False
     """Any action (``act: any``), or anything that blocks the way (``press: any``)."""
 
@@ -91,7 +91,7 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSpec:
-    """A variable: ``type`` is that of all its values, ``initial`` what it takes when ``per`` begins."""
+    """A variable, its type, and the value to which it is reset whenever ``per`` begins."""
 
     name: str
     type: Type
@@ -113,12 +113,12 @@ class DrawSpec:
     max_run: int | None
     keep_if: Expression | None
     sample: str | None = None
-    """Group or set whose members ``columns`` take, in random order (then there are no ``rows``)."""
+    """Group or set whose members are assigned to ``columns`` in random order (then ``rows`` is empty)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A state or an outcome, and the condition under which it is meant (None: always)."""
+    """A state or an outcome with its condition (None: always)."""
 
     guard: Expression | None
     name: str
@@ -158,7 +158,7 @@ class StartSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConstructSpec:
-    """What a paradigm claims to measure: ``abolished_by`` pairs a lesion with the pass rate that may be left."""
+    """The construct: ``abolished_by`` pairs each lesion with the highest pass rate allowed under it."""
 
     name: str
     abolished_by: tuple[tuple[Lesion, float], ...]
@@ -167,7 +167,7 @@ class ConstructSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSpec:
-    """A number measured on animals. ``over`` are the sessions that ``value`` is over; empty where nothing tells.
+    """A value measured on animals. ``over`` are the sessions that ``value`` covers; empty if unknown.
 
     ``sd`` is the standard deviation between animals of each animal's own rate, ``curve`` the mean by session (from 1)
     and ``curve_sd`` the standard deviation between animals in each.
@@ -190,7 +190,7 @@ class ReferenceSpec:
 
     @property
     def has_spread(self) -> bool:
-        """Whether it says how animals differ, so that they can be compared as a group."""
+        """Whether the spread between animals is known, so that they can be compared as a group."""
         return self.sd is not None and self.n_animals is not None and self.n_animals > 1
 
 
@@ -221,7 +221,7 @@ class BaseSpecification:
 
     @property
     def most_calls(self) -> int:
-        """Calls to a model that a trial takes, about: whoever has most of them before it is served first."""
+        """Approximate number of calls per trial, for scheduling: subjects with the most calls left come first."""
         return 1
 
     def walkable(self) -> Specification:
@@ -270,11 +270,11 @@ class Specification(BaseSpecification):
 
     @property
     def most_calls(self) -> int:
-        """The limit of steps; 1 where it is a variable."""
+        """The step limit; 1 if it is a variable."""
         return self.limit if isinstance(self.limit, int) else 1
 
     def walkable(self) -> Specification:
-        """Return it as it is."""
+        """Return self."""
         return self
 
     def drawn(self, variable: str) -> list[str]:
@@ -291,12 +291,12 @@ class Specification(BaseSpecification):
 
     @property
     def planned_trials(self) -> int:
-        """Trials of one life; an upper bound where a block has ``until``."""
+        """Trials of one subject; an upper bound if a block has ``until``."""
         return sum(block.repeat * block.sessions * block.trials for block in self.schedule)
 
     @property
     def estimand(self) -> str:
-        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that the pass rate is taken over (if ``where``)."""
+        """``all``, ``last:K`` or ``block:NAME,NAME``: the trials that enter the pass rate (if ``where`` holds)."""
         estimand = self.document.estimand
         if isinstance(estimand, str):
             return estimand
@@ -313,7 +313,7 @@ class Specification(BaseSpecification):
 
     @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
-        """Block and trials of every session of a life, in order; an upper bound where a block has ``until``."""
+        """Block and trials of every session of a subject, in order; an upper bound if a block has ``until``."""
         return tuple(
             (block.name, block.trials)
             for block in self.schedule
@@ -343,12 +343,12 @@ class Specification(BaseSpecification):
 
     @property
     def reference(self) -> ReferenceSpec | None:
-        """The reference that the verdict is about: the first on ``success``."""
+        """The reference that the verdict uses: the first for ``success``."""
         return next((one for one in self.references if one.measure == "success"), None)
 
     @property
     def goal_visible(self) -> bool:
-        """Whether a rewarded place is drawn unlike its neighbours (a warning of the checks says so)."""
+        """Whether a rewarded place is drawn unlike its neighbours (warning 311)."""
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
 
 

@@ -1,4 +1,4 @@
-"""A tree of nodes -> the typed document, every misfit reported at its place in the author's words."""
+"""Validates a tree of nodes against typed models and translates pydantic's errors for authors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
-    """Validate the shape of a (merged) protocol against ``model``. Unknown keys are reported and left out, so that
-    names can be checked in the same pass; anything else that is wrong makes the result None.
+    """Validate a (merged) protocol against ``model``.
+
+    Unknown keys are reported and removed, so that names can be checked in the same pass; any other error makes the
+    result None.
     """
     version = root.child("version")
     if version is not None and version.value is not None and not _is_version(version.value):
@@ -65,7 +67,7 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
 
 
 def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
-    """Warn about nulls that are left after merging: there was nothing for them to delete."""
+    """Warn about nulls that remain after merging because they had nothing to delete."""
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
             if child.value is None:
@@ -80,7 +82,7 @@ def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Leave out keys whose value is null: null deletes, here as in ``extends``."""
+    """Return the value without keys that are null, which means "deleted" here as in ``extends``."""
     if isinstance(value, dict):
         return {key: without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
@@ -102,7 +104,7 @@ def _inside_data(data: Any, step: str | int) -> bool:
 
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
-    """Return the part of pydantic's location that exists in the data (it also names union members)."""
+    """Return the part of pydantic's location that exists in the data (the location also names union members)."""
     path: list[str | int] = []
     for step in location:
         if _inside_data(data, step):
@@ -142,7 +144,7 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
 
 
 def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
-    """Return the path of the outermost union in an error's location: the next step is a member's name, no key."""
+    """Return the path of the outermost union in an error's location, where the next step is a member, not a key."""
     location = tuple(detail["loc"])
     end = len(location) - (0 if _is_misfit(detail) else 1)
     for number, step in enumerate(location[:end]):
@@ -155,12 +157,12 @@ def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
 
 
 def _is_misfit(detail: ErrorDetails) -> bool:
-    """Whether an error is about a value, not about a key in it."""
+    """Return whether an error is about a value, not about a key in it."""
     return detail["type"] not in ("missing", "extra_forbidden") or isinstance(detail["loc"][-1], int)
 
 
 def _spoken(path: _Path) -> str:
-    """Name a place in an author's words."""
+    """Describe a path for messages."""
     if not path:
         return "the file"
     if isinstance(path[-1], str):
@@ -191,7 +193,7 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
 
 
 def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
-    """Whether an unknown key is a misspelling of one that is missing in the same place."""
+    """Return whether an unknown key is a misspelling of one that is missing at the same place."""
     location = tuple(detail["loc"])
     return (
         detail["type"] == "extra_forbidden"
@@ -256,7 +258,7 @@ def _shown(value: object) -> str:
 
 
 def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
-    """Return the keys that the models know at a path of the document."""
+    """Return the valid keys at a path of the document."""
     models: list[Any] = [document]
     for step in path:
         models = [inner for model in models for inner in _inside(model, step)]
@@ -271,7 +273,7 @@ def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
 
 
 def _inside(annotation: Any, step: str | int) -> list[Any]:
-    """Return what the value under ``step`` of such a value can be."""
+    """Return the possible types of the value under ``step``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
             if step in (name, field.alias):

@@ -1,4 +1,4 @@
-"""What somebody meant whose YAML cannot be read: one remedy for the mistakes that authors make."""
+"""Remedies for YAML that cannot be parsed, based on the common mistakes of authors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a construct has been tried: where an audit of its lesions is kept, also for the protocols that are shipped.
+"""Whether a construct has been validated, by a stored audit of its lesions; also for the shipped protocols.
 
-An audit is kept beside the protocol, in a file that ends with ``.audit.json``: what ``cheesebench audit FILE --json``
-prints. It counts for the very protocol with the hash that it names.
+An audit is stored beside the protocol in a file ``*.audit.json``, the output of ``cheesebench audit FILE --json``. It
+applies to the protocol with the digest that it names.
 """
 
 from __future__ import annotations

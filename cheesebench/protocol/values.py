@@ -1,4 +1,4 @@
-"""The kinds of values in a protocol file: names, glyphs, counts, texts, and how they are checked."""
+"""The types of values in a protocol file (names, glyphs, counts, texts) and their validators."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ Scalar = int | float | str | bool
 
 
 def is_name(value: object) -> bool:
-    """Whether a value can be the name of something."""
+    """Return whether a value is a valid name."""
     return isinstance(value, str) and len(value) <= MAX_NAME and bool(_NAME.fullmatch(value))
 
 
 def is_protocol_name(value: object) -> bool:
-    """Whether a value can name a protocol: ``id`` or ``id@edition``."""
+    """Return whether a value is a valid name of a protocol: ``id`` or ``id@edition``."""
     return isinstance(value, str) and all(map(is_name, value.split("@", 1)))
 
 
 def is_glyph(value: object) -> bool:
-    """Whether a value is one character that is drawn in one column (a digit may be a number)."""
+    """Return whether a value is one printable character of width 1 (a digit may be an int)."""
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value <= 9
     if not isinstance(value, str) or len(value) != 1 or not value.isprintable() or value.isspace():
@@ -48,7 +48,7 @@ def is_glyph(value: object) -> bool:
 
 
 def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
-    """Return a validator that lets pass what the test holds for; ``expected`` is said to the author."""
+    """Return a validator that accepts values for which ``test`` holds; ``expected`` describes them in messages."""
 
     def validate(value: Any) -> Any:
         if not test(value):
@@ -59,7 +59,7 @@ def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number (true is none)."""
+    """Return whether a value is a number (not a bool)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -144,12 +144,12 @@ Citation = Annotated[
 
 
 def short_form(key: str, is_short: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Return a validator that reads a short form as ``{key: value}``."""
+    """Return a validator that expands a short form to ``{key: value}``."""
     return lambda value: {key: value} if is_short(value) else value
 
 
 def as_list(value: Any) -> Any:
-    """Read one name as a list of it."""
+    """Wrap a single name in a list."""
     return [value] if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""A pytest session that runs models; loaded when ``--model`` is given, never before."""
+"""A pytest session that runs models; loaded only when ``--model`` or ``--study`` is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which items there are: the chosen protocols, or those found under the paths of the command line."""
+"""Collection: items for the chosen protocols, or for those found under the paths of the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Collection:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
-        """Put the chosen protocols in the place of ``testpaths`` or the working directory."""
+        """Collect the chosen protocols instead of ``testpaths`` or the working directory."""
         if not isinstance(collector, pytest.Session):
             return None
         if self._has_paths and not self._selected:
@@ -70,7 +70,7 @@ class Collection:
         items[:] = kept
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Say which files are used in place of others, unless it is to be quiet."""
+        """Report files that shadow others, unless pytest is run with ``-q``."""
         return self._run.catalogue.shadowed if self._run.config.option.verbose >= 0 else []
 
     def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:

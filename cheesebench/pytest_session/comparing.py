@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Comparing:
-    """What this session's run is compared with, if it is. Raises CheeseBenchErrors for what cannot be compared."""
+    """The baseline that this session's run is compared with. Methods raise ComparisonError if they do not match."""
 
     def __init__(self, baseline: CountedRun, *, fails_if_worse: bool, only: bool) -> None:
         self._baseline = baseline
         self.fails_if_worse = fails_if_worse
-        #: Whether nothing but the comparison decides of the exit status.
+        #: Whether the comparison alone decides the exit status.
         self._only = only
         self._cells: dict[CellKey, Baseline] = {}
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
-        """Refuse, before anything is run, what could not be compared afterwards."""
+        """Raise ComparisonError, before anything is run, if the cells cannot be compared with the baseline."""
         cells = tuple(count_cell(plan, ()) for plan in plans)
         pairs, _ = match_runs(CountedRun(name="this run", seed=seed, cells=cells), self._baseline)
         together = Counter((one.model, other.model, one.view, one.variant) for one, other in pairs)
@@ -44,11 +44,11 @@ class Comparing:
             self._cells[key] = Baseline(subjects=other.subjects, tests=tests, only=self._only)
 
     def course_of(self, plan: CellPlan) -> CellCourse:
-        """Return the course of a sequential cell: it goes on until it is decided against the baseline, too."""
+        """Return the course of a sequential cell; it continues until the comparison is decided, too."""
         return CellCourse(plan, self._cells.get(plan.key))
 
     def compare(self, log: RunLog) -> RunComparison:
-        """Return the finished run against the baseline."""
+        """Return the comparison of the finished run with the baseline."""
         return compare_runs(count_run(log), self._baseline)
 
 
@@ -66,8 +66,8 @@ def read_comparing(config: pytest.Config, results: Path) -> Comparing | None:
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
-    """Return a comparison as the reporter of that name shows it."""
+    """Return a comparison as rendered by the reporter of that name; empty if it cannot render comparisons."""
     reporter = plugins.reporter(name)
     if isinstance(reporter, ComparisonReporter):
         return reporter.render_comparison(comparison)
-    return ""  # somebody has put a reporter of their own in the place of ours
+    return ""  # a plugin has replaced our reporter

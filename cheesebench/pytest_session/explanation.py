@@ -1,4 +1,4 @@
-"""Why a test failed or could not be run, in words, numbers and one failed trial as a film."""
+"""The text of a failed or errored test: the verdict, its numbers, and one failed trial frame by frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def explain(run: Run, specification: BaseSpecification, result: CellResult) -> s
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
     parts = [f"{result.verdict}: {result.reason}", table]
-    # A trial that the rate is not taken over explains nothing, however it ended.
+    # Show only a trial that counts towards the rate.
     judged = chain.from_iterable(
         enter_estimand(result.plan.estimand, life) for life in run.trials_by_subject(result.plan)
     )

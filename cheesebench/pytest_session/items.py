@@ -1,4 +1,4 @@
-"""What pytest runs and reports: one item for each model, protocol and view."""
+"""The pytest items: one for each model, protocol and view."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from cheesebench.statistics.run import with_causes
 
 
 class NotMeasuredError(CheeseBenchError):
-    """A cell could not be measured: an error, which says nothing about the model."""
+    """A cell could not be measured: a test error, which says nothing about the model."""
 
 
 class VerdictError(CheeseBenchError):
-    """A verdict that is a failure of the test; its text is the explanation."""
+    """A verdict that fails the test; its text is the explanation."""
 
 
 class CellItem(pytest.Item):
@@ -40,7 +40,7 @@ class CellItem(pytest.Item):
         self.specification = specification
         self.plan = plan
         self.result: CellResult | None = None
-        #: Why it cannot be run, if that is known beforehand.
+        #: Why it cannot be run, if known in advance.
         self.obstacle = ""
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))
@@ -76,7 +76,7 @@ class CellItem(pytest.Item):
 
 
 class BrokenProtocol(pytest.Item):
-    """A protocol of a selected directory that cannot be loaded: an error beside the others that run."""
+    """A selected protocol that cannot be loaded: a test error, while the others run."""
 
     def __init__(self, *, text: str, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -104,7 +104,7 @@ class ProtocolFile(pytest.File):
         yield from cell_items(self, self.run, load_shortly_named(self.run.catalogue, self.path), f"{self.nodeid}::")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return nothing but the diagnostics."""
+        """Return the diagnostics without a traceback."""
         if isinstance(excinfo.value, CheeseBenchError):
             return str(excinfo.value)
         return super().repr_failure(excinfo)

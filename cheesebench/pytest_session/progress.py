@@ -1,4 +1,4 @@
-"""One line of live progress on a terminal; silence everywhere else, where it would fill a log file."""
+"""A line of live progress on a terminal; nothing elsewhere, where it would fill a log file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESERVE = 12
 
 
 def teller(config: pytest.Config) -> Callable[[str], None]:
-    """Return what writes a line of its own, on a terminal or into a log: for what takes minutes before any test."""
+    """Return a function that writes a line, on a terminal or into a log; for slow steps before the first test."""
     terminal = config.pluginmanager.getplugin("terminalreporter")
 
     def tell(line: str) -> None:
@@ -41,7 +41,7 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
 
 @contextmanager
 def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield what draws a cell's progress behind the node id that pytest has written; wiped at the end."""
+    """Yield a function that draws a cell's progress after the node id; the line is cleared at the end."""
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
         yield lambda progress: None
@@ -49,7 +49,7 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
     begun = time.monotonic()
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
-    with uncaptured():  # a captured standard output is a file, and has no width
+    with uncaptured():  # captured standard output is a file without a width
         room = shutil.get_terminal_size().columns - len(nodeid) - _RESERVE
 
     def write(text: str) -> None:
@@ -66,7 +66,7 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
             f", about {_duration(left)} left" if left > 10 else "",
             f"; {progress.note}" if progress.note else "",
         ]
-        # As much of it as the line has room for.
+        # Show as much as fits on the line.
         for shown in ("".join(parts), f"{parts[0]}{parts[2]}", f"{parts[0]}{parts[1]}", parts[0]):
             if len(shown) <= room:
                 write(f"{_SAVE}{shown}{_CLEAR}{_RESTORE}")

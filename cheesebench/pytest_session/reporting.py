@@ -1,4 +1,4 @@
-"""What a session says: the outcome of each item, the verdict table, the report files, the exit status."""
+"""Reporting of a session: the outcome of each item, the verdict table, the report files, the exit status."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reporting:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        #: Failures and errors that are no verdict FAIL.
+        #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
         self._lines: list[str] = []
         #: Whether the run is worse than the baseline, or could not be compared with it.
@@ -67,7 +67,7 @@ class Reporting:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Mark the report with its verdict, and leave tracebacks out of what is no programming error."""
+        """Attach the verdict to the report, and remove the traceback unless it is a programming error."""
         report = yield
         if not isinstance(item, (CellItem, BrokenProtocol)):
             return report
@@ -83,7 +83,7 @@ class Reporting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> _Status | None:
-        """Give verdicts their words, and an inconclusive one a category of its own."""
+        """Show verdicts in place of pytest's words, and give INCONCLUSIVE a category of its own."""
         verdict = getattr(report, "cheesebench_verdict", None)
         if verdict is None or report.when != "call":
             return None
@@ -92,12 +92,12 @@ class Reporting:
         return report.outcome, "F" if report.failed else ".", verdict
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what ``--cheese-exit-zero`` must not forgive."""
+        """Count failures that ``--cheese-exit-zero`` must not hide."""
         if report.failed and getattr(report, "cheesebench_verdict", None) != Verdict.FAIL:
             self._other_failures += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count what ``--cheese-exit-zero`` must not forgive."""
+        """Count failures that ``--cheese-exit-zero`` must not hide."""
         self._other_failures += report.failed
 
     @pytest.hookimpl(tryfirst=True)
@@ -118,7 +118,7 @@ class Reporting:
             session.exitstatus = self._after_comparing(session.exitstatus)
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
-        """Return the exit status with what came of ``--cheese-compare``."""
+        """Return the exit status, taking the result of ``--cheese-compare`` into account."""
         if self._refused:
             return pytest.ExitCode.USAGE_ERROR
         comparing = self._run.comparing
@@ -174,7 +174,7 @@ class Reporting:
         self._lines += [f"{text[:1].upper()}{text[1:]}." for text in failed]
 
     def _write_html(self, config: pytest.Config, summary: RunSummary) -> list[str]:
-        """Write the page if it is wanted; return where it is, or what went wrong."""
+        """Write the HTML page if requested; return lines with its path, or with what went wrong."""
         run, path = self._run, self._run.settings.html
         if path is None:
             return []
@@ -201,14 +201,14 @@ def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
 def _without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item) -> Any:
     shown = excinfo.getrepr(style="value", chain=False)
     if shown.reprcrash is not None:
-        # What pytest repeats in its short summary, and JUnit has as the message: the first sentence.
+        # The first line is enough for pytest's short summary and for the message in JUnit XML.
         shown.reprcrash.message = str(excinfo.value).split("\n", 1)[0]
         shown.reprcrash.path, shown.reprcrash.lineno = item.location[0], 1
     return shown
 
 
 def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
-    """Write the report wherever it is wanted; return what went wrong."""
+    """Write the Markdown report to all requested places; return what went wrong."""
     targets = filter(None, (directory / "report.md", run.settings.markdown))
     problems = [_write(text, path) for path in targets]
     try:
@@ -219,7 +219,7 @@ def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
 
 
 def _write(text: str, path: Path) -> str:
-    """Write a report; return what went wrong, or nothing."""
+    """Write a report; return what went wrong, or an empty string."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -274,6 +274,6 @@ def _shell_word(word: str) -> str:
 
 
 def _short(path: Path, config: pytest.Config) -> Path:
-    """Return the path as somebody in the directory of the command would write it."""
+    """Return the path relative to the directory that pytest was started in, if it is inside it."""
     directory = config.invocation_params.dir
     return path.relative_to(directory) if path.is_relative_to(directory) else path

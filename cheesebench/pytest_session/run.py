@@ -1,4 +1,4 @@
-"""The run of a session: from its options to its log. What collects, runs and reports asks it."""
+"""The run of a session, from its options to its log; used by the collection, running and reporting hooks."""
 
 from __future__ import annotations
 
@@ -142,11 +142,11 @@ class Run:
             self._reach_models(cells)
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
-        """Start the servers that are needed, and ask every model one question before anything runs."""
+        """Start the servers that are needed, and make one test call to every model before anything runs."""
         assert self.log is not None
         models = {} if self.source is not None else dict(self.settings.language)
         if cells and self._existing is not None:
-            # What is complete needs no server to be looked at once more.
+            # Models whose cells are all finished need no server.
             open_models = {plan.model for plan, _ in cells if not is_finished(self.log, plan, self.course_of)}
             models = {name: model for name, model in models.items() if name in open_models}
         if not models:
@@ -161,18 +161,18 @@ class Run:
             stop_after_failure(servers, teller(self.config))
             self.close()
             if self._existing is None and not any(directory.glob("*.log")):
-                shutil.rmtree(directory, ignore_errors=True)  # nothing was run, and there is nothing to read
+                shutil.rmtree(directory, ignore_errors=True)  # nothing was run and no server left a log
             raise
 
     def start(self, cells: Sequence[Cell]) -> None:
-        """Begin to run the cells in the background; a worker begins each when it is asked for its result."""
+        """Start running the cells in the background; a worker starts each cell when its item is run."""
         assert self.log is not None
         settings = self.settings
         language = None
         if settings.language:
             options = settings.calls
             if self.is_worker:
-                # Workers share the account; each has its part of what may be in flight.
+                # Workers share the account: each gets its share of the calls in flight.
                 share = max(1, options.concurrency // int(self._handed["workers"]))
                 options = replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
             models = connected(settings.language, self._base_urls)
@@ -198,7 +198,7 @@ class Run:
         return max(1, (os.cpu_count() or 1) // int(self._handed["workers"]))
 
     def hand_over(self, workers: int) -> dict[str, Any]:
-        """Return what a worker of pytest-xdist must be told."""
+        """Return the data that a pytest-xdist worker needs."""
         assert self.log is not None
         return {
             "log": str(self.log.path),
@@ -208,7 +208,7 @@ class Run:
         }
 
     def plans(self, specification: BaseSpecification, model: str) -> Iterable[CellPlan]:
-        """Return the plans of all cells of a model on a protocol; UnsuitableError where it cannot be run on it."""
+        """Return the plans of all cells of a model on a protocol. Raises UnsuitableError if it cannot be run on it."""
         settings = self.settings
         request = CellRequest(
             model=model,
@@ -225,10 +225,10 @@ class Run:
         return self.plugins.family(specification).cells(specification, request)
 
     def course_of(self, plan: CellPlan) -> CellCourse:
-        """Return how far a sequential cell goes, given what it is to be compared with."""
+        """Return the course of a cell (when it stops), taking the comparison with a baseline into account."""
         if self._stopped_by is None:
             return CellCourse(plan)
-        if self.is_controller and self.log is not None:  # it hears of the cells from the log only
+        if self.is_controller and self.log is not None:  # it knows the cells from the log only
             with contextlib.suppress(ComparisonError):
                 self._stopped_by.check(self.log.plans(), self.settings.seed)
         return self._stopped_by.course_of(plan)
@@ -265,12 +265,12 @@ class Run:
             tell_uncaptured(self.config, f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting.")
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the trials of a finished cell, one subject after the other."""
+        """Yield the trials of a finished cell, subject by subject."""
         assert self.log is not None
         return self.log.trials_by_subject(plan)
 
     def calls(self, plan: CellPlan) -> CellCalls | None:
-        """Return what a cell's calls to its model came to; None where there were none."""
+        """Return the totals of a cell's calls to its model; None if there were none."""
         assert self.log is not None
         return self.log.calls.of_cell(plan)
 
@@ -280,7 +280,7 @@ class Run:
         return self.log.causes(plan).get(plan.key, ())
 
     def stop(self) -> None:
-        """Stop running; what is finished stays in the log."""
+        """Stop running; finished trials stay in the log."""
         if self._runner is not None:
             self._runner.close()
             self._runner = None

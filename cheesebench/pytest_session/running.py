@@ -1,4 +1,4 @@
-"""When the run begins and ends, alone and under pytest-xdist."""
+"""Starting and ending the run, with and without pytest-xdist."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Running:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where the run is."""
+        """Pass the run's data to a worker."""
         workers = node.workerinput["workercount"]
         node.workerinput[WORKER_INPUT] = self._run.hand_over(workers)
 

@@ -1,4 +1,4 @@
-"""What the command line asks for, checked: everything wrong with it is told before anything is run."""
+"""The checked settings of a session: every error in the options is raised before anything is run."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Settings:
     """Names, files or directories, as given; empty for the default selection."""
     edition: str
     designs: Mapping[str, Design]
-    """By model: one that is asked over a line has another usual design than an agent that acts by itself."""
+    """By model: language models and agents have different default designs."""
     generations: int | None
-    """Generations of a dialogue's cell, instead of the design's."""
+    """Generations of a dialogue cell, instead of the design's."""
     temperatures: tuple[float, ...]
-    """As given; several are for dialogues."""
+    """As given; only dialogues use several."""
     against: str | None
-    """Published model that dialogues are compared with, where something is printed of it; else chance."""
+    """Published model that dialogues are compared with, where the paper reports it; else chance."""
     seed: int
     controls: tuple[str, ...]
     study: Study | None
@@ -56,21 +56,21 @@ class Settings:
     inconclusive_fails: bool
     exit_zero: bool
     language: Mapping[str, LanguageModel]
-    """Those of ``models`` that are language models."""
+    """The language models among ``models``, by name."""
     calls: CallOptions
     ahead: bool
-    """Whether subjects of next looks may live ahead, where that costs nothing."""
+    """Whether subjects of the next look may start early, if that costs nothing."""
     values: Mapping[str, Any]
     """The value of every option by key (``cheesebench.options``)."""
 
     @property
     def design(self) -> str:
-        """Name of the design, or of the several designs."""
+        """Name of the design, or names of all designs."""
         return ", ".join(dict.fromkeys(design.name for design in self.designs.values()))
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """The options that matter for the result, as the manifest keeps them."""
+        """The options that affect the results, as the manifest stores them."""
         return recorded_options(self.values)
 
 
@@ -194,11 +194,11 @@ def _only(values: set[Any]) -> Any:
 
 
 def _with_study(options: RunOptions, study: Study) -> RunOptions:
-    """Return the options with what a study sets, where they are not given."""
-    # So many subjects through the whole schedule are a cohort; a study's own design is one subject and few trials.
+    """Return the options with the study's values filled in where none are given."""
+    # --subjects asks for whole schedules, which is the design cohort; a study's own design has one subject.
     own = study.design if options.given["subjects"] is None else "cohort"
     if options.recorded and options.recorded.get("design"):
-        own = options.recorded["design"]  # whatever it followed from
+        own = options.recorded["design"]  # that of the run that is resumed
     return options.with_given(
         design=options.given["design"] or own,
         view=options.given["view"] or list(study.views) or None,
@@ -212,12 +212,12 @@ def _user_models(config: pytest.Config, given: str | None) -> list[ModelEntry]:
 
 
 def _usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols that the ini file or the environment names; none where paths are given."""
+    """Return the protocols that the ini file or the environment names; none if paths are given."""
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return []
     named: list[str] = list(config.getini("cheese_protocols"))
     if named and config.inipath is not None:
-        # As everything in an ini file, directories and files are relative to it.
+        # Like all paths in an ini file, directories and files are relative to it.
         beside = [(name, config.inipath.parent / name) for name in named]
         return [str(path) if path.exists() else name for name, path in beside]
     return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]

@@ -1,4 +1,4 @@
-"""The page of a job on GitHub: what is appended to ``$GITHUB_STEP_SUMMARY`` must stay below its limit."""
+"""The job summary of GitHub Actions: appends to ``$GITHUB_STEP_SUMMARY`` without exceeding its size limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CUT = "\n\n*Cut here: a page on GitHub holds 1 MiB. The whole report is `report
 
 
 def append_step_summary(text: str) -> None:
-    """Append a Markdown report to the page of this step, if there is one. Raises OSError."""
+    """Append a Markdown report to the summary of this step, if there is one. Raises OSError."""
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     if not given:
         return
@@ -23,11 +23,11 @@ def append_step_summary(text: str) -> None:
 
 
 def cut(text: str, room: int) -> str:
-    """Return as many whole lines as fit into ``room`` bytes, and that there were more."""
+    """Return the text if it fits into ``room`` bytes, else as many whole lines as fit and a notice."""
     content = text.encode()
     if len(content) <= room:
         return text
-    # A code block that is cut in two must be closed, or the rest of the page would be code.
+    # A truncated code block must be closed, or the rest of the page would be code.
     closing = f"{_FENCE}{_CUT}"
     room -= len(closing.encode())
     if room <= 0:

@@ -1,4 +1,4 @@
-"""What single trials came to, as values, and each block of a cell summarised from them."""
+"""The values of single trials, and their summary by block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = Mapping[str, Mapping[str, Value]]
 
 
 def trial_values(record: TrialRecord) -> Values:
-    """Return kind -> name -> value of a trial. A trial that was not run has no values but why it is missing."""
+    """Return the values of a trial by kind and name. A trial that was not run has only the reason it is missing."""
     if record.missing:
         return {kind: {"missing": record.missing} if kind == "trial" else {} for kind in KINDS}
     return {
@@ -37,8 +37,8 @@ def trial_values(record: TrialRecord) -> Values:
 class BlockMeasure:
     """Mean and standard deviation over ``n`` trials.
 
-    ``sd_subjects`` is the standard deviation of the subjects' own means. A subject's trials are not independent:
-    standard errors come from this one. Both are None where there is only one of them.
+    ``sd_subjects`` is the standard deviation of the subjects' means. Use it for standard errors: a subject's trials
+    are not independent. Both are None if there is only one value.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class BlockMeasure:
 
 @dataclass(frozen=True, slots=True)
 class BlockSummary:
-    """One block of a cell: ``trials`` were run by ``subjects``, ``missing`` could not be."""
+    """One block of a cell: ``trials`` that were run by ``subjects``, and ``missing`` that could not be."""
 
     block: str
     subjects: int
@@ -64,10 +64,10 @@ class BlockSummary:
 
 
 def block_summaries(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[BlockSummary, ...]:
-    """Summarise the trials of one cell (a model on a protocol in a view) by block, in the order they are met.
+    """Summarise the trials of one cell (a model on a protocol in a view) by block, in order of first appearance.
 
-    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``). No trial is
-    kept.
+    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``). Trials are
+    not kept in memory.
     """
     blocks: dict[str, _Block] = {}
     for record in records:

@@ -1,14 +1,14 @@
-"""Bounds on the mean of something between 0 and 1 that is measured once per subject, whatever its distribution.
+"""Distribution-free bounds on the mean of a quantity between 0 and 1 that is measured once per subject.
 
 The bound is Gaffke's (2005, Math Methods Stat 14:451; studied by Learned-Miller and Thomas 2019, arXiv 1905.06208).
-Weight the subjects' values, and one subject more that has the worst value there is, by random shares (Dirichlet with
-ones): the probability that this mean is at most ``mean`` is the p value of "the population's mean is at most ``mean``".
-Its properties are those that a verdict needs. For subjects that pass all or nothing it is the exact binomial test
-(Clopper-Pearson); it rises with every single value, so that a pass more never makes a verdict worse; and it assumes
-nothing of how subjects differ, so that a subject in twenty that fails throughout cannot be overlooked.
+Add one subject with the worst possible value, and take the mean of all values with random weights from a flat Dirichlet
+distribution. The probability that this weighted mean is at most ``mean`` is the p value of the hypothesis "the
+population mean is at most ``mean``". It suits verdicts for three reasons. If each subject passes all trials or none, it
+is the exact binomial test (Clopper-Pearson). It is monotone in every value, so an additional pass never makes a verdict
+worse. And it assumes nothing about how subjects differ, so it stays valid if one subject in twenty always fails.
 
-``rates`` has shape ``[..., subjects]``; leading axes are independent data sets, so that the simulations which validate
-a verdict run the code that judges. numpy and scipy load on the first call.
+``rates`` has shape ``[..., subjects]``; leading axes are independent data sets, so that simulations of verdicts run the
+same code as the verdicts. numpy and scipy are imported on first use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PRECISION = 1e-10
 
 
 def p_value(rates: Sequence[float], mean: float) -> float:
-    """Return the p value of "the population's mean is at most ``mean``" for the rates of at least one subject."""
+    """Return the p value of "the population mean is at most ``mean``", given the rates of at least one subject."""
     ahead = [rate - mean for rate in rates if rate >= mean]
     if not any(ahead) or mean >= 1:
         return 1.0
@@ -37,8 +37,9 @@ def p_value(rates: Sequence[float], mean: float) -> float:
         return 0.0
     if len(rates) > EXACT_SUBJECTS:
         return float(p_values(rates, mean))
-    # The shares are exponential variables over their sum. So this is a race between two runners, whose stages take
-    # exponential times with the means in `ahead` and in `behind`: the p value is the probability that the first wins.
+    # Flat Dirichlet weights are exponential variables divided by their sum. The p value is therefore the probability
+    # that a sum of exponential times with the means in `ahead` is less than one with the means in `behind`: a race
+    # between two runners, computed stage by stage.
     behind = [mean - rate for rate in rates if rate < mean] + [mean]
     chances = [1.0] * len(behind) + [0.0]
     for own in ahead:
@@ -63,7 +64,7 @@ def p_values(rates: ArrayLike, mean: ArrayLike) -> Floats:
 
 
 def _race(gaps: Floats, mean: Floats) -> Floats:
-    """Return the p values of rates - mean of shape ``[sets, subjects]``, as in ``p_value``."""
+    """Return the p values, as in ``p_value``; ``gaps`` (rates - mean) has shape ``[sets, subjects]``."""
     import numpy as np
 
     # Sorted, and padded with stages that take no time.
@@ -75,7 +76,7 @@ def _race(gaps: Floats, mean: Floats) -> Floats:
     for own in ahead:
         for stage in reversed(range(len(behind))):
             other = behind[stage]
-            # 0 of both: a runner with nothing left to do has arrived before.
+            # Avoid 0 / 0 where both runners are at padded stages.
             share = other / np.maximum(own + other, 1e-300)
             chances[stage] = chances[stage + 1] + share * (chances[stage] - chances[stage + 1])
     return chances[0]
@@ -102,7 +103,7 @@ def _saddlepoint(gaps: Floats, mean: Floats) -> Floats:
 
 
 def mean_limits(rates: Sequence[float], tail: float) -> tuple[float, float]:
-    """Return the limits of the population's mean that each leave ``tail`` outside, for at least one subject."""
+    """Return lower and upper limits of the population mean, each with tail probability ``tail``."""
     low = _lower(rates, tail)
     return low, 1 - _lower([1 - rate for rate in rates], tail)
 
@@ -119,10 +120,10 @@ def _lower(rates: Sequence[float], tail: float) -> float:
 
 
 def resized(rates: ArrayLike, subjects: int) -> Floats:
-    """Return the rates of so many subjects that are spread as these are: the same mean, rising, along the last axis.
+    """Return ``subjects`` rates with the same mean and distribution as these, ascending along the last axis.
 
-    The distribution is cut into as many equal parts, and each part is a subject with the mean of the part. With fewer
-    subjects than rates this is what copies leave of them, with more it is what a larger sample would look like.
+    The sorted distribution is cut into that many equal parts; each part becomes a subject with the part's mean. Used
+    with fewer subjects than rates to discount copies, and with more to extrapolate to a larger sample.
     """
     import numpy as np
 
@@ -131,7 +132,7 @@ def resized(rates: ArrayLike, subjects: int) -> Floats:
     if subjects == count:
         return ordered
     edges, old = np.linspace(0, 1, subjects + 1), np.linspace(0, 1, count + 1)
-    # How much of each old part lies in each new one.
+    # The overlap of each old part with each new one.
     shared = np.minimum(edges[None, 1:], old[1:, None]) - np.maximum(edges[None, :-1], old[:-1, None])
     parts = np.clip(ordered @ (np.maximum(shared, 0) * subjects), ordered[..., :1], ordered[..., -1:])
     return np.asarray(parts)

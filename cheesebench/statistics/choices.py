@@ -1,8 +1,8 @@
-"""Two-choice trials: whether a subject told two kinds of trial apart (d'), or leaned to one answer (bias).
+"""Signal detection for two-choice trials: sensitivity (d') and response bias.
 
-What is asked is general: trials that end in one right and one wrong outcome, and a variable of the protocol that had
-two values (a side, a stimulus). A subject that knows which value it is answers both kinds rightly; one that always
-gives the same answer is right on one kind and wrong on the other. Signal detection tells the two apart.
+It applies to trials that end in one right or one wrong outcome, and to any variable of the protocol with two values (a
+side, a stimulus). A subject that discriminates the values is right on both kinds of trial; one that always gives the
+same answer is right on one kind and wrong on the other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from cheesebench.experiment.records import TrialRecord
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How well trials of two kinds were told apart.
+    """Sensitivity and bias for two kinds of trial.
 
-    A hit is being right on ``first``, a false alarm being wrong on ``second``. ``d_prime`` is z(hits) - z(false
+    A hit is a right answer on ``first``, a false alarm a wrong answer on ``second``. ``d_prime`` is z(hits) - z(false
     alarms) and ``bias`` is -(z(hits) + z(false alarms)) / 2, positive when the answer that is right on ``second`` is
-    preferred. Both come from log-linear rates (Hautus 1995: half a trial is added to every count), so that perfect
-    answers stay finite. The trials of all subjects are pooled; leanings of subjects to opposite sides cancel out,
-    which is why ``side_bias`` is the mean size of each subject's own.
+    preferred. Both use log-linear rates (Hautus 1995: half a trial is added to every count), so perfect performance
+    stays finite. The trials of all subjects are pooled. Opposite biases of subjects cancel in ``bias``, but not in
+    ``side_bias``, the mean of the subjects' absolute biases.
     """
 
     variable: str
@@ -35,9 +35,9 @@ class Choices:
     d_prime: float
     bias: float
     side_bias: float | None
-    """Mean over subjects of ``|right rate on first - right rate on second|``; None where nobody met both kinds."""
+    """Mean over subjects of ``|right rate on first - right rate on second|``; None if no subject had both kinds."""
     given: str = ""
-    """The part of the trials that was taken, such as ``retention = 2``; empty for all."""
+    """The subset of trials, such as ``retention = 2``; empty for all."""
 
 
 class ChoiceCounter:
@@ -52,14 +52,14 @@ class ChoiceCounter:
 
     def __init__(self, split: Sequence[str] = ()) -> None:
         self._split = split
-        #: Name and value to split by -> the trials that have it.
+        #: Trials by name and value to split by.
         self._parts: dict[str, dict[str, ChoiceCounter]] = {name: {} for name in split}
         self._measures: tuple[str, ...] = tuple(split)
         self._answered = 0
         self._ends: set[tuple[str, bool]] = set()
-        #: Variable -> how many answered trials had a name as its value.
+        #: For each variable, the number of answered trials in which its value was a name.
         self._named: dict[str, int] = {}
-        #: Variable -> value -> subject -> right trials and trials; None once there are too many values.
+        #: Right trials and all trials, by variable, value and subject; None once there are more than two values.
         self._counts: dict[str, dict[str, dict[int, list[int]]] | None] = {}
 
     def add(self, record: TrialRecord) -> None:

@@ -1,4 +1,4 @@
-"""The non-inferiority question in numbers: bounds on model - reference, p value, subjects needed."""
+"""The non-inferiority test: bounds on model - reference, p value, number of subjects needed."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ POWER = 0.8
 
 
 class SubjectTrials(NamedTuple):
-    """One subject in the trials that a verdict is about."""
+    """One subject's trials that enter the verdict."""
 
     passed: int
     scored: int
     open: int = 0
     """Trials without a result: missing, settled or still to be run."""
     distinct: bool = True
-    """Whether it is no exact copy of another subject."""
+    """False for an exact copy of another subject."""
 
     def rate(self, passing: bool) -> float:
-        """Return the pass rate if all open trials were run, and passed or failed."""
+        """Return the pass rate if all open trials passed (True) or failed (False)."""
         return (self.passed + passing * self.open) / (self.scored + self.open)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Passed trials and trials of each subject that has any; ``distinct`` is False for copies of another one."""
+    """Passed trials and trials of each subject that has any; ``distinct`` is False for exact copies."""
 
     passed: tuple[int, ...]
     trials: tuple[int, ...]
@@ -52,7 +52,7 @@ class Counts:
 
     @property
     def subjects(self) -> int:
-        """Subjects that are evidence: the distinct ones."""
+        """Number of distinct subjects: copies are not evidence."""
         return sum(self.distinct)
 
     @property
@@ -67,7 +67,7 @@ class Counts:
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
-        """The rates of as many subjects as are evidence, spread as all are."""
+        """The rates of all subjects, resized to the number of distinct ones."""
         return self.own if all(self.distinct) else tuple(resized(self.own, self.subjects).tolist())
 
 
@@ -98,7 +98,7 @@ class Scenarios:
 
 
 def scenarios(subjects: Iterable[SubjectTrials]) -> Scenarios | None:
-    """Return the scenarios of subjects; None where none of them has a result."""
+    """Return the scenarios of these subjects; None if no subject has a result."""
     rows = list(subjects)
     valid = [row for row in rows if row.scored]
     if not valid:
@@ -114,25 +114,25 @@ def scenarios(subjects: Iterable[SubjectTrials]) -> Scenarios | None:
 
 def _counts(rows: Sequence[tuple[int, int, bool]]) -> Counts:
     passed, trials, distinct = zip(*rows, strict=True)
-    # Where every distinct subject fell out (all of its trials are missing), one of its copies stands in for it.
+    # If no distinct subject has a result, one of its copies takes its place.
     return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a verdict is about: PASS if model - reference is certainly above one number, FAIL if it is below another."""
+    """The hypothesis of a verdict: PASS if model - reference is above ``passes``, FAIL if it is below ``fails``."""
 
     reference: ReferenceValue
     passes: float
     fails: float
 
     def verdict(self, difference: tuple[float, float]) -> Verdict:
-        """Return what the limits of model - reference say."""
+        """Return the verdict that the limits of model - reference give."""
         low, high = difference
         return Verdict.PASS if low > self.passes else Verdict.FAIL if high < self.fails else Verdict.INCONCLUSIVE
 
     def verdict_of(self, rates: Sequence[float], tail: float) -> Verdict:
-        """Return what the rates of subjects say; one subject says nothing of others."""
+        """Return the verdict that the subjects' rates give; INCONCLUSIVE for fewer than two subjects."""
         if len(rates) < 2:
             return Verdict.INCONCLUSIVE
         above, below = self.bars(sum(rates) / len(rates), tail)
@@ -141,9 +141,10 @@ class Question:
         return Verdict.FAIL if p_value([1 - rate for rate in rates], 1 - float(below)) < tail else Verdict.INCONCLUSIVE
 
     def bars(self, rate: ArrayLike, tail: float) -> tuple[Floats, Floats]:
-        """Return what the lower limit of a rate must be above for a PASS, and the upper one below for a FAIL.
+        """Return the bar that a rate's lower limit must exceed for PASS, and its upper limit must stay below for FAIL.
 
-        It is Newcombe's interval solved for the limit; a p value at the bar is had much sooner than the limit.
+        This is Newcombe's interval solved for the limit. Computing a p value at this bar is much faster than computing
+        the limit itself.
         """
         import numpy as np
 
@@ -182,10 +183,10 @@ def p_inferior(found: Scenarios, question: Question) -> float:
 
 
 def subjects_to_settle(counts: Counts, question: Question) -> int | None:
-    """Return with how many subjects of as many trials PASS or FAIL would come with probability ``POWER``.
+    """Return the number of subjects (of as many trials) with which PASS or FAIL has probability ``POWER``.
 
-    They are imagined to be spread as those that were observed, with as many copies among them; a single subject to be
-    one of many with an ICC of ``ICC_FLOOR``. None: not even ``MOST_SUBJECTS`` would.
+    Further subjects are assumed to be distributed like the observed ones, with the same share of copies; for a single
+    subject, an ICC of ``ICC_FLOOR`` is assumed. None if even ``MOST_SUBJECTS`` would not decide.
     """
     share = counts.subjects / len(counts.distinct)
     rates = counts.rates
@@ -200,7 +201,7 @@ def subjects_to_settle(counts: Counts, question: Question) -> int | None:
 
     def settled(subjects: int) -> bool:
         evidence = max(1, round(share * subjects))
-        # By so much the mean of so many subjects is further from the truth, to either side, in one run of five.
+        # In one run of five, the mean of that many subjects deviates by more than this on a given side.
         shift = quantile(1 - POWER, None) * spread / evidence**0.5
         imagined = resized(pool, evidence).tolist()
         return any(

@@ -1,4 +1,4 @@
-"""Controls beside their plain cells: curves paired by subject, and what was gained from first to last session."""
+"""Controls compared with their plain cells: curves paired by subject, and the gain from first to last session."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
 
 
 def _curve(life: Numbered) -> Mapping[int, float]:
-    """Return the pass rate of one life at each of its points."""
+    """Return the pass rate of one subject at each of its points."""
     passes: dict[int, list[int]] = {}
     for number, success in zip(*life, strict=True):
         passes.setdefault(number, []).append(success)

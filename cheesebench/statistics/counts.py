@@ -1,4 +1,4 @@
-"""A run reduced to counts: what two runs can be compared by, and small enough to be kept in a repository."""
+"""A run reduced to counts: enough to compare it with another run, and small enough for a repository."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from cheesebench.statistics.sample import SubjectCount, SubjectRecords, draw_sam
 
 @dataclass(frozen=True, slots=True)
 class SubjectCounts:
-    """One subject in the trials that enter the estimand."""
+    """One subject's trials that enter the estimand."""
 
     passed: int
     scored: int
     missing: int
     """Trials without a result: missing, or settled."""
     mark: str
-    """The same for lives that are exact copies of each other; empty for a subject that is idle (``has_acted``)."""
+    """Digest of the subject's trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
     settled: int = 0
-    """Those of ``missing`` that were not run because they could not have changed the verdict."""
+    """The part of ``missing`` that was not run because it could not have changed the verdict."""
 
     def rate(self, fill: bool | None) -> float:
-        """Return the pass rate with missing trials left out (None), passed or failed; there must be a trial then."""
+        """Return the pass rate with missing trials left out (None), passed (True) or failed (False).
+
+        Requires at least one trial that is counted.
+        """
         if fill is None:
             return self.passed / self.scored
         return (self.passed + fill * self.missing) / (self.scored + self.missing)
@@ -32,7 +35,7 @@ class SubjectCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
-    """One cell: what its trials were (two cells can be paired if these agree), and its subjects by number."""
+    """One cell: the properties that two cells must share to be paired, and its subjects by number."""
 
     model: str
     protocol: str
@@ -51,17 +54,17 @@ class CellCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
-    """A run (or a baseline made from one) as it is compared. ``name`` is what people call it."""
+    """A run, or a baseline made from one, for comparison. ``name`` identifies it in messages."""
 
     name: str
     seed: object
     cells: tuple[CellCounts, ...]
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """What tells where it comes from: ``run_id``, ``created``, ``versions``, ``git``, ``options``."""
+    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``."""
 
 
 def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
-    """Return the counts of a cell; ``trials`` are its lives by rising subject, and none is kept."""
+    """Return the counts of a cell; ``trials`` yields its subjects in ascending order; none is kept in memory."""
     return CellCounts(
         model=plan.model,
         protocol=plan.protocol,
@@ -79,7 +82,7 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
 
 
 def count_subjects(lives: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
-    """Return the counts of every subject of a sample, by its number."""
+    """Return the counts of every subject of a sample, by subject number."""
     return {
         life.subject: SubjectCounts(
             sum(life.results), len(life.results), life.missing + life.settled, life.digest, life.settled

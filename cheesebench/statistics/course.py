@@ -1,8 +1,8 @@
-"""A sequential cell while its subjects live: which look is under way, whom it waits for, and who may be stopped.
+"""A sequential cell while it runs: its current look, the subjects it waits for, and which subjects may be stopped.
 
-Everything here depends on what subjects did, never on who was faster. The subjects that a look has added are stopped
-after the same number of trials, the smallest with which the look is decided (``is_settled``), also those that are
-further by then. So a run that was interrupted, or asked a slower server, has the same records.
+All decisions depend on what subjects did, never on timing. The subjects that a look has added are all stopped after the
+same number of trials, the smallest with which the look is decided (``is_settled``); trials beyond it are discarded. So
+a run that was interrupted or used a slower server has the same records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cheesebench.statistics.summary import Verdict
 
 
 class Lived(NamedTuple):
-    """What a verdict needs of one trial, and a digest of the life up to it."""
+    """What a verdict needs to know about one trial, and a digest of the subject's trials up to it."""
 
     compared: bool
     block: str
@@ -53,23 +53,23 @@ class _Subject:
         self.trials.append(Lived(record.compared, record.block, record.success, self.digest.digest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
-        """Tell whether its life was over before it could be stopped after so many trials of at most ``most``.
+        """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
 
-        One that ends with that very trial is not: that it has ended is heard of a little later, or not at all.
+        False if it ended with that very trial: the report of its end may arrive later, or not at all.
         """
         return self.complete and (trials is None or len(self.trials) < trials or trials >= most)
 
     def mark(self, trials: int | None) -> bytes:
-        """Return what exact copies share, as far as they have come; nothing before the first action."""
+        """Return the digest of the first ``trials`` trials, equal for exact copies; empty before the first action."""
         lived = self.trials[:trials]
         return lived[-1].mark if lived and lived[-1].acted else b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What a cell is compared with while it is run: it goes on until it has become worse, or certainly not so.
+    """The baseline of a cell while it runs: the cell continues until the comparison, too, is decided.
 
-    ``tests`` cells are compared; ``only`` says that the cell needs no verdict against its reference.
+    ``tests`` is the number of cells compared; ``only``: the cell needs no verdict against its reference.
     """
 
     subjects: Mapping[int, SubjectCounts]
@@ -86,12 +86,12 @@ class CellCourse:
         self._question = question_of(plan)
         self._subjects: dict[int, _Subject] = {}
         self.look = plan.looks[0]
-        #: Subjects of the look before: they are not stopped any more.
+        #: Subjects of the previous look, which can no longer be stopped.
         self._before = 0
         self.over = False
         self.standing = "no look yet"
         self.needed = self._least()
-        #: Trials with which it was last asked whether the look is settled.
+        #: Number of trials at which ``cut`` last checked whether the look is settled.
         self._asked = 0
 
     def _least(self) -> int:
@@ -153,7 +153,7 @@ class CellCourse:
         return None
 
     def _settled(self, question: Question, cut: int) -> bool:
-        """Tell whether what is asked of the look is decided if its new subjects are stopped after ``cut`` trials."""
+        """Return whether the look is decided if its new subjects are stopped after ``cut`` trials."""
         if self._baseline is None or not self._baseline.only:
             found = self._trials(cut)
             if not self._may_settle(question, found):
@@ -206,7 +206,7 @@ class CellCourse:
             change = self._change(self._baseline, None)
             self.standing += f"; against the baseline: {change}"
             decided = change is not Change.GO_ON and (decided or self._baseline.only)
-        # A subject that broke off makes the cell an ERROR, or undecided for want of money: more subjects mend neither.
+        # A broken subject makes the cell an ERROR, or undecided if the budget is spent; more subjects change neither.
         if decided or any(self._subject(number).broken for number in range(self.look)):
             self.over = True
             return False
@@ -222,7 +222,7 @@ class CellCourse:
         return True
 
     def _may_settle(self, question: Question, found: list[SubjectTrials]) -> bool:
-        """Return False where it is quickly seen that nothing is settled: limits take much longer than p values."""
+        """Return False if a quick check shows that the look is not settled: p values are much faster than limits."""
         tail = tails(self._plan.looks)[self._plan.looks.index(self.look)]
         if any(one.scored + one.open == 0 for one in found):
             return True
@@ -256,11 +256,11 @@ class CellCourse:
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
         lived = subject.trials[:limit]
         whole = self._whole(subject, limit)
-        # An idle subject is no copy of another one once its life is complete, as in ``draw_sample``.
+        # A complete idle subject is not a copy of another one, as in ``draw_sample``.
         distinct = distinct or (whole and not subject.mark(limit))
         estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(lived)
         if not whole and estimand.startswith("last:"):
-            # Which trials are the last ones is not known before the end.
+            # Which trials are the last ones is known only at the end.
             return SubjectTrials(0, 0, min(self._plan.trials, int(estimand.partition(":")[2])), distinct)
         scored = [one.success for one in enter_estimand(estimand, lived) if one.success is not None]
         return SubjectTrials(sum(scored), len(scored), rest, distinct)

@@ -1,8 +1,8 @@
-"""The declared animal: does a subject that does exactly what a reference says pass the verdict it is declared for?
+"""Does a simulated animal that follows a reference exactly pass the verdict against that reference?
 
-Animals with the declared curve and spread are simulated and judged by the rule that judges models. One that fails, or
-that cannot be told from a worse one, says that the reference and the pass rate are about different things, or that the
-animals are too uncertain for the margin.
+Animals with the declared curve and spread are simulated and judged by the same rule as models. If they fail too often,
+or pass too rarely, then the reference and the pass rate measure different things, or the reference is too uncertain for
+the margin.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     Booleans = NDArray[np.bool_]
 
-#: Subjects at which the declared animal must pass, and all numbers of subjects at which it must not fail.
+#: Number of subjects at which the declared animal must pass, and all numbers at which it must not fail.
 MOST, COHORTS = 60, (10, 60)
-#: It may fail so often, and must pass so often.
+#: Maximum probability of FAIL, and minimum probability of PASS.
 MAY_FAIL, MUST_PASS = 0.05, 0.80
 #: Simulated experiments: a standard error of .7 points at .05 and of 1.3 at .8.
 RUNS = 1000
 _GRID = 512
 
-#: Rates of shape ``[runs, subjects]``, reference, margin -> whether each run is a PASS, and whether it is a FAIL.
+#: Takes rates of shape ``[runs, subjects]``, reference and margin; returns for each run whether it is PASS, and FAIL.
 Judge = Callable[["Floats", ReferenceValue, float], "tuple[Booleans, Booleans]"]
 
 
@@ -67,12 +67,12 @@ def simulate(
     judge: Judge | None = None,
     runs: int = RUNS,
 ) -> DeclaredAnimal:
-    """Return what becomes of animals that follow a reference exactly.
+    """Return the verdicts of simulated animals that follow a reference exactly.
 
-    ``sessions`` maps the number (from 1) of each session that the pass rate is over to its trials. Where the curve has
-    no such session, and where there is none, the animal's rate is ``value``. Animals differ by a beta distribution
-    whose standard deviation is the reference's ``sd`` less what chance adds, or with an ICC of .3 where it gives none;
-    each keeps its rank from session to session. ``judge`` is the rule for a fixed number of subjects unless given.
+    ``sessions`` maps the number (from 1) of each session that enters the pass rate to its number of trials. In sessions
+    beyond the curve, or without a curve, the animal's rate is ``value``. Animals differ by a beta distribution whose
+    standard deviation is the reference's ``sd`` minus sampling variation, or that has an ICC of 0.3 if there is no
+    ``sd``; each animal keeps its rank from session to session. ``judge`` defaults to the fixed-sample rule.
     """
     import numpy as np
 
@@ -119,7 +119,7 @@ def _passed(
         own = np.full(shape, rate)
         if 0 < icc < 1 and 0 < rate < 1:
             spread = (1 - icc) / icc
-            # The inverse is dear: it is looked up on a grid.
+            # The inverse is slow to compute: interpolate it on a grid.
             own = np.clip(np.interp(rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)), 0, 1)
         total += random.binomial(int(count), own)
     return total

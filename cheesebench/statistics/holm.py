@@ -1,4 +1,4 @@
-"""Holm's correction: p values of several tests, adjusted for being looked at together."""
+"""Holm's correction of p values for multiple tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     for left, index in zip(
         range(len(p_values), 0, -1), sorted(range(len(p_values)), key=p_values.__getitem__), strict=True
     ):
-        # The smallest counts as one of all tests, the next as one of those that are left.
+        # The smallest p value is multiplied by the number of tests, the next by one less, and so on.
         highest = max(highest, min(1.0, left * p_values[index]))
         adjusted[index] = highest
     return adjusted

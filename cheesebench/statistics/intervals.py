@@ -1,6 +1,6 @@
-"""Intervals of a pass rate and of a difference of rates, and how alike the trials of one subject are.
+"""Intervals of a pass rate and of a difference of rates, and the intraclass correlation of a subject's trials.
 
-numpy and scipy.special load on the first call.
+numpy and scipy.special are imported on first use.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: ICC that is assumed where a single subject shows none.
+#: ICC assumed for a single subject, which cannot show one.
 ICC_FLOOR = 0.3
-#: An observed ICC of at least this, with a p value below the next, contradicts an agent without memory.
+#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts an agent without memory.
 CONTRADICTING_ICC = 0.1
-#: P value of the F test that subjects differ, below which it does.
+#: Significance level of the F test that subjects differ.
 CONTRADICTING_P = 0.001
-#: Beyond this quantile (a normal tail of 1e-300) nothing is claimed.
+#: Beyond this quantile (a normal tail of 1e-300) the interval is 0 to 1.
 MAX_QUANTILE = 37.0
 
 
@@ -32,20 +32,20 @@ class Clustering(NamedTuple):
     rate: Floats
     """Pooled over trials."""
     icc: Floats
-    """Intraclass correlation, clipped to 0-1; 0 where it cannot be estimated."""
+    """Intraclass correlation, clipped to 0-1; 0 if it cannot be estimated."""
     p_value: Floats
-    """Of the F test that subjects differ; 1 where it cannot be estimated."""
+    """Of the F test that subjects differ; 1 if it cannot be computed."""
 
 
 class Shrinkage(NamedTuple):
-    """What clustering leaves of n, each of shape ``[...]``."""
+    """Design effect and effective sample size, each of shape ``[...]``."""
 
     design_effect: Floats
     effective_n: Floats
 
 
 def clustering(passed: ArrayLike, trials: ArrayLike) -> Clustering:
-    """Return pooled rate, ICC and F test of counts of shape ``[..., subjects]``; every subject has a trial.
+    """Return pooled rate, ICC and F test of counts of shape ``[..., subjects]``; every subject has at least one trial.
 
     The ICC is the ANOVA estimator for unequal cluster sizes (Donner 1986, Int Stat Rev 54:67).
     """
@@ -85,7 +85,7 @@ def shrinkage(icc: ArrayLike, trials: ArrayLike) -> Shrinkage:
 
 
 def quantile(tail: float, degrees: int | None) -> float:
-    """Return the quantile that leaves ``tail`` above it: of t with ``degrees``, or of the normal for None."""
+    """Return the upper ``tail`` quantile of t with ``degrees`` degrees of freedom, or of the normal for None."""
     from scipy.special import ndtri, stdtrit
 
     return float(-ndtri(tail) if degrees is None else -stdtrit(degrees, tail))
@@ -94,8 +94,8 @@ def quantile(tail: float, degrees: int | None) -> float:
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     """Return Wilson's limits for a rate over ``n`` (may be fractional) with the quantile ``z``.
 
-    Wilson (1927), J Am Stat Assoc 22:209. Written out: scipy takes whole numbers only, and importing statsmodels costs
-    110 MB (a test compares with it).
+    Wilson (1927), J Am Stat Assoc 22:209. Implemented here because scipy accepts whole numbers only and importing
+    statsmodels takes 110 MB; a test compares with statsmodels.
     """
     import numpy as np
 
@@ -105,21 +105,21 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     scale = 1 + z**2 / size
     centre = (p + z**2 / (2 * size)) / scale
     half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2)) / scale
-    # Rounding must not leave a rate of 0 or 1 outside.
+    # Rounding errors must not exclude a rate of 0 or 1.
     return np.clip(centre - half, 0, p), np.clip(centre + half, p, 1)
 
 
 def rate_limits(
     passed: Sequence[int], trials: Sequence[int], tail: float, distinct: Sequence[bool] | None = None
 ) -> tuple[float, float]:
-    """Return the limits of a pass rate that each leave ``tail`` outside; one number per subject.
+    """Return lower and upper limits of a pass rate, each with tail probability ``tail``; one number per subject.
 
-    Of several subjects: Gaffke's limits for the mean of their rates (``bounds``), whatever their numbers of trials. Of
-    one: Wilson's over its trials, which hold for that subject alone.
+    For several subjects: Gaffke's limits for the mean of their rates (``bounds``), whatever their numbers of trials.
+    For one subject: Wilson's limits over its trials, which hold for that subject only.
 
-    ``distinct`` (one flag per subject) is False for exact copies of another subject. They belong to the rate:
-    whether a life is repeated depends on how it went, so leaving them out would bend it. But they are no further
-    evidence: the limits are those of as many subjects as are distinct, spread as all are.
+    ``distinct`` (one flag per subject) is False for exact copies of another subject. Copies count in the rate: whether
+    trials repeat depends on how they went, so leaving copies out would bias the rate. But they are not further
+    evidence: the limits are those of as many subjects as are distinct, with the distribution of all.
     """
     rates = [own / number for own, number in zip(passed, trials, strict=True)]
     evidence = len(rates) if distinct is None else sum(distinct)
@@ -136,10 +136,10 @@ def newcombe(
     reference: float,
     reference_limits: tuple[float, float],
 ) -> tuple[Floats, Floats]:
-    """Return the limits of rate - reference from the limits of both.
+    """Return limits of rate - reference, given the limits of both.
 
-    Newcombe's hybrid score interval (1998, Stat Med 17:873, method 10). A reference whose limits equal it is
-    a point.
+    Newcombe's hybrid score interval (1998, Stat Med 17:873, method 10). A reference whose limits equal its value is
+    treated as a constant.
     """
     import numpy as np
 

@@ -67,7 +67,7 @@ def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
 
 
 def question_of(plan: CellPlan) -> Question | None:
-    """Return what a verdict on this cell is about; None where no claim is made."""
+    """Return the hypothesis that a verdict on this cell tests; None if no claim is made."""
     if not (plan.comparable and plan.claims):
         return None
     if plan.against == "chance":
@@ -144,7 +144,7 @@ def _without_rate(described: CellResult) -> CellResult:
         return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.NO_SUCCESS_DECLARED)
     if not described.planned and described.subjects:
         return replace(described, verdict=Verdict.INCONCLUSIVE, reason=wording.nothing_entered(described))
-    # A budget is somebody's wish, and no breakdown: nothing is known yet, and nothing is broken.
+    # A spent budget is the user's choice, not an error: the result is only open.
     spent = described.outcomes.get("budget", 0) and not described.outcomes.get("infrastructure", 0)
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
     return replace(described, verdict=verdict, reason=wording.nothing_measured(described))

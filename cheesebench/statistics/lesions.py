@@ -1,4 +1,4 @@
-"""What a lesion of a model's subjects tells of the construct: a score that does not fall was reached in another way."""
+"""What a lesion implies for the construct: if the score does not fall, it was not reached through the construct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of a cell that carry no verdict: outcomes, measures, strategy."""
+"""Descriptive statistics of a cell: outcomes, measures, strategy. They do not enter the verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cheesebench.statistics.summary import TAXONOMY, ClassShares, Measure, Split
 
 
 class Moments:
-    """Count, mean and spread of numbers that are seen once and not kept (Welford 1962, Technometrics 4:419)."""
+    """Running count, mean and standard deviation of numbers (Welford 1962, Technometrics 4:419)."""
 
     __slots__ = ("_squares", "mean", "n")
 
@@ -22,7 +22,7 @@ class Moments:
         self._squares = 0.0
 
     def add(self, number: float) -> None:
-        """Count one number."""
+        """Add one number."""
         self.n += 1
         deviation = number - self.mean
         self.mean += deviation / self.n
@@ -30,7 +30,7 @@ class Moments:
 
     @property
     def sd(self) -> float | None:
-        """The standard deviation (n - 1); None of a single number."""
+        """The standard deviation (n - 1); None for fewer than two numbers."""
         return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
 
 
@@ -42,7 +42,7 @@ class Tally:
         self._outcomes: Counter[str] = Counter()
         self._own: dict[str, Moments] = {}
         self._names: dict[str, Counter[str]] = {}
-        #: Variable -> value -> passed and scored trials.
+        #: Passed and scored trials by variable and value.
         self._splits: dict[str, dict[Value, tuple[int, int]]] = {name: {} for name in split}
         self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
@@ -73,7 +73,7 @@ class Tally:
                 self._strategy.setdefault(name, Moments()).add(number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
-        """Return what became of the trials, by ``TAXONOMY``; a new cause of missing trials keeps its name."""
+        """Return trial counts by ``TAXONOMY``; an unknown cause of missing trials is added under its own name."""
         counts = dict.fromkeys(TAXONOMY, 0) | {"not run": not_run}
         for name, count in self._classes.items():
             counts[name] = counts.get(name, 0) + count
@@ -84,7 +84,7 @@ class Tally:
         return dict(sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0])))
 
     def agent_counts(self) -> dict[str, int]:
-        """Return what the agent counted, summed up, in its order."""
+        """Return the sums of the agent's counters, in its order."""
         return dict(self._agent)
 
     def own_measures(self) -> tuple[Measure, ...]:
@@ -92,7 +92,7 @@ class Tally:
         return _measures(self._own)
 
     def class_shares(self) -> tuple[ClassShares, ...]:
-        """Return the protocol's measures that are names."""
+        """Return the protocol's categorical measures."""
         return tuple(
             ClassShares(name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
             for name, counts in self._names.items()
@@ -107,12 +107,12 @@ class Tally:
         )
 
     def strategy_measures(self) -> tuple[Measure, ...]:
-        """Return how the agent moved; steps that the runner waited through are not the agent's."""
+        """Return measures of the agent's movement; steps in which the subject only waited are not counted."""
         return _measures({name: self._strategy[name] for name in STRATEGY if name in self._strategy})
 
 
 def _rank(value: Value) -> tuple[bool, float, str]:
-    """Return what puts numbers in order before names."""
+    """Return a sort key that orders numbers before names."""
     return isinstance(value, str | None), 0.0 if isinstance(value, (str, list)) or value is None else value, str(value)
 
 
@@ -129,7 +129,7 @@ def _class_of(record: TrialRecord) -> str:
         return "success"
     calls = record.tally.get("calls", 0)
     if calls:
-        # Nothing that it did was its own choice.
+        # None of its actions was chosen by the model.
         if record.tally.get("truncated", 0) == calls:
             return "truncated reply"
         if record.tally.get("unparsed", 0) == calls:

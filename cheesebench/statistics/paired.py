@@ -1,4 +1,4 @@
-"""Two runs with the same seeds: subjects are pairs, and "indistinguishable" is a legal answer."""
+"""Paired comparison of two runs with the same seeds: better, worse, or indistinguishable."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def compare_paired(
     """Compare two sets of trials of one protocol run with the same seeds, subject by subject.
 
     The paired differences of subject means (first - second, over the trials that enter ``plan.estimand``) are
-    tested with sign flips (exact, or sampled from ``seed``) or with t. Missing trials are counted in favour
-    of the first and then of the second; the answer must not depend on it. Exact repeats of a pair are left
-    out.
+    tested with sign flips (exact, or sampled with ``seed``) or with a t test. Missing trials are counted in favour
+    of the first and then of the second run; if the answer depends on that, it is "indistinguishable". Exact copies of a
+    pair are left out.
     """
     counted = [
         count_subjects(draw_sample(plan, trials_by_subject(side).values()).per_subject) for side in (first, second)
@@ -53,8 +53,8 @@ def compare_paired(
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
     """Return the differences of subject means (first - second) of the distinct pairs.
 
-    Where trials are missing two more lists follow: with all of them in favour of the first, and of the second.
-    Only there can subjects appear that were not measured at all in one of the runs.
+    If trials are missing, two more lists follow: with all of them in favour of the first run, and of the second. Only
+    these lists include subjects without a single result in one of the runs.
     """
     pairs = distinct_pairs(first, second)
     measured = [(a, b) for a, b in pairs if a.scored and b.scored]
@@ -85,7 +85,7 @@ def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
 def compare_differences(
     possible: Sequence[Sequence[float]], *, seed: int, method: Method = "permutation"
 ) -> PairedComparison:
-    """Compare two runs by what ``paired_differences`` returns (or a weighted sum of several such)."""
+    """Compare two runs, given the result of ``paired_differences`` (or a weighted combination of several)."""
     differences = possible[0]
     if not differences:
         return _nothing("No subject was measured in both runs.", method)
@@ -107,14 +107,14 @@ def compare_differences(
 
 
 def paired_p_value(differences: Sequence[float], *, seed: int, method: Method) -> float:
-    """Return the two-sided p value that the differences are centred at zero (at least one difference)."""
+    """Return the two-sided p value of the hypothesis that differences are centred at zero (at least one)."""
     import numpy as np
 
     values = np.asarray(differences, dtype=float)
     if len(values) < 2:
         return 1.0
     spread = float(values.std(ddof=1))
-    # Without spread t has nothing to measure against; the signs still count.
+    # Without variance the t statistic is undefined; sign flips still work.
     if method == "permutation" or spread < 1e-12:
         return _sign_flip_p_value(values, seed)
     from scipy.special import stdtr
@@ -151,7 +151,7 @@ def t_interval(differences: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _answer(differences: Sequence[float], p_value: float) -> Answer:
-    """Return what paired differences (first - second) and their p value say."""
+    """Return the answer that paired differences (first - second) and their p value give."""
     if p_value >= ALPHA:
         return "indistinguishable"
     return "better" if sum(differences) > 0 else "worse"

@@ -1,6 +1,6 @@
-"""What a design can be expected to say: probabilities of the verdicts at a true rate, by simulation of the rule itself.
+"""Power of a design: probabilities of the verdicts at a true rate, by simulating the decision rule.
 
-The runs are drawn, the verdicts are not approximated: they come from the code that judges (``bounds``).
+Simulated runs are judged by the same code as real ones (``bounds``), not by an approximation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Chances = Mapping[Verdict, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cohort:
-    """``subjects`` with ``trials`` each that enter the pass rate; ``icc`` is how alike a subject's trials are."""
+    """``subjects`` with ``trials`` each that enter the pass rate, and their intraclass correlation."""
 
     subjects: int
     trials: int
@@ -94,7 +94,7 @@ def sequential_chances(
 def fixed_verdicts(
     rates: Floats, reference: ReferenceValue, margin: float, tail: float = ALPHA
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether subjects with these rates (of shape ``[..., subjects]``) PASS, and whether they FAIL."""
+    """Return PASS and FAIL flags of shape ``[...]`` for subjects with these rates, of shape ``[..., subjects]``."""
     import numpy as np
 
     if rates.shape[-1] < 2:
@@ -118,21 +118,21 @@ def _observed(rate: float, cohort: Cohort, runs: int, seed: int) -> Floats:
 
 
 def disagreement(chances: Chances) -> float:
-    """Return the probability that two runs of the same model come to different verdicts."""
+    """Return the probability that two runs of the same model get different verdicts."""
     return max(0.0, 1 - sum(chance**2 for chance in chances.values()))
 
 
 def subjects_for_power(
     cohort: Cohort, reference: ReferenceValue, margin: float, *, seed: int, power: float = WANTED
 ) -> int | None:
-    """Return how many subjects a model that is exactly as good as the rodent needs to PASS with that probability.
+    """Return the number of subjects with which a model exactly as good as the rodent passes with probability ``power``.
 
-    None: not even ``MOST_SUBJECTS`` are enough (the animals' own interval may be too wide for the margin).
+    None if ``MOST_SUBJECTS`` are not enough (the animals' own interval may be too wide for the margin).
     """
 
     def enough(subjects: int) -> bool:
         more = Cohort(subjects=subjects, trials=cohort.trials, icc=cohort.icc)
-        # The same seed for all: what is compared differs by the number of subjects alone.
+        # The same seed for all, so that only the number of subjects differs.
         chances = verdict_chances(reference.value, more, reference, margin, seed=seed, runs=SEARCH_RUNS)
         return chances[Verdict.PASS] >= power
 

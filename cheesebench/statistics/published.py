@@ -1,4 +1,4 @@
-"""What has been published of models on protocols of the same names: beside runs under the same rules, in no verdict."""
+"""Published results of models on protocols of the same names: shown beside runs under the same rules, in no verdict."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def _paradigm(protocol: str) -> str:
 
 
 def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
-    """Return the published rows for the protocols of a run, best first; none where no protocol has the paper's rules.
+    """Return the published rows for a run's protocols, best first; empty if no protocol has the paper's rules.
 
-    A run in one view is shown the rates of that view, a run in several the best of the text views for each protocol.
-    Models of the run come before all others, the animals and the baselines last. The mean is over all protocols that
-    were published, and only given where the run has them all.
+    For a run in one view, rates are those of that view; otherwise, the best of the text views for each protocol.
+    Models of the run come first, animals and baselines last. The mean is over all published protocols and is given only
+    if the run has all of them.
     """
     plans = list(plans)
     data = published()

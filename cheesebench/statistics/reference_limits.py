@@ -1,4 +1,4 @@
-"""How uncertain the animals' number is: limits of the mean of a group of subjects."""
+"""The uncertainty of the animals' rate: limits of the mean of a group."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import math
 from cheesebench.experiment.records import ReferenceValue
 from cheesebench.statistics.intervals import quantile, wilson
 
-#: Each tail of the two-sided 95 % interval that a reference may give.
+#: Tail probability on each side of the 95 % interval that a reference may give.
 PUBLISHED_TAIL = 0.025
 
 
 def has_interval(reference: ReferenceValue) -> bool:
-    """Tell whether the reference has an uncertainty of its own, rather than being used as a point.
+    """Return whether the reference has an uncertainty of its own, rather than being used as a constant.
 
-    A number of animals is none: it does not say how much they differ.
+    A number of animals alone does not suffice: it does not say how much they differ.
     """
     return reference.interval is not None or _is_group(reference)
 
 
 def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
-    """Return the limits of the animals' pass rate that each leave ``tail`` outside, within 0 to 1.
+    """Return limits of the animals' pass rate (0 to 1), each with tail probability ``tail``.
 
-    A 95 % interval is rescaled from the normal quantile of 2.5 % to that of ``tail``. With the standard deviation
-    between ``n_animals`` animals they are those of the mean of that group: t with n - 1 degrees of freedom, so that
-    together with the model's (Newcombe's method adds the squares) two groups of subjects are compared, each with a
-    spread of its own, as in Welch's test. Animals that all did the same tell no more than so many draws: then it is
-    Wilson's interval. Without either, both limits are the value.
+    A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of ``tail``. With the standard
+    deviation between ``n_animals`` animals, the limits are those of the group mean: t with n - 1 degrees of freedom.
+    Combined with the model's limits (Newcombe's method adds the squares) this compares two groups with separate
+    variances, as Welch's test does. If the standard deviation is 0, Wilson's interval over the animals is used. Without
+    either, both limits are the value.
     """
     value = reference.value
     if reference.interval is not None:

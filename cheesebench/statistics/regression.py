@@ -1,14 +1,13 @@
-"""Has a model become worse than its baseline? A sequential rule over pairs of subjects that met the same worlds.
+"""Has a model become worse than its baseline? A sequential rule over pairs of subjects with the same seeds.
 
-A pair's difference is new - baseline, in -1 to 1. There are two ways to be done: the model is *worse* if a sign-flip
-test excludes that nothing has changed (exact then, because the two of a pair could be exchanged), and *not worse* if
-Gaffke's bound excludes a loss of ``LOSS`` or more. Each errs with ``ALPHA`` at the most over all looks together; where
-several protocols are compared, *worse* does over all of them (Bonferroni), or an unchanged model would often fail
-somewhere.
+A pair's difference is new - baseline, in -1 to 1. There are two conclusions. The model is *worse* if a sign-flip test
+rejects the hypothesis of no change (the test is exact, because under that hypothesis the members of a pair are
+exchangeable). It is *not worse* if Gaffke's bound excludes a loss of ``LOSS`` or more. Each conclusion has an error
+probability of at most ``ALPHA`` over all looks together. If several protocols are compared, that of *worse* holds over
+all of them (Bonferroni); otherwise an unchanged model would often fail somewhere.
 
-``LOSS`` cannot be small and pairs few: a model that now fails throughout in one subject of ten has lost ten points, and
-shows nothing of it in 29 pairs in one run of twenty. Pairs that are all alike exclude a loss of 30 points after 14 to
-18.
+A small ``LOSS`` needs many pairs: a model that now always fails in one subject of ten has lost ten points, and with 29
+pairs one run in twenty does not show it at all. Identical pairs exclude a loss of 30 points after 14 to 18 pairs.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ FLIPS = 9999
 
 
 class Change(StrEnum):
-    """What the pairs say of the new run."""
+    """The result for the new run."""
 
     WORSE = "worse"
     NOT_WORSE = "not worse"
     GO_ON = "go on"
-    """Neither, as yet."""
+    """Neither, so far."""
     UNDECIDED = "undecided"
     """Neither, and there are no more pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionLook:
-    """What a look at the first ``pairs`` pairs says."""
+    """The result of a look at the first ``pairs`` pairs."""
 
     change: Change
     pairs: int
@@ -58,7 +57,7 @@ class RegressionLook:
     """Mean of new - baseline."""
     p_worse: float
     p_loss: float
-    """P value of "it has lost ``LOSS`` or more"."""
+    """P value of the hypothesis that it has lost ``LOSS`` or more."""
 
 
 def has_changed(differences: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1) -> RegressionLook:
@@ -100,8 +99,8 @@ def between(
 def flip_p_values(differences: ArrayLike, flips: int = FLIPS) -> Floats:
     """Return one-sided p values of "no worse than before" for differences of shape ``[..., pairs]``, by sign flips.
 
-    The sum of flipped differences is as low as the one found exactly if the pairs that are flipped add up to 0 or more.
-    That is why it falls with every difference. Beyond ``EXACT_PAIRS`` a fixed sample of flips is tried.
+    Flipping signs gives a sum as low as the observed one exactly if the flipped differences add up to 0 or more. The p
+    value therefore falls with every difference. Beyond ``EXACT_PAIRS`` pairs a fixed random sample of flips is used.
     """
     import numpy as np
 

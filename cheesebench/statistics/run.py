@@ -1,4 +1,4 @@
-"""A whole run: every cell judged, and what each model comes to over its protocols."""
+"""A whole run: every cell judged, and each model summarised over its protocols."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
 
 
 def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:
-    """Return a plain cell with what its lesions say against the construct."""
+    """Return a plain cell with the contradictions of the construct that its lesions show."""
     if cell.plan.control or cell.plan.construct is None:
         return cell
     own = [one for one in cells if one.plan.control and one.plan.plain_key == cell.plan.key]
@@ -128,9 +128,9 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
-    """Return cell (by protocol) -> Holm-adjusted p value of being inferior, over all cells that were compared.
+    """Return Holm-adjusted p values of being inferior, by cell label, over all cells that were compared.
 
-    A cell that broke down (ERROR) has none and is no test.
+    A cell with an ERROR has no p value and does not count as a test.
     """
     compared = {c.plan.label: c.p_inferior for c in cells if c.p_inferior is not None}
     return dict(zip(compared, holm(list(compared.values())), strict=True))

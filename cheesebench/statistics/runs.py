@@ -1,4 +1,4 @@
-"""Two whole runs compared: paradigm by paradigm, and over all of them."""
+"""Comparison of two whole runs, by protocol and over all of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CellComparison:
     protocol: str
     title: str
     answer: Answer
-    """``worse`` by the sequential rule, ``better`` after Holm's correction: both over the protocols beside it."""
+    """``worse`` by the sequential rule, ``better`` after Holm's correction, both over all compared protocols."""
     reason: str
     first_rate: float | None
     second_rate: float | None
@@ -45,9 +45,9 @@ class CellComparison:
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
     identical: bool
-    """Every paired subject did and met exactly the same in both runs."""
+    """Whether the trials of every paired subject are exactly the same in both runs."""
     change: RegressionLook | None = None
-    """What the sequential rule says of the first run, the second being its baseline; None without a pair."""
+    """The sequential rule's result for the first run, with the second as its baseline; None without a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ModelComparison:
     view: str
     variant: str
     overall: PairedComparison
-    """Mean over the protocols, each with the same weight; one test of its own."""
+    """Over all protocols, equally weighted; a separate test."""
     cells: tuple[CellComparison, ...]
 
     @property
@@ -70,25 +70,25 @@ class ModelComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """All that two runs have in common, compared: every answer is about the first run."""
+    """The comparison of everything that two runs have in common; every answer describes the first run."""
 
     first: str
     second: str
     models: tuple[ModelComparison, ...]
     left_out: tuple[str, ...]
-    """What only one of the runs has, in words."""
+    """Descriptions of what only one of the runs has."""
     changed: tuple[tuple[str, str, str], ...]
-    """What differs between the runs besides their results: name, value in the first, in the second."""
+    """Other differences between the runs: name, value in the first, value in the second."""
 
     @property
     def worse(self) -> bool:
-        """Whether anything is worse: a model over all protocols, or on one of them."""
+        """Whether any model is worse, over all protocols or on one of them."""
         return any("worse" in model.answers for model in self.models)
 
 
 @runtime_checkable
 class ComparisonReporter(Protocol):
-    """A reporter that can also show two runs compared. Optional: ``cheesebench compare`` asks for it."""
+    """Optional interface of a reporter that can render comparisons, for ``cheesebench compare``."""
 
     def render_comparison(self, comparison: RunComparison) -> str:
         """Return the comparison's text."""
@@ -104,11 +104,12 @@ def compare_runs(
 ) -> RunComparison:
     """Compare two runs of the same protocols with the same seed, subject by subject.
 
-    Models of the same name meet; with one model in each run, those two. ``models`` chooses one by name in either
-    run, ``protocols`` limits what is compared. Sampled sign flips (beyond 13 pairs) come from the run's seed.
+    Models of the same name are compared; if each run has one model, those two. ``models`` selects a model by name in
+    either run, ``protocols`` restricts what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
     Raises:
-        ComparisonError: If subjects cannot be paired (other seeds, protocols or numbers of trials), or nothing meets.
+        ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of trials differ), or the runs have
+            nothing in common.
     """
     pairs, left_out = match_runs(first, second, models=models, protocols=protocols)
     groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
@@ -260,7 +261,7 @@ def _cell(
 
 
 def _change(pairs: Sequence[Pair], most: int, protocols: int) -> RegressionLook | None:
-    """Return what the pairs say at their looks; missing trials are in favour of neither run."""
+    """Return the sequential rule's result; missing trials are counted against either conclusion."""
     possible = [(x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing]
     if not any(x.scored and y.scored for x, y in possible):
         return None
@@ -294,7 +295,7 @@ def _overall(possible: Sequence[Sequence[Sequence[float]]], seed: int) -> Paired
 
 
 def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return all differences, scaled so that their plain mean is the mean of the protocols' means."""
+    """Return all differences, scaled so that their mean is the mean of the protocols' means."""
     total = sum(len(values) for values in cells)
     return [value * total / (len(cells) * len(values)) for values in cells for value in values]
 
@@ -318,7 +319,7 @@ def _with_interval(found: PairedComparison, cells: Sequence[Sequence[float]]) ->
 def _changes(
     first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCounts, CellCounts]]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return what could explain a difference, as far as the manifests tell."""
+    """Return what could explain a difference, according to the manifests."""
     before, after = _facts(first, [a for a, _ in pairs]), _facts(second, [b for _, b in pairs])
     names = dict.fromkeys((*before, *after))
     return tuple((n, before.get(n, "-"), after.get(n, "-")) for n in names if before.get(n) != after.get(n))

@@ -1,4 +1,4 @@
-"""Which trials of a cell are looked at: the estimand, what is missing from it, and copies of subjects."""
+"""The sample of a cell: the trials that enter the estimand, missing trials, and exact copies of subjects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SubjectRecords = Sequence[TrialRecord]
 
 
 class _Entering(Protocol):
-    """What the estimand asks of a trial."""
+    """The attributes of a trial that the estimand needs."""
 
     @property
     def compared(self) -> bool: ...
@@ -34,25 +34,25 @@ Entering = TypeVar("Entering", bound=_Entering)
 
 @dataclass(frozen=True, slots=True)
 class SubjectCount:
-    """One subject's life, condensed: all that a verdict needs of it.
+    """One subject's trials, condensed to what a verdict needs.
 
-    ``results``, ``sessions`` and ``passes`` have one number for every trial they are about, in the order of life.
+    ``results``, ``sessions`` and ``passes`` have one number for each trial concerned, in order.
     """
 
     subject: int
     distinct: bool
-    """Whether it is no exact copy of an earlier subject's."""
+    """False for an exact copy of an earlier subject."""
     digest: str
-    """``signature`` of the life."""
+    """``signature`` of its trials."""
     entered: int
     """Trials that enter the estimand, missing and settled ones included."""
     missing: int
     settled: int
-    """Trials that were stopped because they could not change the verdict."""
+    """Trials that were not run because they could not change the verdict."""
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
-    """Session of every scored trial that the reference is about, whatever the estimand."""
+    """Session of every scored trial that is comparable with the reference, whatever the estimand."""
     passes: bytes
     """1 or 0 for each of those."""
 
@@ -79,7 +79,7 @@ class Sample:
 
     @property
     def copies(self) -> int:
-        """Subjects that are exact copies of another: they count in the rate, but are no further evidence."""
+        """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
         return sum(not life.distinct for life in self.per_subject)
 
     @property
@@ -89,7 +89,7 @@ class Sample:
 
     @property
     def missing(self) -> int:
-        """Missing trials among those (absent subjects left no trial)."""
+        """Missing trials among those (absent subjects have none)."""
         return sum(life.missing for life in self.per_subject)
 
     @property
@@ -106,7 +106,7 @@ class Sample:
         return (*found, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
-        """Return the sample of the subjects below a number, which is one of the plan's looks."""
+        """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
         lives = tuple(life for life in self.per_subject if life.subject < look)
         return replace(self, per_subject=lives, tally=self.tallies.get(look, self.tally), absent=look - len(lives))
 
@@ -149,7 +149,7 @@ def _count(life: SubjectRecords, entering: SubjectRecords, digest: str, distinct
 
 
 def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRecord, ...]]:
-    """Group trials by subject, both in rising order."""
+    """Group trials by subject, both in ascending order."""
     grouped: dict[int, list[TrialRecord]] = {}
     for record in sorted(trials, key=lambda record: (record.subject, record.trial)):
         grouped.setdefault(record.subject, []).append(record)
@@ -157,10 +157,10 @@ def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRec
 
 
 def signature(life: SubjectRecords) -> str:
-    """Return what exact copies share, a digest of draws, actions and ends of all trials; "" if the subject is idle.
+    """Return a digest of draws, actions and outcomes of all trials, equal for exact copies; "" if the subject is idle.
 
-    Draws and ends belong to it: the same moves in another world, or with other results, are data of their own.
-    Deterministic agents live such copies where nothing is drawn.
+    Draws and outcomes are included: the same actions in another world, or with other results, are independent data.
+    Copies occur for deterministic agents if nothing is drawn.
     """
     if not any(map(has_acted, life)):
         return ""
@@ -180,7 +180,7 @@ def has_acted(record: TrialRecord) -> bool:
 
 
 def trial_mark(r: TrialRecord) -> bytes:
-    """Return what a trial adds to the signature of its life."""
+    """Return what a trial contributes to its subject's signature."""
     drawn = sorted(r.variables.items())
     return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
 

@@ -1,12 +1,12 @@
-"""The sequential rule: judge after few subjects, and go on only where they do not decide.
+"""The sequential rule: judge after few subjects, and continue only if they do not decide.
 
-A cell is judged at fixed numbers of subjects, its *looks*. A look at S uses the subjects 0 to S - 1, whoever finished
-first, and judges them by the bound of the fixed rule with a tail of its own (``spending``), so that a PASS or a FAIL is
-wrong with ``ALPHA`` at the most over all looks together. The interval of a cell is the one of the look where it stopped
-(a repeated confidence interval: Jennison and Turnbull 1989, J R Stat Soc B 51:305).
+A cell is judged at fixed numbers of subjects, its *looks*. A look at S uses the subjects 0 to S - 1, in whatever order
+they finished, and applies the bounds of the fixed rule with a tail probability of its own (``spending``), so that the
+error probabilities of PASS and of FAIL are at most ``ALPHA`` over all looks together. The interval of a cell is that of
+the look where it stopped (a repeated confidence interval: Jennison and Turnbull 1989, J R Stat Soc B 51:305).
 
-All of it is pure: whoever runs subjects asks ``next_look`` how many it needs, ``decide`` what they say, and while they
-live ``is_settled`` whether what they still have to do could matter.
+All functions are pure. The scheduler asks ``next_look`` how many subjects it needs, ``decide`` for the decision at a
+look, and, while subjects run, ``is_settled`` whether their remaining trials could still matter.
 """
 
 from __future__ import annotations
@@ -34,48 +34,48 @@ __all__ = ["Decision", "Standing", "decide", "futile", "is_settled", "looks_unti
 
 
 class Standing(StrEnum):
-    """What a look says."""
+    """The outcome of a look."""
 
     PASS = "PASS"
     FAIL = "FAIL"
     GO_ON = "go on"
     """Not decided: the next look may decide it."""
     FUTILE = "futile"
-    """Not decided, and even the last look cannot be expected to decide it: INCONCLUSIVE."""
+    """Not decided, and even the last look is not expected to decide it: INCONCLUSIVE."""
     EXHAUSTED = "exhausted"
     """Not decided at the last look: INCONCLUSIVE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a look at the first ``subjects`` subjects says, and by which numbers."""
+    """The outcome of a look at the first ``subjects`` subjects, with its numbers."""
 
     standing: Standing
     subjects: int
     most: int
     """Subjects of the last look."""
     tail: float
-    """What each of the limits below leaves outside."""
+    """Tail probability of each of the limits below."""
     rate: float | None
-    """Mean of the subjects' rates over the trials that were run; None without any."""
+    """Mean of the subjects' rates over the trials that were run; None without trials."""
     interval: tuple[float, float]
-    """Of the rate, whatever the open trials would have been."""
+    """Of the rate, for any result of the open trials."""
     difference: tuple[float, float]
     """Of model - reference."""
 
     @property
     def verdict(self) -> Verdict:
-        """PASS, FAIL, or INCONCLUSIVE (as yet, where it goes on)."""
+        """PASS, FAIL, or INCONCLUSIVE (for now, if it continues)."""
         return Verdict(self.standing) if self.standing in ("PASS", "FAIL") else Verdict.INCONCLUSIVE
 
     @property
     def final(self) -> bool:
-        """Whether no subject is needed any more."""
+        """Whether no more subjects are needed."""
         return self.standing is not Standing.GO_ON
 
 
 def next_look(looks: Sequence[int], subjects: int) -> int | None:
-    """Return the first look at more than so many subjects; None after the last."""
+    """Return the first look at more than ``subjects`` subjects; None after the last."""
     return next((look for look in looks if look > subjects), None)
 
 
@@ -124,11 +124,11 @@ def decide(question: Question, subjects: Sequence[SubjectTrials], look: int, loo
 
 
 def is_settled(question: Question, subjects: Sequence[SubjectTrials], look: int, looks: tuple[int, ...]) -> bool:
-    """Tell whether a look is PASS or FAIL whatever becomes of the ``open`` trials of its subjects.
+    """Return whether a look is PASS or FAIL whatever the results of its subjects' open trials.
 
-    Every bound rises with every pass, so that no assignment of passes lies beyond "all failed" and "all passed", and
-    a life that turns out shorter does not either. ``distinct`` of a subject that has not finished must be True only
-    if its life already differs from all others: a copy that is yet to become one could still change the decision.
+    Bounds are monotone in every pass, so "all failed" and "all passed" are the extremes, also for a schedule that ends
+    early. For an unfinished subject, ``distinct`` may be True only if its trials already differ from all others:
+    otherwise it could still turn out to be a copy, which would change the decision.
     """
     if any(subject.open and not subject.distinct for subject in subjects[:look]):
         return False
@@ -155,7 +155,7 @@ def what_it_still_needs(
 
 
 def futile(question: Question, rates: ArrayLike, look: int, looks: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Tell whether not even the last look would decide, with the rate ``FUTILE_ERRORS`` further to either side.
+    """Return whether even the last look would not decide if the rate shifted by ``FUTILE_ERRORS`` standard errors.
 
     ``rates`` has shape ``[..., subjects]``, the result ``[...]``.
     """

@@ -1,9 +1,9 @@
-"""How an error probability is spent over several looks at the same subjects.
+"""Alpha spending: dividing an error probability over several looks at accumulating subjects.
 
-Each look has a tail of its own: what the bound leaves outside there. Their shape is ``EARLY + (1 - EARLY) * t ** 3``
-with t the share of subjects lived so far: little at first, so that much is left for the last look, but enough for six
-subjects that never succeed. Their size is computed, not simulated: the largest with which all-or-none subjects, for
-which the bound is the exact binomial test, are judged wrongly with ``ALPHA`` at the most, whatever the true rate.
+Each look has its own tail probability for the bounds, proportional to ``EARLY + (1 - EARLY) * t ** 3`` with t the share
+of subjects so far: small at first, so that most is left for the last look, but enough to decide six subjects that never
+succeed. The factor is computed, not simulated: it is the largest with which all-or-none subjects, for whom the bound is
+the exact binomial test, are judged wrongly with probability at most ``ALPHA``, whatever the true rate.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Crossing = Callable[[tuple[int, ...], Sequence[float]], float]
 
 @lru_cache(maxsize=256)
 def tails(looks: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the tail of each look; a single look has all of ``ALPHA``."""
+    """Return the tail probability of each look; a single look gets all of ``ALPHA``."""
     return spend(looks, most_wrong)
 
 
 @lru_cache(maxsize=256)
 def symmetric_tails(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
-    """Return the tails of a test that is exact at each look, as sign flips are."""
+    """Return the tails for a test that is exact at each look, such as sign flips."""
     return spend(looks, _walk_crossing, alpha)
 
 

@@ -1,7 +1,7 @@
-"""What the statistics come to: plain data for reports, with nothing left to compute.
+"""Results of the statistics: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` turns every
-type into what JSON knows.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` converts every
+type to JSON values.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Verdict(StrEnum):
     FAIL = "FAIL"
     """Inferior: the upper bound is below -margin."""
     INCONCLUSIVE = "INCONCLUSIVE"
-    """The data do not say, or no claim is made."""
+    """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured, or something broke down (infrastructure): says nothing about the model."""
+    """Nothing could be measured, or trials were lost to infrastructure: says nothing about the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
     """One point of the learning curve: pass rate in a session, with its two-sided 95 % interval.
 
-    ``session`` counts from 1; it is the number of a run of trials where ``CellResult.curve_unit`` says so.
+    ``session`` counts from 1; with another ``CellResult.curve_unit`` it is the number of a run of trials.
     """
 
     session: int
@@ -71,7 +71,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """A measure whose values are names: how many trials have each, most frequent first (ties by name)."""
+    """A categorical measure: the number of trials with each value, most frequent first (ties by name)."""
 
     name: str
     counts: Mapping[str, int]
@@ -79,7 +79,7 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True)
 class SplitRate:
-    """Trials in which a variable that the protocol splits by has one value: passed of ``trials``."""
+    """The trials with one value of a variable that the protocol splits by: ``passed`` of ``trials``."""
 
     variable: str
     value: Value
@@ -89,43 +89,43 @@ class SplitRate:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What a reader must know before believing a number; ``judge`` sets them."""
+    """Caveats about a result, set by ``judge``."""
 
     not_diagnostic: bool = False
     """The random agent's rate is at or above reference - margin: passing says little."""
     this_subject_only: bool = False
     """One subject with a memory: the interval is about this subject, not about the model."""
     duplicate_subjects: int = 0
-    """Subjects that are exact copies of another one: in the rate, but no further evidence."""
+    """Subjects that are exact copies of another one: counted in the rate, but not as further evidence."""
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
     truncated: bool = False
-    """Trials were settled: the verdict holds whatever they would have been, but rate and curve lack them."""
+    """Trials were settled: they could not have changed the verdict, but rate and curve leave them out."""
     goal_visible: bool = False
     """The goal can be seen in the observation (from the plan)."""
     reference_declared: bool = False
-    """The reference has neither an interval nor a spread between animals, and is used as a point."""
+    """The reference has neither an interval nor a spread between animals and is used as a constant."""
     analogy: bool = False
-    """The source of the reference measured another event than success."""
+    """The source of the reference measured a different event from success."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Where a sequential cell stands: the look that it stopped at, or the last one that it has reached."""
+    """Status of a sequential cell: the look that it stopped at, or the last one that it has reached."""
 
     subjects: int
     most: int
     """Subjects of the last look."""
     tail: float
-    """What each bound of the difference leaves outside at this look."""
+    """Tail probability of each bound of the difference at this look."""
     standing: str
     """``PASS``, ``FAIL``, ``go on``, ``futile`` or ``exhausted``."""
     following: int | None = None
-    """Subjects of the next look, where it goes on."""
+    """Subjects of the next look, if it continues."""
     needed: int | None = None
-    """The look that would decide if more subjects were spread as these are."""
+    """The look that would decide if further subjects were distributed like these."""
     beyond: int = 0
-    """Subjects that have begun to live beyond this look: recorded, but in none of the numbers."""
+    """Subjects started beyond this look: recorded, but not counted."""
     spent: bool = False
     """Whether the next look is not complete because a budget was spent."""
 
@@ -224,11 +224,11 @@ class ModelSummary:
     view: str
     variant: str = ""
     overall: Average | None
-    """None where no cell has a rate."""
+    """None if no cell has a rate."""
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict
-    """PASS if all cells pass (an intersection-union test, uncorrected), FAIL if one fails, as its test does."""
+    """PASS if all cells pass (an intersection-union test, which needs no correction), FAIL if any cell fails."""
     gate_reason: str
     failed: tuple[str, ...]
     """Protocols whose FAIL survives Holm's correction over all cells with a verdict (family-wise 5 %)."""
@@ -245,14 +245,14 @@ class ViewChoice:
     """View -> pass rate."""
     best: float
     cross_fitted: float | None
-    """None where there are too few trials to halve."""
+    """None if there are too few trials to halve."""
     equal_views: float
     """Expected maximum if every view had the pooled rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestOfViews:
-    """The paper's headline for one model, and the two numbers without which it must not be printed."""
+    """The paper's headline number for one model, and two numbers that put its bias into perspective."""
 
     model: str
     variant: str = ""
@@ -261,7 +261,7 @@ class BestOfViews:
     cross_fitted: float | None
     """View chosen on one half of the subjects (or trials), scored on the other."""
     equal_views: float
-    """What ``best`` would come to by chance if the views did not differ."""
+    """Expected value of ``best`` if the views did not differ."""
     protocols: tuple[ViewChoice, ...]
 
 
@@ -308,7 +308,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlResult:
-    """A control beside its plain cell, paired subject by subject. It claims nothing about the rodent."""
+    """A control and its plain cell, paired by subject. It makes no claim about the rodent."""
 
     control: CellResult
     """The control cell; its own curve has the intervals of its rates."""
@@ -316,33 +316,33 @@ class ControlResult:
     curve_unit: str
     points: tuple[PairedPoint, ...]
     gain_plain: Gain | None
-    """None with one point: nothing was repeated, so nothing can have been learnt between."""
+    """None if the curve has a single point."""
     gain_control: Gain | None
     gain_difference: Gain | None
     comparison: PairedComparison
     """Plain (first) against control (second), over the trials that enter the estimand."""
     lesion: str = ""
-    """What the control says of the construct, where it is a lesion."""
+    """What the control implies for the construct, if it is a lesion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRow:
-    """What somebody else has published of a model under the same rules: shown beside a run, in no verdict."""
+    """Published results of a model under the same rules: shown beside a run, in no verdict."""
 
     model: str
     rates: Mapping[str, float]
     """Protocol -> pass rate."""
     overall: float | None = None
     how: str = ""
-    """In which views."""
+    """The views."""
     trials: str = ""
-    """How many trials of each protocol in a view, and in all; empty where nothing tells."""
+    """Number of trials of each protocol in a view, and in all; empty if unknown."""
     source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A whole run, judged: what reporters are given."""
+    """The results of a whole run: the input of reporters."""
 
     manifest: Mapping[str, object]
     cells: tuple[CellResult, ...]
@@ -350,12 +350,12 @@ class RunSummary:
     best_of_views: tuple[BestOfViews, ...] = ()
     """One per model that ran in more than one view."""
     controls: tuple[ControlResult, ...] = ()
-    """Every control cell beside its plain one. They are in ``cells``, but in none of ``models``."""
+    """Every control cell with its plain cell. Controls are in ``cells`` but not in ``models``."""
     published: tuple[PublishedRow, ...] = ()
-    """Numbers of others, where there are any for the run's protocols."""
+    """Published results for the run's protocols, if any."""
 
     def to_dict(self) -> dict[str, object]:
-        """Return the summary as dictionaries, lists, strings and numbers (``json.dumps`` takes it)."""
+        """Return the summary as dictionaries, lists, strings and numbers, ready for ``json.dumps``."""
         plain = to_plain(self)
         assert isinstance(plain, dict)
         return plain

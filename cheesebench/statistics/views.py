@@ -1,7 +1,7 @@
-"""The best of several views: the paper's headline number, and the two numbers that keep it honest.
+"""The best of several views: the paper's headline number, and two numbers that show its bias.
 
-The maximum of several noisy proportions is biased upward: at ten trials per cell, a model exactly at the
-rodent reference (mean 78.9 %) in each of three views would be printed as 89.0 %.
+The maximum of several noisy proportions is biased upward: with ten trials per cell, a model exactly at the
+rodent reference (mean 78.9 %) in each of three views is expected to score 89.0 %.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def expected_maximum(rate: float, sizes: Sequence[float]) -> float:
 
     whole = [max(1, round(size)) for size in sizes]
     support = np.unique(np.concatenate([np.arange(n + 1) / n for n in whole]))
-    # E[max] = sum of x (G(x) - G(x-)), G the product of the binomial distribution functions; the small
-    # addition keeps k / n * n from falling below k.
+    # E[max] = sum of x (G(x) - G(x-)), with G the product of the binomial distribution functions; 1e-9 keeps
+    # k / n * n from rounding below k.
     below = np.prod([bdtr(np.floor(support * n + 1e-9), n, rate) for n in whole], axis=0)
     return float(support @ np.diff(below, prepend=0.0))

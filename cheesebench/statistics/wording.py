@@ -1,4 +1,4 @@
-"""The sentences that go with a verdict, written for somebody who sees one for the first time."""
+"""The sentences that explain a verdict to a reader who has not seen one before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def percent(proportion: float) -> str:
-    """Return ``82 %``, with one decimal where it matters."""
+    """Return ``82 %``, with one decimal unless it is zero."""
     return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
 
 
@@ -41,14 +41,14 @@ def points(difference: float) -> str:
 
 
 def interval_method(subjects: int) -> str:
-    """Return how the interval was made, of so many distinct subjects."""
+    """Return the method of the interval for this number of distinct subjects."""
     if subjects > 1:
         return f"Gaffke's bounds for the mean of {plural(subjects, 'subject')}"
     return "Wilson over trials, normal quantile (this subject only)"
 
 
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason of a cell without a trial: an ERROR, or a budget that was spent before."""
+    """Return the reason for a cell without a valid trial: an ERROR, or a budget that was spent."""
     if not cell.planned:
         return "No trial was run, which says nothing about the model."
     causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
@@ -101,7 +101,7 @@ def no_claim(cell: CellResult) -> str:
 
 
 def verdict(cell: CellResult, settled_without_missing: bool) -> str:
-    """Return the reason of a verdict that came from a comparison, with what must be known to believe it."""
+    """Return the reason for a verdict that came from a comparison with animals, with its caveats."""
     assert cell.rate is not None
     assert cell.plan.reference is not None
     animal = cell.plan.species or "rodent"
@@ -111,7 +111,7 @@ def verdict(cell: CellResult, settled_without_missing: bool) -> str:
 
 
 def verdict_against_chance(cell: CellResult) -> str:
-    """Return the reason of a verdict that came from a comparison with chance."""
+    """Return the reason for a verdict that came from a comparison with chance."""
     assert cell.rate is not None
     assert cell.plan.chance is not None
     assert cell.difference_low is not None
@@ -159,7 +159,7 @@ def _remedy(cell: CellResult) -> str:
 
 
 def _one(cell: CellResult) -> str:
-    """Return what a subject of a cell is called: whoever is asked in words is asked once more, and learns nothing."""
+    """Return the noun for a cell's subjects: a dialogue is generated once more, and nothing is learned."""
     return "generation" if cell.plan.in_words else "subject"
 
 
@@ -250,5 +250,5 @@ def shares(found: ClassShares) -> str:
 
 
 def shown_value(value: Value) -> str:
-    """Return a value of a variable as a person would write it."""
+    """Return a value of a variable as text."""
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -9,9 +9,9 @@ A vendor's test file is five lines; each function raises AssertionError with eve
         assert_backend_sound(BACKEND)
 
 ``assert_agent_sound``, ``assert_respondent_sound``, ``assert_view_sound`` and ``assert_sound`` (the audit of a
-protocol file) are used alike. ``broken_backend_rules`` and its like return the findings instead.
+protocol file) are used the same way. ``broken_backend_rules`` and so on return the findings instead.
 
-``cheesebench.testing.fake_server`` is a server that does what a script says.
+``cheesebench.testing.fake_server`` is a server that follows a script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every agent must do, whether it acts by itself or asks a model: the rules, checked in a small world."""
+"""Rules for agents, with or without a language model, checked in a small world."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MODEL_RULES: Rules[ModelAgentCase] = Rules()
 
 @dataclass(frozen=True, slots=True)
 class AgentCase:
-    """An agent that acts by itself, and the view in which it is tried."""
+    """An agent without a model, and the view in which it is tested."""
 
     spec: AgentSpec
     view: str
@@ -39,7 +39,7 @@ class AgentCase:
 
 @dataclass(frozen=True, slots=True)
 class ModelAgentCase:
-    """An agent that asks a model, the view, and its settings."""
+    """An agent for language models, the view, and its settings."""
 
     spec: ModelAgentSpec
     view: str
@@ -55,8 +55,8 @@ def broken_agent_rules(
 ) -> list[Broken]:
     """Return the rules that an agent breaks.
 
-    ``view`` is the view (of text) in which it is tried, ``settings`` are other ones than its defaults (of an agent
-    that asks a model), ``but`` names rules that are left out.
+    ``view`` is the (text) view in which it is tested, ``settings`` are other ones than its defaults (of an agent
+    that asks a model), ``but`` names rules to skip.
     """
     if isinstance(spec, ModelAgentSpec):
         return MODEL_RULES.broken(ModelAgentCase(spec, view, {**spec.settings, **(settings or {})}), but)
@@ -85,7 +85,7 @@ def check_name(name: object, memory: object, summary: str) -> None:
 
 @contextmanager
 def untouched_randomness() -> Iterator[None]:
-    """Check that what happens inside leaves Python's and numpy's global generators alone."""
+    """Check that the block does not change Python's and numpy's global generators."""
     before = random.getstate()
     arrays = _state_of_arrays()
     yield
@@ -107,7 +107,7 @@ def _state_of_arrays() -> tuple[object, ...]:
 
 
 def _live(lives: Sequence[tuple[Agent, SubjectEnvironment]]) -> list[list[int]]:
-    """Let agents live side by side, a step each in turn; return the actions that each has chosen."""
+    """Run agents in parallel, one step each in turn; return the actions of each."""
     chosen: list[list[int]] = [[] for _ in lives]
     running = [_steps(agent, life, actions) for (agent, life), actions in zip(lives, chosen, strict=True)]
     while running:
@@ -116,7 +116,7 @@ def _live(lives: Sequence[tuple[Agent, SubjectEnvironment]]) -> list[list[int]]:
 
 
 def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterator[int]:
-    """Live a life as the runner does, and yield after every answer."""
+    """Run a life as the runner does, and yield after every answer."""
     while (observation := life.begin_trial()) is not None:
         agent.begin_trial(observation)
         status = RUNNING
@@ -133,7 +133,7 @@ def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterato
 
 
 def checked(actions: object, fewest: int = 1) -> list[int]:
-    """Return actions as a list; BreachError where they are none."""
+    """Return actions as a list; raise BreachError if they are not valid actions."""
     need(isinstance(actions, Sequence) and not isinstance(actions, str), f"answers {_kind(actions)}, no actions")
     found = list(actions) if isinstance(actions, Sequence) else []
     need(fewest <= len(found) <= MOST_ACTIONS, f"answers with {len(found)} actions")
@@ -182,7 +182,7 @@ def _no_global_randomness(case: AgentCase) -> None:
 
 @RULES.rule("subjects of their own")
 def _independent(case: AgentCase) -> None:
-    """Subjects that live side by side in one process do what each does alone."""
+    """Subjects that run in parallel in one process behave as each does alone."""
     agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
     together = _live([(agent, world.life(case.view, 7)) for agent in agents])
     alone = [_alone(case, seed) for seed in (21, 22)]
@@ -204,7 +204,7 @@ def _whatever_is_seen(case: AgentCase) -> None:
 
 
 def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) -> list[object]:
-    """Live with a model that says these replies (by number of the call); return all that the agent said and did."""
+    """Run with a model that gives these replies (by call number); return all prompts and actions of the agent."""
     agent, lived = _new(case, seed), world.life(case.view, 7)
     record: list[object] = []
     calls = 0
@@ -267,7 +267,7 @@ def _model_declaration(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("settings")
 def _settings(case: ModelAgentCase) -> None:
-    """Settings are recorded and can be swept: plain values, which its own check accepts."""
+    """Settings are recorded and can be varied: plain values that pass the agent's own check."""
     try:
         same = json.loads(json.dumps(dict(case.settings))) == dict(case.settings)
     except (TypeError, ValueError):
@@ -325,7 +325,7 @@ def _model_independent(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("whatever is replied")
 def _whatever_is_replied(case: ModelAgentCase) -> None:
-    """A model's reply is hostile text: reading it never raises, and brings actions or nothing."""
+    """A model's reply is untrusted text: reading it never raises, and gives actions or nothing."""
     for text in HOSTILE:
         for reply in (ChatReply(text=text, finish="length"), ChatReply(text=text, reasoning=text)):
             agent = _new(case, 5)
@@ -344,5 +344,5 @@ def _whatever_is_replied(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("trials come to an end")
 def _gives_up(case: ModelAgentCase) -> None:
-    """A model that never names an action does not keep its subject in one step for ever."""
+    """A model that never names an action cannot hold its subject in one step for ever."""
     _converse(case, 1, lambda number: "I would rather not say.")

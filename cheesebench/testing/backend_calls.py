@@ -1,4 +1,4 @@
-"""How the rules for backends call one: against a real server on loopback, in a thread that cannot take us along."""
+"""Calls of a backend by its rules: against a real server on loopback, in a thread that cannot block the test."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class BackendCase:
     key_sent: bool = False
     """Whether a header that the server was sent held the key."""
     heard: list[str] = field(default_factory=list)
-    """Where the key was said aloud, in whatever call."""
+    """Where the key was disclosed, in any call."""
     blocks: bool = False
-    """Whether the event loop is known to stand still during a call."""
+    """Whether a call has been found to block the event loop."""
 
     def request(self, *texts: str, **fields: Any) -> ChatRequest:
         """Return a request whose user says these texts."""
@@ -67,7 +67,7 @@ class BackendCase:
         return replace(ChatRequest(model=self.model, messages=messages, timeout=self.patience), **fields)
 
     def context(self, base_url: str | None) -> BackendContext:
-        """Return what the backend is connected with."""
+        """Return the backend's context."""
         return BackendContext(
             entry=ModelEntry(name=self.model, backend=self.spec.name, id=self.model),
             directory=Path(tempfile.gettempdir()),
@@ -86,7 +86,7 @@ class BackendCase:
             return self._in_thread(lambda connection: scene(connection, server), server), server
 
     def play_refused(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
-        """Like ``play`` where nobody listens (any more)."""
+        """Like ``play``, for an address where no server listens (any more)."""
         assert self.server is not None
         with self.server("nobody") as gone:
             pass
@@ -100,7 +100,7 @@ class BackendCase:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Put the key where the backend reads it, and no proxy between us and the server; then all as it was."""
+        """Set the key's environment variable and disable proxies; restore both at the end."""
         wanted = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
         if self.key_env:
             wanted[self.key_env] = KEY
@@ -118,7 +118,7 @@ class BackendCase:
     def _in_thread(
         self, scene: Callable[[Connection], Awaitable[T]], server: FakeServer | None, base_url: str | None = None
     ) -> T:
-        """Run a scene in an event loop of its own; BreachError where it does not end, whatever keeps it."""
+        """Run a scene in an event loop of its own; raise BreachError if it does not end."""
         results: list[T] = []
         failures: list[BaseException] = []
 
@@ -143,7 +143,7 @@ class BackendCase:
             thread.start()
             thread.join(2 * self.patience + 2)
         if thread.is_alive():
-            # Whoever waits for the server in the loop's own thread is set free by the server's end.
+            # A backend that blocks the loop's own thread is released when the server stops.
             if server is not None:
                 server.stop()
             thread.join(self.patience)
@@ -185,7 +185,7 @@ async def ask(connection: Connection, request: ChatRequest) -> Outcome:
 
 
 async def until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something holds; return whether it does at last."""
+    """Wait until a condition holds; return whether it holds at the end."""
     for _ in range(max(1, round(seconds / 0.01))):
         if holds():
             return True

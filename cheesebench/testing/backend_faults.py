@@ -1,4 +1,4 @@
-"""What every backend must make of servers that fail: one request, the right fault, and no word of the key."""
+"""Rules for backends on failing servers: one request, the right fault, and no disclosure of the key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ECHOES = tuple(
 
 
 def add_first(rules: Rules[BackendCase]) -> None:
-    """Add the rule that is checked before all others."""
+    """Add the rule that is checked first."""
     rules.rule(NO_RETRIES)(_no_retries)
 
 
@@ -38,7 +38,7 @@ def add_last(rules: Rules[BackendCase]) -> None:
 
 
 def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
-    """Return what a call came to whose first attempt meets this mishap, and the number of attempts."""
+    """Return the result of a call whose first attempt meets this mishap, and the number of attempts."""
     if mishap.name not in case.kept:
         request = case.request(timeout=SHORT if mishap.kinds == {"timeout"} else case.patience)
         requests: list[int] = []
@@ -59,9 +59,9 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
 
 
 def _follows(case: BackendCase, mishap: Mishap) -> bool:
-    """Return whether what came of a mishap only says once more that there was a second attempt."""
+    """Return whether the result of a mishap only repeats that there was a second attempt."""
     outcome, attempts = _met(case, mishap)
-    if mishap.refused and isinstance(outcome, BreachError):  # nobody counted; whoever tries elsewhere tries here, too
+    if mishap.refused and isinstance(outcome, BreachError):  # not counted: a backend that retries does so here, too
         attempts = max(count for _, count in case.kept.values())
     return attempts > 1 and NO_RETRIES not in case.but
 

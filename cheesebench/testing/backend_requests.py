@@ -1,4 +1,4 @@
-"""What every backend must send: all that is said, to the right model, with the parameters that are set."""
+"""Rules for requests: all messages, to the right model, with the parameters that are set."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _served(case: BackendCase) -> None:
 
 
 def holds(body: object, value: object) -> bool:
-    """Return whether a value stands anywhere in a body, under whatever name."""
+    """Return whether a value occurs anywhere in a body, under any name."""
     if isinstance(body, Mapping):
         return any(holds(inner, value) for inner in body.values())
     if isinstance(body, list):
@@ -101,7 +101,7 @@ def holds(body: object, value: object) -> bool:
 
 
 def named(body: object, name: str) -> list[object]:
-    """Return what stands in a body under a name, at whatever depth; None is nothing."""
+    """Return the values under a name in a body, at any depth, without None."""
     if isinstance(body, list):
         return [value for inner in body for value in named(inner, name)]
     if not isinstance(body, Mapping):

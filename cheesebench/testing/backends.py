@@ -1,4 +1,4 @@
-"""What every backend must do: the rules, checked against a server that misbehaves as servers do."""
+"""Rules for backends, checked against a server that misbehaves like real ones."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _own_replies(case: BackendCase) -> None:
         number = re.search(r"call (\d+);", json.dumps(call.body))
         return Answer(text=number[1] if number else "?", delay=0.01 * (call.number % 5))
 
-    # Where calls wait for one another, a few are enough: the rule above has told of it.
+    # If calls wait for one another, a few are enough: the rule above has reported it.
     many = 4 if case.blocks else MANY
 
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:

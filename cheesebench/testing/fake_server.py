@@ -1,6 +1,6 @@
-"""A real HTTP server on loopback that speaks the OpenAI protocol and does what a script says: for tests of backends.
+"""A real HTTP server on loopback that speaks the OpenAI protocol and follows a script, for tests of backends.
 
-It serves from a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it:
+It runs in a thread of its own, so that tests, worker processes and ``pytest`` inside pytest can all call it:
 
     from cheesebench.testing.fake_server import Answer, FakeServer
 
@@ -8,10 +8,13 @@ It serves from a thread of its own, so that tests, worker processes and ``pytest
         ...  # call server.base_url
     assert server.peak <= 64
 
-    def flaky(call):  # every third call is refused, the others see what they were asked
+    def flaky(call):  # every third call is rejected, the others are echoed
         return Answer(status=429, headers={"Retry-After": "1"}) if call.number % 3 == 0 else call.prompt[:20]
 
 ``python -m cheesebench.testing.fake_server --help`` runs it as a process of its own, for benchmarks.
+
+The module is longer than most so that the server, its scripted faults and its command line stay in one file that can
+be copied into another project.
 """
 
 from __future__ import annotations
@@ -193,7 +196,7 @@ class FakeServer:
         application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/health", self._health)
         application.router.add_get("/stats", self._stats)
-        # A client that goes away makes room: nothing is served to nobody.
+        # A client that disconnects frees its place.
         runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         self._runner = runner

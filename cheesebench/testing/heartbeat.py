@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 BEAT, GAP = 0.005, 0.1
 #: Calls that are timed. All but one of them must be slow: that one was disturbed by somebody else is then no reason.
 CALLS = 6
-#: Nobody needs to see more than so many calls that stand still for so long.
+#: Maximum number of stalled calls that are reported, and the seconds after which a call counts as stalled.
 ENOUGH, LONG = 3, 0.5
 
 

@@ -20,7 +20,7 @@ def told(error: BaseException) -> Iterator[str]:
         seen.add(id(one))
         yield str(one)
         yield from getattr(one, "__notes__", ())
-        # What ``from None`` has put away is shown to nobody.
+        # A cause suppressed by ``from None`` is not displayed.
         waiting += [one.__cause__, None if one.__suppress_context__ else one.__context__]
         waiting += getattr(one, "exceptions", ())
 

@@ -15,7 +15,7 @@ DECLARATION = "declaration"
 
 
 class BreachError(Exception):
-    """A rule is broken; the text says how, and what would mend it."""
+    """A rule is broken; the text says how, and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)

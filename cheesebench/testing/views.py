@@ -21,7 +21,7 @@ _DRAWINGS = (
     "  ###  \n  #,#  \n###.###\n#..+..2\n###.###\n  #.#  \n  #1#  ",
     "###\n#.#\n###",
 )
-#: Pixels of a picture's side that nobody needs.
+#: Side of a picture, in pixels, that is larger than any view needs.
 MOST_PIXELS = 4096
 
 

@@ -1,4 +1,4 @@
-"""The tests that a protocol carries (``tests:``): trials that are played and must come out as the author says."""
+"""Runs the tests of a protocol (``tests:``): trials that are played and compared with the author's expectations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """What one of a protocol's tests came to.
+    """The result of one of a protocol's tests.
 
-    ``index`` counts from 0 in the order of the file, ``position`` is where the test stands (in a parent's file when
-    it is inherited), ``actions`` has one letter (``FLRS``) for every step that was played in the tested trial.
-    ``differences`` are sentences such as ``outcome: expected correct, was timeout``; none when it passed.
+    ``index`` counts from 0 in the order of the file, ``position`` is the test's position (in a parent's file if it is
+    inherited), ``actions`` has one letter (``FLRS``) for each step played in the tested trial. ``differences`` are
+    sentences such as ``outcome: expected correct, was timeout``; empty if it passed.
     """
 
     __test__: ClassVar[bool] = False  # not for pytest to collect
@@ -40,7 +40,7 @@ class TestReport:
 
     @property
     def passed(self) -> bool:
-        """Whether everything came out as expected."""
+        """Whether all expectations were met."""
         return not self.differences
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class TestReport:
 
 
 def run_tests(paradigm: ArenaParadigm, view: View) -> list[TestReport]:
-    """Play all tests of a protocol; the view matters to no result.
+    """Play all tests of a protocol; results do not depend on the view.
 
     The trials before the tested one are waited out with STAY. Then either the ``actions`` are executed, or the names
     in ``visit`` are gone to, one after the other: each is one *event*, the entry into a zone (or the nearest member
@@ -70,7 +70,7 @@ def _run(paradigm: ArenaParadigm, view: View, index: int, test: Test, position: 
     try:
         differences = _play(life, paradigm.program.geometry, test, played)
     except CheeseBenchError as error:
-        # What only shows at run time, such as a place that is none: a finding of the test.
+        # Errors that show only at run time, such as an invalid place, are failures of the test.
         differences = [str(error)]
     letters = "".join(ACTION_LETTERS[action] for action in played)
     return TestReport(index, position, letters, tuple(differences))

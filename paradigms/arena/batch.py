@@ -1,4 +1,4 @@
-"""Many lives at once: a Gymnasium vector environment. Lanes are stepped by ``lanes`` or, compiled, by ``jit.lanes``."""
+"""A Gymnasium vector environment of many subjects. Lanes are stepped by ``vector`` or, compiled, by ``jit.lanes``."""
 
 from __future__ import annotations
 
@@ -109,13 +109,13 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     @property
     def texts(self) -> NDArray[np.object_]:
-        """The texts that ids stand for: all that the lanes have met up to now."""
+        """The texts by id: all observations of the lanes so far."""
         return self._lanes.album.texts
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial in every lane; with ``seed`` (or a new first ``subject`` in the options) new lives."""
+        """Begin the next trial in every lane; with ``seed`` (or a new first ``subject``), start new subjects."""
         first = wanted_subject(options, self._subject)
         if not self._living or seed is not None or first != self._subject:
             self._subject = first
@@ -136,9 +136,9 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         return [number] * self.num_envs
 
     def step(self, actions: Any) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
-        """Execute one action in every lane; see the class for what is returned.
+        """Execute one action in every lane; for the results see the class.
 
-        ``infos`` has what the scalar environment's has, as arrays with a mask each (``outcome`` and ``_outcome``).
+        ``infos`` has the scalar environment's values as arrays, each with a mask (``outcome`` and ``_outcome``).
         """
         actions = self._checked(actions)
         album = self._lanes.album
@@ -159,7 +159,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         return album.look_up(album.observe(self._lanes.places))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle (and copy) what it was made from, as the scalar environment does: no trial has begun in a copy."""
+        """Pickle (and copy) the constructor's arguments, as the scalar environment does: a copy has no trial."""
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
@@ -183,7 +183,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
 
 def _whole(name: str, value: object) -> int:
-    """Return a whole number that was passed as ``name``, or raise OptionError."""
+    """Return an integer argument called ``name``. Raises OptionError for other values."""
     try:
         return index(value)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
@@ -191,7 +191,7 @@ def _whole(name: str, value: object) -> int:
 
 
 def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None) -> Lanes:
-    """Return compiled lanes where they are wanted and possible, else lives."""
+    """Return compiled lanes if requested and possible, else scalar ones."""
     installed = find_spec("numba") is not None
     if not (installed and num_envs >= MANY if compiled is None else compiled):
         return ScalarLanes(program, view, num_envs)
@@ -212,7 +212,7 @@ def _made_again(specification: Specification, arguments: tuple[Any, ...]) -> Are
 
 
 def vector_class(specification: Specification, paradigm: ArenaParadigm) -> type[ArenaVectorEnvironment]:
-    """Make the vector environment class of a compiled protocol."""
+    """Create the vector environment class of a compiled protocol."""
     name = f"{class_name(specification.name)}Vector"
     doc = f"{specification.title} (protocol {specification.name}). {ArenaVectorEnvironment.__doc__}"
     members = {"__doc__": doc, "__module__": __name__, "specification": specification, "paradigm": paradigm}
@@ -229,7 +229,7 @@ _classes: dict[str, type[ArenaVectorEnvironment]] = {}
 
 
 def __getattr__(name: str) -> Any:
-    """Return the vector class of a shipped protocol, which has the name of the scalar one."""
+    """Return the vector class of a shipped protocol; it has the same name as the scalar one."""
     if name.startswith("_"):
         raise AttributeError(name)
     if name not in _classes:

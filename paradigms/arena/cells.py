@@ -1,4 +1,4 @@
-"""The cells of a protocol with an arena: every view, every level of a study, and the controls beside them."""
+"""The cells of a protocol with an arena: every view and level of a study, with controls."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def plan_cells(specification: Specification, request: CellRequest) -> Iterator[C
             )
             yield plain
             for control in request.controls:
-                # A lesion takes away what some protocols do not have (landmarks, a state): they have no such control.
+                # Skip lesions of things that a protocol does not have (landmarks, a state).
                 if has_control(specification, control):
                     yield control_cell(plain, control, specification)

@@ -1,4 +1,4 @@
-"""Controls of the arena family: the same world with other cues, and a subject that meets what another brought about."""
+"""Controls of the arena family: the same world with other cues, and yoked subjects."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.values import Scope
 
-#: Characters that are the place itself and no label.
+#: Characters that belong to the place itself and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: What takes the place of a label that changes, so that there is always another one: some letters, and a word.
+#: Substitutes for labels, so that there is always a different one: some letters, and a word.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"
 
 
 def without_cues(specification: Specification) -> Specification:
-    """Return the protocol without landmarks, shown glyphs and texts. Doors, solids and drawn zones stay: the place."""
+    """Return the protocol without landmarks, shown glyphs and texts; doors, solids and drawn zones remain."""
     states = {name: dataclasses.replace(state, say=(), show=()) for name, state in specification.states.items()}
     arena = dataclasses.replace(specification.arena, landmarks=())
     return dataclasses.replace(specification, states=states, arena=arena)
@@ -38,7 +38,7 @@ def without_cues(specification: Specification) -> Specification:
 
 
 class CuesDrawnAnew(ArenaParadigm):
-    """Landmarks, shown glyphs and texts come by chance: they tell neither the state, nor a draw, nor where one is."""
+    """Landmarks, shown glyphs and texts are random, and independent of state, draws and position."""
 
     def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
@@ -46,12 +46,12 @@ class CuesDrawnAnew(ArenaParadigm):
 
 
 class LifeOfNewCues(ArenaSubject):
-    """A life that differs from the plain one in nothing but what is seen.
+    """An environment that differs from the plain one only in what is visible.
 
-    In every trial the landmarks change their glyphs among one another, and the draws that cues are given by are drawn
-    once more, independently. On every entry into a state (and again when its clock restarts), what is shown and said
-    is that of a state drawn uniformly from all states. Where a cue's place is given by a variable that rules change, a
-    member of the same group is drawn instead. Doors and freezing are no cues: they stay those of the state.
+    In every trial the landmarks swap glyphs at random, and draws that determine cues are drawn again independently. On
+    every entry into a state (and when its clock restarts), glyphs and texts are those of a state drawn uniformly from
+    all states. If a cue's place is given by a variable that rules change, a member of the same group is drawn instead.
+    Doors and freezing are not cues: they stay those of the state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -59,7 +59,7 @@ class LifeOfNewCues(ArenaSubject):
         specification = program.specification
         self._chance = Stream(seed, f"{specification.paradigm}|cues", subject)
         self._states = list(program.states.values())
-        #: Every trial draws a row of its own, whatever the protocol's order is.
+        #: Rows are independent between trials, whatever the protocol's order is.
         again = [
             dataclasses.replace(draw, per="trial", order="random", copies=1, max_run=None, keep_if=None)
             for draw in specification.draws
@@ -88,7 +88,7 @@ class LifeOfNewCues(ArenaSubject):
         return closed, frozen, (*shown, *self._marks), text
 
     def _moved(self, value: Any, key: str) -> Any:
-        """Return a member of the first group that a place is in, drawn uniformly; any other value as it is."""
+        """Return a random member of the first group that contains a place; any other value unchanged."""
         groups = self._program.specification.arena.groups.values()
         group = next((members for members in groups if value in members), None) if isinstance(value, str) else None
         return value if group is None else group[self._chance.below(len(group), key)]
@@ -96,7 +96,7 @@ class LifeOfNewCues(ArenaSubject):
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """What the look of a state is read from."""
+    """The variables from which the look of a state is computed."""
 
     values: dict[str, Any]
 
@@ -105,7 +105,7 @@ class _Memory:
 
 
 class LabelsSwapped(ArenaParadigm):
-    """Every label means what another one means in the plain world, for the whole run."""
+    """Labels are permuted for the whole run: each has the meaning of another one in the plain world."""
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
@@ -119,7 +119,7 @@ class LabelsSwapped(ArenaParadigm):
         """Return the life of ``subject`` (from 0) under ``seed``."""
         known = self._views.get(view.name)
         if known is None or known.view is not view:
-            # One for all lives: what has been drawn is kept for a view.
+            # One view for all subjects, so that drawn observations are cached.
             known = self._views[view.name] = SwappedView(view, self._glyphs, self._texts)
         return ArenaSubject(self.program, known, seed, subject)
 
@@ -131,7 +131,7 @@ class SwappedView:
         self.view, self._glyphs, self._texts = view, glyphs, texts
         self.name = view.name
         self.characters = view.characters
-        #: The scene that was asked for last, and what became of it: views are drawn pose by pose.
+        #: The latest scene and its changed copy: views are drawn pose by pose.
         self._last: tuple[Scene, Scene] | None = None
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -153,7 +153,7 @@ class SwappedView:
 
 
 def _labels(specification: Specification) -> list[str]:
-    """Return the glyphs that mean something, in the order of the protocol. Floor, walls and doors are the place."""
+    """Return the glyphs that are labels, in the protocol's order (not floor, walls and doors)."""
     arena = specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
     found = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
@@ -170,7 +170,7 @@ def _labels(specification: Specification) -> list[str]:
 
 
 def _fresh(specification: Specification) -> str:
-    """Return a letter that is no label: with it every label changes, also a single one."""
+    """Return a letter that is not a label, so that every label changes, even if there is only one."""
     labels = _labels(specification)
     return next(letter for letter in FRESH_GLYPHS if letter not in labels)
 
@@ -183,7 +183,7 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The life that is lived again for the one that is yoked to it; it tells which rule fired and where it went."""
+    """The replayed master of a yoked subject; it exposes the rules that fire and the state changes."""
 
     taken: Rule | None = None
     arrivals = 0
@@ -199,14 +199,14 @@ class Master(ArenaSubject):
 
 
 class YokedSubject(ArenaSubject):
-    """A life in the world of another one, which it cannot change.
+    """A subject in the world of another one (the master), which it cannot change.
 
     Body and memory are its own: it walks (under the master's doors and freezing), its ``watch`` rules note its own
     events, and when the master's state changes its own entry effects and those of the rule are executed for it, so
     that it is placed when the master is placed. Rewards, states and the end of the trial are the master's.
 
-    Its outcome is what it would have come to: the ``end`` of the first rule of a state that its own events would have
-    fired, or the first ``finish`` that its own counters would have met; else, where a clock ended the master's trial,
+    Its outcome is the one that it would have had by itself: the ``end`` of the first rule that its own events would
+    have fired, or the first ``finish`` that its own counters would have met; else, if a clock ended the master's trial,
     that end; else ``timeout``.
     """
 
@@ -218,7 +218,7 @@ class YokedSubject(ArenaSubject):
         self._would: str | None = None
 
     def begin_trial(self) -> str | None:
-        """Begin the next trial of both; None when either schedule, or the record, is over."""
+        """Begin the next trial of both; None at the end of either schedule or of the record."""
         actions = next(self._trials, None)
         if actions is None or self._master.begin_trial() is None:
             return None
@@ -258,7 +258,7 @@ class YokedSubject(ArenaSubject):
         return self._observation(), reward, status
 
     def _live_own_step(self, bits: int) -> None:
-        """Note its own events, and what they would have come to; nothing follows from them."""
+        """Record its own events and the outcome that they would have; they have no other effect."""
         program, state, fired = self._program, self._current, False
         if bits & program.where_mask:
             self._update_occupied(self._geometry.cell(self._pose))
@@ -275,7 +275,7 @@ class YokedSubject(ArenaSubject):
             self._would = next((name for guard, name, _ in program.finish if guard is None or guard(self)), None)
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
-        """Let happen to it what the master's rule brought about."""
+        """Apply the effects of the master's rule to it."""
         if taken is not None:
             self.it = self._master.it
             self._events.append((self.steps, self.state, taken.text, "by the master", taken.source))
@@ -284,11 +284,11 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that is due by the clock. When is the master's; which may depend on its own body."""
+        """Return the end that is due by the clock: the master determines when, its own state which one."""
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue
-            # The master has drawn for the rule that it took; the others are not drawn again.
+            # The master has already drawn `p` for the rule that fired; do not draw for the others.
             if (rule.guard is None or rule.guard(self)) and (rule.p is None or rule.source == taken.source):
                 return rule.end
         return None

@@ -1,4 +1,4 @@
-"""Draws: which row of a small table holds in this trial, session, block or life (language page, clause 3)."""
+"""Draws: the row of a small table for a trial, session, block or subject (language page, clause 3)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from cheesebench.paradigms.arena.streams import Stream
 from cheesebench.protocol.specification import DrawSpec, RuntimeValue
 
-#: Attempts at a permuted block that keeps ``max_run``.
+#: Maximum attempts at a random permutation that respects ``max_run``.
 MAX_ATTEMPTS = 100
 
 Row = tuple[RuntimeValue, ...]
 
 
 class DrawSequence:
-    """The rows that one draw of one life gives, one after the other."""
+    """The sequence of rows of one draw for one subject."""
 
     def __init__(self, spec: DrawSpec, stream: Stream, subject: int) -> None:
         self._spec, self._stream, self._subject = spec, stream, subject
@@ -26,7 +26,7 @@ class DrawSequence:
         self._run: list[RuntimeValue] = []
 
     def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
-        """Draw the next row; ``dealt`` is what a draw with ``sample`` deals out."""
+        """Draw the next row; ``dealt`` are the members that a draw with ``sample`` assigns."""
         spec, count = self._spec, self.count
         if spec.sample is not None:
             self.count += 1
@@ -48,14 +48,14 @@ class DrawSequence:
         return row
 
     def _rows(self) -> Sequence[Row]:
-        """Return what is drawn from: the rows, or (``pick`` in a fixed order) all subsets of them."""
+        """Return the population to draw from: the rows, or (``pick`` in a fixed order) all their subsets."""
         spec = self._spec
         if spec.pick is None or spec.order == "random":
             return spec.rows
         return [as_sets(subset) for subset in itertools.combinations(spec.rows, spec.pick)]
 
     def _balanced(self, rows: Sequence[Row]) -> Row:
-        """Return the subject's row: of each cycle of subjects every one has another, in an order of the run's seed."""
+        """Return the subject's row: rows differ within a cycle of subjects; the run's seed gives the order."""
         cycle, place = divmod(self._subject, len(rows))
         key = f"{self._spec.name}|{self.count}|{cycle}"
         return self._stream.of_all_subjects().shuffled(rows, key)[place]
@@ -76,9 +76,9 @@ class DrawSequence:
         return self._block[self.count % size]
 
     def _permuted_block(self, items: list[Row]) -> list[Row]:
-        """Return a permutation that keeps ``max_run``, also across the block's border.
+        """Return a permutation that respects ``max_run``, also across blocks.
 
-        It is uniform among those, except where hardly any permutation keeps it: then one is put together step by step.
+        It is uniform among those, unless hardly any permutation qualifies: then one is constructed step by step.
         """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|{attempt}")
@@ -87,7 +87,7 @@ class DrawSequence:
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
-        """Return a permutation that keeps ``max_run``, put together so that no value piles up at the end."""
+        """Construct a permutation that respects ``max_run`` without leaving too many equal values for the end."""
         left = self._stream.shuffled(items, f"{self._spec.name}|{self.count}|composed")
         block: list[Row] = []
         while left:
@@ -97,7 +97,7 @@ class DrawSequence:
         return block
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
-        """Whether rows can follow these values so that no run is too long: each other row parts two runs."""
+        """Return whether the remaining rows can be ordered without too long a run: other rows separate runs."""
         longest = self._spec.max_run or len(values) + len(left)
         last, length = values[-1], len(list(itertools.takewhile(lambda value: value == values[-1], reversed(values))))
         return length <= longest and all(

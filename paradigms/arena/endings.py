@@ -1,4 +1,4 @@
-"""What a trial came to, as it is told and recorded."""
+"""The ending of a trial for Gymnasium's info and for records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cheesebench.interfaces import Value
 
 
 class Ending(NamedTuple):
-    """What a Gymnasium environment tells of a trial that has ended; see ``TrialResult``."""
+    """Result of a trial for a Gymnasium environment; see ``TrialResult``."""
 
     outcome: str
     success: bool | None
@@ -18,7 +18,7 @@ class Ending(NamedTuple):
 
 
 def plain_value(value: Any) -> Value:
-    """Return a value as it is recorded: sets as sorted lists, what is undefined as None."""
+    """Return a value for records: sets as sorted lists, undefined values as None."""
     if isinstance(value, frozenset):
         return sorted(map(str, value))
     if isinstance(value, float) and not math.isfinite(value):

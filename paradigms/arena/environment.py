@@ -1,7 +1,7 @@
 """Gymnasium environments: one class per protocol, observations in any view and four actions.
 
-One episode is one trial; a session is a run of resets on the same environment. When the schedule of a life is over
-it begins again for the same subject (what was drawn for the subject stays), so that a learner can go on for ever.
+One episode is one trial; a session is a series of resets of the same environment. At the end of the schedule it starts
+again for the same subject (with the subject's draws), so that training can continue indefinitely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WATCHED_IN = "topdown_2d"
 
 
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
-    """A paradigm as a Gymnasium environment; subclasses are made by ``environment_class``.
+    """A paradigm as a Gymnasium environment; ``environment_class`` creates its subclasses.
 
     Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows parted by newlines, then what the state
     says); in a view of pictures a dict of ``picture`` (uint8, height x width x 3, RGB) and ``text`` (what the state
@@ -43,7 +43,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     None), ``measures`` (dict) and ``counters`` (dict); after a reset ``block`` (str), ``session`` and ``trial``
     (int, from 1) and ``subject`` (int, from 0).
 
-    A copied or unpickled environment is the same one made anew: no trial has begun in it.
+    A copied or unpickled environment is newly created with the same arguments: it has no current trial.
 
     Args:
         view: name of a registered view.
@@ -70,7 +70,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         self.observation_space = observation_space(self.paradigm, self._view)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options) a new life."""
+        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options), of a new subject."""
         super().reset(seed=seed)
         subject = wanted_subject(options, self._subject)
         if self._life is None or seed is not None or subject != self._subject:
@@ -82,7 +82,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return observed(self._observation), beginning(life)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Execute one action; see the class for what is returned."""
+        """Execute one action; for the results see the class."""
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
@@ -111,7 +111,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return pixels(gallery.draw(gallery.look(look.key, look.quarters), life.pose))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle (and copy) what the environment was made from; classes of protocols have no name to be found by."""
+        """Pickle (and copy) the constructor's arguments; generated classes cannot be found by name."""
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
 
@@ -130,12 +130,12 @@ def _made_again(specification: Specification, arguments: dict[str, Any]) -> Aren
 
 
 def beginning(life: ArenaSubject) -> dict[str, Any]:
-    """Return the ``info`` of a trial that begins."""
+    """Return the ``info`` at the start of a trial."""
     return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
 
 
 def checked_subject(subject: object) -> int:
-    """Return the number of a subject, or raise OptionError."""
+    """Return the number of a subject. Raises OptionError."""
     try:
         number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
@@ -146,7 +146,7 @@ def checked_subject(subject: object) -> int:
 
 
 def wanted_subject(options: Mapping[str, Any] | None, current: int) -> int:
-    """Return the subject that the options of a reset name, else the current one; raises for any other option."""
+    """Return the subject named in the options of ``reset``, else the current one. Raises for other options."""
     for name in options or ():
         if name != "subject":
             raise UnknownNameError("option of reset() called", name, ["subject"])
@@ -154,14 +154,14 @@ def wanted_subject(options: Mapping[str, Any] | None, current: int) -> int:
 
 
 def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:
-    """Return the render mode, or raise UnknownNameError."""
+    """Return the render mode. Raises UnknownNameError."""
     if render_mode is not None and render_mode not in known:
         raise UnknownNameError("render mode", render_mode, known)
     return render_mode
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Make the environment class of a checked protocol."""
+    """Create the environment class of a checked protocol."""
     return type(
         class_name(specification.name),
         (ArenaEnvironment,),
@@ -178,7 +178,7 @@ _classes: dict[str, type[ArenaEnvironment]] = {}
 
 
 def class_named(name: str) -> type[ArenaEnvironment]:
-    """Return the class of an installed protocol by its class name; AttributeError when there is none."""
+    """Return the class of an installed protocol by class name. Raises AttributeError."""
     if name not in _classes:
         catalogue = Catalogue(installed_plugins().protocol_directories)
         for stem, path in catalogue.files.items():
@@ -196,7 +196,7 @@ def make_from_file(protocol: str | Path, **options: Any) -> ArenaEnvironment:
 
 
 def find_protocol(protocol: str | Path) -> Specification:
-    """Return a protocol by the path of its file or, where there is no such file, by its name."""
+    """Return a protocol by the path of its file, else by its name."""
     if Path(protocol).is_file():
         return load_protocol(protocol)
     return Catalogue(installed_plugins().protocol_directories).find(str(protocol)).walkable()

@@ -1,4 +1,4 @@
-"""Resolved expressions -> functions of the memory of a life. Closures, never ``eval``."""
+"""Compiles resolved expressions to functions of a subject's memory: closures, never ``eval``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Function = Callable[[Any], Any]
 
 
 def _divide(left: float, right: float) -> float:
-    # What is undefined is no number: it compares as false, and a measure of it is recorded as missing.
+    # An undefined value is NaN: comparisons are false, and a measure is recorded as missing.
     return left / right + 0 if right else float("nan")
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Let whole numbers become floats where they are no longer exact, or `n: n * n` would fill the memory.
+    """Convert integers that floats cannot represent exactly to floats, or `n: n * n` would fill the memory.
 
-    There is no -0.0, so that equal numbers of one type are the same in every way (``+ 0``).
+    ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are identical.
     """
 
     def compute_bounded(left: float, right: float) -> float:
@@ -44,13 +44,13 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compile_expression(tree: ex.Expression) -> Function:
-    """Return a function of a life that computes the expression's value."""
+    """Return a function of a Memory that computes the expression's value."""
     names = _read_by_long(tree)
     return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return what an expression reads that is worth remembering: it is long, and reads few variables and no path."""
+    """Return the variables of an expression that is worth caching: long, with few variables and no path."""
     nodes = list(ex.walk(tree))
     names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
     moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
@@ -61,14 +61,14 @@ def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
 
 @dataclass(slots=True)
 class _Held:
-    """The part of a memory that a remembered expression reads."""
+    """The part of a memory that a cached expression uses."""
 
     values: dict[str, Any]
     it: str | None
 
 
 def _remembering(function: Function, names: Sequence[str]) -> Function:
-    """Let a function of these names compute every value once; numbers of different types are different values."""
+    """Cache a function of these names; numbers of different types are different keys."""
 
     @lru_cache(maxsize=1024, typed=True)
     def compute(it: str | None, *values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The arena as a family: what the core asks of protocols with a place that is walked through. Light at import."""
+"""The arena family (``Family``): protocols with an arena. Cheap to import."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ArenaFamily(StepwiseFamily):
         return ProtocolDocument
 
     def matches(self, tree: Node) -> bool:
-        """Whether a file is one of its protocols: all that no other family takes."""
+        """Return True: the arena accepts every file that no other family accepts."""
         return True
 
     def load(self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics) -> Specification | None:
@@ -57,7 +57,7 @@ class ArenaFamily(StepwiseFamily):
         return ArenaParadigm(specification)
 
     def listing(self, specification: Specification) -> Listing:
-        """Return the size of the schedule, the rates that are compared, and whether its construct was validated."""
+        """Return the size of the schedule, chance and reference rates, and the status of its construct."""
         from cheesebench.protocol.validation import construct_status
 
         document = specification.document

@@ -1,4 +1,4 @@
-"""Infos of many environments as Gymnasium wants them: one array for each key, and a mask that says whose it is."""
+"""Infos of vector environments in Gymnasium's format: an array and a mask for each key."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 
 def gather(num_envs: int, infos: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the infos of some lanes (lane -> info, all with the same keys) as arrays of shape ``(num_envs,)``.
+    """Return the infos of some lanes (by lane, all with the same keys) as arrays of shape ``(num_envs,)``.
 
     ``key`` holds the values, bool, int64 or float64 where all of them are such numbers and object otherwise;
-    ``_key`` is True for the lanes that have one. A mapping becomes such a dict itself.
+    ``_key`` is True for the lanes that have a value. Mappings are converted recursively.
     """
     if not infos:
         return {}

@@ -1,4 +1,8 @@
-"""One subject's life in an arena: the step kernel. The numbers in comments are the clauses of the language page."""
+"""The scalar step kernel: one subject in an arena. Numbers in comments are clauses of the language page.
+
+The module has more than 400 lines because it is the reference implementation of the clauses, in their order; splitting
+it would scatter one algorithm over several files.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +35,14 @@ from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.specification import BlockSpec, DrawSpec, RuntimeValue
 from cheesebench.protocol.values import Scope
 
-#: A step that nobody lives to see; beyond, clocks would not fit into the whole numbers of a batch.
+#: Later than any step; larger values would not fit into the integers of a batch.
 NEVER = 2**62
 
 
 class ArenaSubject(Path):
-    """The life of one subject: ``begin_trial``, then ``step`` until it says TERMINATED or TRUNCATED, and again.
+    """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED or TRUNCATED, and so on.
 
-    The public attributes are what expressions read, with those of ``path.Path``; nothing outside may write them.
+    The public attributes are those that expressions use (``evaluate.Memory``); do not write them from outside.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -90,11 +94,11 @@ class ArenaSubject(Path):
     # -- the schedule and the start of a trial
 
     def repeat_schedule(self) -> None:
-        """Let the schedule begin again in the same life (for learners that go on for ever)."""
+        """Restart the schedule for the same subject (for indefinite training)."""
         self._schedule.repeat()
 
     def begin_next_trial(self) -> str:
-        """Begin the next trial as ``begin_trial`` does; when the schedule is over it begins again."""
+        """Begin the next trial like ``begin_trial``, restarting the schedule at its end."""
         observation = self.begin_trial()
         if observation is None:
             self.repeat_schedule()
@@ -150,7 +154,7 @@ class ArenaSubject(Path):
                 self.values.update(zip(draw.columns, sequence.next(self._dealt(draw)), strict=True))
 
     def _dealt(self, draw: DrawSpec) -> Sequence[RuntimeValue]:
-        """Return what a draw with ``sample`` deals out: the members of a group, or of a set drawn before."""
+        """Return the members that a draw with ``sample`` assigns: those of a group, or of a set drawn before."""
         if draw.sample is None:
             return ()
         members = self._geometry.arena.groups.get(draw.sample)
@@ -208,7 +212,7 @@ class ArenaSubject(Path):
         return self._frames[pose >> 2] or self._observation(), self._pay, RUNNING
 
     def _happen(self, bits: int) -> tuple[str, float, int]:
-        """The rest of a step on which something can happen: clauses 8 to 17."""
+        """The slow path of a step on which an event is possible: clauses 8 to 17."""
         if self._ended:
             self.steps -= 1
             self._trace.entries.pop()
@@ -245,7 +249,7 @@ class ArenaSubject(Path):
         return self._observation(), reward, status  # 17
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
-        """Whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
+        """Return whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
         if rule.after is not None:
             if not self.steps - self._entered >= rule.after(self):  # also when that is no number
                 return False
@@ -314,12 +318,12 @@ class ArenaSubject(Path):
 
     @property
     def pose(self) -> int:
-        """Where the subject stands and looks, as an index into the tables (see ``tables.Geometry``)."""
+        """Position and heading of the subject, as an index into the tables (see ``tables.Geometry``)."""
         return self._pose
 
     @property
     def tables(self) -> Tables:
-        """The movement tables of this moment: with the doors and the freeze of the current state."""
+        """The present movement tables, with the doors and the freeze of the current state."""
         return self._look.tables
 
     @property
@@ -331,7 +335,7 @@ class ArenaSubject(Path):
         ]
 
     def scene_of(self, state: str) -> Scene:
-        """Return what a state would show with the variables of this moment; nothing happens."""
+        """Return what a state would show with the present variables, without side effects."""
         wanted = self._program.states[state]
         return self._gallery.look(wanted.read_look(self), self._quarters).scene
 
@@ -343,13 +347,13 @@ class ArenaSubject(Path):
     # -- what the fast path reads
 
     def _look_around(self) -> None:
-        """Bring doors, picture and the next moment of interest up to date with state and variables."""
+        """Update doors, picture and the next step of interest for the present state and variables."""
         state = self._current
         look = self._look = self._gallery.look(self._appearance(state), self._quarters)
         self._moves, self._bits, self._frames = look.tables.moves, look.tables.events, look.frames
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            self._moves = self._geometry.still  # a step after the end is an error, and moves nobody
+            self._moves = self._geometry.still  # a step after the end is an error, and moves nothing
         if self._ended or state.busy:
             self._wake = 0
             return
@@ -361,7 +365,7 @@ class ArenaSubject(Path):
         self._wake = wake
 
     def _appearance(self, state: State) -> LookKey:
-        """Return what a state looks like at this moment, and which doors it closes."""
+        """Return the present look of a state, and the doors that it closes."""
         key: LookKey = state.look if state.look is not None else state.read_look(self)
         return key
 
@@ -371,9 +375,9 @@ class ArenaSubject(Path):
     # -- copies that go on by themselves (``audit``)
 
     def twin(self) -> Self:
-        """Return a copy in the middle of a trial: what it does until the trial ends is not done to this life.
+        """Return an independent copy in the middle of a trial.
 
-        A life is deterministic, so copies that do the same come to the same. A copy cannot begin another trial.
+        It is deterministic: copies with the same actions have the same results. A copy cannot begin another trial.
         """
         twin = object.__new__(type(self))
         held = twin.__dict__
@@ -389,12 +393,12 @@ class ArenaSubject(Path):
 
     @property
     def happenings(self) -> int:
-        """How many rules have fired in this trial."""
+        """Number of rules that have fired in this trial."""
         return len(self._events)
 
     @property
     def limit(self) -> int:
-        """Steps after which the trial is cut off."""
+        """Step limit of the trial."""
         return self._limit
 
     def is_success(self) -> bool:
@@ -405,16 +409,16 @@ class ArenaSubject(Path):
     # -- what a batch of lives reads and does (``batch``)
 
     def fast_forward(self, pose: int, steps: int, trace: Sequence[int] = ()) -> None:
-        """Take over what was done elsewhere in this trial: ``steps`` so far, nothing has happened since the last call.
+        """Take over steps without events that a batch executed: ``steps`` of this trial so far.
 
-        ``trace`` holds pose + action of the steps since then; it can be left out where the program reads no trace.
+        ``trace`` has pose + action of the steps since the last call; it is not needed if the program reads no trace.
         """
         self._pose, self.steps = pose, steps
         if trace:
             self._trace.entries.extend(trace)
 
     def next_event(self) -> tuple[Look, State, bool, int]:
-        """Return what holds until something happens: look, state, whether ``finish`` waits for it, the step to wake."""
+        """Return what holds until the next event: look, state, whether ``finish`` is pending, the next timed step."""
         program = self._program
         waits = not program.finish or not (
             program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish)
@@ -422,7 +426,7 @@ class ArenaSubject(Path):
         return self._look, self._current, waits, self._wake
 
     def draw_luck_anew(self, number: int) -> None:
-        """From here on let every `p` fall as it would with other luck, one for each number; all else stays as it is."""
+        """From now on, draw every `p` from another random stream, one for each number; all else stays the same."""
         self._stream = OtherLuck(self._stream, number)
 
     # -- after the trial

@@ -1,4 +1,4 @@
-"""What a protocol can get wrong only while a subject lives, in words for its author."""
+"""Run-time errors of a protocol, with messages for its author."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cheesebench.protocol.specification import RuntimeValue
 
 
 def bad_limit(program: Program, limit: RuntimeValue, state: str | None) -> ProtocolError:
-    """Return the error of a limit below 1, or of none."""
+    """Return the error for a limit that is not a number of at least 1."""
     return _mistake(program, f"The limit of the trial is {limit}", "Let its variable be 1 or more.", state)
 
 
@@ -25,11 +25,11 @@ def bad_face(program: Program, face: RuntimeValue, state: str | None) -> Protoco
 
 
 def bad_reward(program: Program, reward: RuntimeValue, state: str | None) -> ProtocolError:
-    """Return the error of a reward that is no finite number."""
+    """Return the error for a reward that is not a finite number."""
     return _mistake(program, f"A reward is {reward}", "Guard the division.", state)
 
 
 def _mistake(program: Program, sentence: str, remedy: str, state: str | None) -> ProtocolError:
-    """``state`` is the current one, or None where a trial begins."""
+    """``state`` is the current one, or None at the start of a trial."""
     where = "" if state is None else f", in the state '{state}'"
     return ProtocolError(f"{program.specification.path}: {sentence}{where}. {remedy}")

@@ -1,4 +1,4 @@
-"""Shortest paths over poses: how to enter a zone or press a solid with the movement tables of the moment."""
+"""Shortest paths over poses to enter a zone or press a solid, with the present movement tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cheesebench.protocol.arena import Square
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What is to be reached, any of it: ``zones`` (sets of cells) are entered, ``solids`` (squares) pressed."""
+    """A goal: enter any of ``zones`` (sets of cells) or press any of ``solids`` (squares)."""
 
     zones: tuple[frozenset[int], ...]
     solids: frozenset[Square]
@@ -49,15 +49,15 @@ def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -
 
 
 def is_frozen(tables: Tables, pose: int) -> bool:
-    """Return whether these are the tables of a frozen state: otherwise a turn changes the pose everywhere."""
+    """Return whether these are the tables of a frozen state, in which turns do not change the pose."""
     return tables.moves[pose + ROTATE_LEFT] == pose
 
 
 def shortest_path(geometry: Geometry, tables: Tables, pose: int, goal: Destination) -> list[int] | None:
     """Return the fewest actions (0-2) that enter or press the goal, the last of them doing so.
 
-    None when there is no way: a door is closed, nothing moves, or the goal is nowhere. Of equally short paths the
-    first in the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT is taken, so that a path never depends on chance.
+    None if there is no path: a door is closed, the state is frozen, or the goal does not exist. Of equally short paths
+    the first in the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT is returned, so that the result is deterministic.
     """
     came_by: dict[int, int] = {pose: -1}
     queue = deque([pose])

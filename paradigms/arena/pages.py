@@ -1,4 +1,4 @@
-"""The observations and tables of many looks in flat arrays, so that one gather serves lives in all of them."""
+"""Observations and tables of many looks in flat arrays, so that one gather serves lanes with different looks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cheesebench.paradigms.arena.program import Program, State
 from cheesebench.paradigms.arena.reward_only import reward_only_step
 from cheesebench.paradigms.arena.scenes import MAX_BYTES, Gallery, Look
 
-#: Most different observations that one vector environment can number (whoever has ids must be able to look them up).
+#: Maximum number of different observations of one vector environment (each id must stay valid).
 MAX_TEXTS = 200_000
 #: Most poses of all pages together: 8 bytes each for the observation, and for their tables (``Pages``) 68 more.
 MAX_POSES = 500_000
@@ -40,7 +40,7 @@ class Album:
 
     @property
     def crowded(self) -> bool:
-        """Whether it is time to ``forget_texts``, where nobody needs them any longer."""
+        """Whether it is time to ``forget_texts``, because they are no longer needed."""
         return self._bytes > MAX_BYTES or len(self._number_of) > MAX_TEXTS // 2
 
     @property
@@ -66,19 +66,19 @@ class Album:
         return start
 
     def forget_pages(self) -> None:
-        """Begin anew with no page; observations keep their numbers."""
+        """Forget all pages; observations keep their numbers."""
         self._looks.clear()
         self._pages.clear()
 
     def forget_texts(self) -> None:
-        """Begin anew with no observation; those of the pages get new numbers."""
+        """Forget all observations; those of the pages get new numbers."""
         self._bytes = 0
         self._number_of.clear()
         self._texts[:] = None
         self._numbers[:] = -1
 
     def observe(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the observations of lives that stand at these indices (page + pose)."""
+        """Return the numbers of the observations at these indices (page + pose)."""
         numbers = self._numbers.take(at >> 2)
         if (numbers < 0).any():
             for place in np.unique(at[numbers < 0]).tolist():
@@ -121,7 +121,7 @@ class Pages(Album):
         self.rewards = np.zeros(0)
 
     def page(self, look: Look, state: State, quiet: bool) -> int:
-        """Return where a page begins; ``quiet``: the life need not look at events that only pay."""
+        """Return the start of a page; ``quiet``: events that only pay need no attention."""
         key = (look, state.name, quiet)  # of the look itself: a look's key is long, and asked for at every event
         start = self._pages.get(key)
         if start is None:

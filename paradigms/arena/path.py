@@ -1,4 +1,4 @@
-"""What expressions read of a subject's path: language page, clause 8."""
+"""The functions of a subject's path for expressions: language page, clause 8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.paradigms.arena.traces import Trace, bearing_error, degrees, di
 
 
 class Path:
-    """Base of a life: where the subject stands and has been. Places are a zone, a group or a set of zones."""
+    """Base class with the subject's position and path. Places are a zone, a group or a set of zones."""
 
     _geometry: Geometry
     _trace: Trace
@@ -43,7 +43,7 @@ class Path:
         return self._trace.entries_into(tuple(names_in(place)))
 
     def departure_error(self, place: Any) -> float:
-        """Return by how many degrees the subject set out wrong for places."""
+        """Return the angle in degrees between the subject's initial direction and that of places."""
         return self._trace.departure_error(tuple(names_in(place)))
 
     def distance(self, place: Any) -> float:
@@ -51,7 +51,7 @@ class Path:
         return distance(self._geometry, self._pose, tuple(names_in(place)))
 
     def bearing_error(self, place: Any) -> float:
-        """Return by how many degrees the subject does not face places."""
+        """Return the angle in degrees between the subject's heading and the direction of places."""
         return bearing_error(self._geometry, self._pose, tuple(names_in(place)))
 
     def column(self, place: Any) -> float:

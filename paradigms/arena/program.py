@@ -1,4 +1,4 @@
-"""A specification compiled: rules with event masks and functions, states with their clocks and looks."""
+"""The compiled form of a specification: rules with event masks and functions, states with clocks and looks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Effects:
 
     nothing: bool
     only_constant_reward: bool
-    """Whether all that these effects do is to pay a fixed reward (or nothing)."""
+    """Whether these effects only pay a fixed reward (or nothing)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Rule:
     mask: int
     who: Who | None
     varies: bool
-    """Whether a variable says which events these are."""
+    """Whether these events depend on a variable."""
     after: Function | None
     guard: Function | None
     p: Function | None
@@ -74,14 +74,14 @@ class State:
     """Whether every step needs the slow path, because ``each`` does more than pay a fixed reward."""
     pay: float
     steady: bool
-    """Whether nothing that happens changes how it looks, or when something may happen, as long as it lasts."""
+    """Whether neither its look nor its timers can change while it lasts."""
     shows: tuple[str, ...]
     """The variables that say what it shows or closes."""
     look: LookKey | None
     read_look: Function
     freeze: bool
     waits: bool
-    """Frozen, and no action matters: the runner may step it by itself."""
+    """Frozen and without 'act' rules: the runner may step it without asking the agent."""
 
 
 class Program:
@@ -102,11 +102,11 @@ class Program:
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
-        #: Whether an expression reads where the subject has been; else nobody needs its trace while it lives.
+        #: Whether any expression depends on the path; otherwise no trace is kept during a trial.
         self.reads_trace = any(map(reads_trace, self.all_expressions()))
         #: Whether an expression reads where the subject is, or has been, in relation to a place.
         self.reads_path = any(map(reads_place, self.all_expressions()))
-        #: Whether ``finish`` can come to hold though nothing has happened since it was last tested.
+        #: Whether ``finish`` can become true without an event since it was last tested.
         self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
@@ -176,7 +176,7 @@ class Program:
         grounds = arena.solids if trigger == "press" else arena.zones
         if not place.variable:
             return list(arena.members(place.name))
-        held = specification.drawn(place.name) or list(grounds)  # a mutable variable can come to hold any of them
+        held = specification.drawn(place.name) or list(grounds)  # a mutable variable can hold any of them
         return [member for name in held for member in arena.members(name) if member in grounds]
 
     def _mask(self, events: Iterable[Event]) -> int:

@@ -10,7 +10,7 @@ from cheesebench.paradigms.arena.program import Program, Rule, State
 
 
 def reward_only_step(program: Program, state: State, bits: int) -> float | None:
-    """Return the reward of a step with these events, if it is fixed and all that comes of them; else None.
+    """Return the reward of a step with these events if it is fixed and their only effect; else None.
 
     The order is that of clauses 10, 11 and 16. No timer is due, and no condition of ``finish`` holds (14).
     """
@@ -27,6 +27,6 @@ def reward_only_step(program: Program, state: State, bits: int) -> float | None:
 
 
 def _only_pays(rule: Rule) -> bool:
-    """Return whether a rule fires whenever its event happens, and then does nothing but pay."""
+    """Return whether a rule always fires on its event and then only pays."""
     unconditional = not rule.varies and rule.guard is None and rule.p is None
     return unconditional and rule.effects.only_constant_reward and rule.go is None and rule.end is None

@@ -1,4 +1,4 @@
-"""What can be seen: scenes of an arena under closed doors and shown glyphs, and their cached observations."""
+"""Scenes of an arena with closed doors and shown glyphs, and their cached observations."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Gallery:
         return found
 
     def _make_room(self, size: int) -> None:
-        """Count ``size`` more bytes; where they are too many, forget everything (a life keeps the look it is in)."""
+        """Add ``size`` to the cache's bytes and clear it if it is too large (a subject keeps its present look)."""
         if self._bytes + size > MAX_BYTES:
             for kept in self._looks.values():
                 kept.frames[:] = [None] * len(kept.frames)
@@ -157,7 +157,7 @@ def turned(scene: Scene, quarters: int) -> Scene:
 
 @lru_cache(maxsize=1024)
 def _tile(kind: TileKind, glyph: str) -> Tile:
-    """Return a tile, for all squares that look alike the same one: a run has many thousands of squares."""
+    """Return a tile; equal tiles share one object, because a run has many thousands."""
     return Tile(kind, glyph)
 
 

@@ -1,4 +1,4 @@
-"""The schedule of a life (language page, clause 1): block, repeat, session, trial."""
+"""The schedule of a subject (language page, clause 1): block, repeat, session, trial."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Position(NamedTuple):
 
 
 class Schedule:
-    """The trials of one life, one after the other."""
+    """Iterates over the trials of one subject."""
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
@@ -36,7 +36,7 @@ class Schedule:
         self._recent: deque[str] = deque(maxlen=1)
 
     def next(self) -> Position | None:
-        """Return the next trial, or None when the schedule is over."""
+        """Return the next trial, or None at the end of the schedule."""
         while self._block < len(self._blocks):
             block = self._blocks[self._block]
             if self._number is None:
@@ -57,15 +57,15 @@ class Schedule:
         return None
 
     def note(self, outcome: str) -> None:
-        """Tell how the trial ended: ``until`` goes by the latest outcomes."""
+        """Record the outcome of the trial, for ``until``."""
         self._recent.append(outcome)
 
     def repeat(self) -> None:
-        """Let the schedule begin again, for the same subject."""
+        """Restart the schedule for the same subject."""
         self._begin(set())
 
     def copy(self) -> Schedule:
-        """Return one that goes on by itself from the same trial."""
+        """Return an independent copy at the same trial."""
         other = copy.copy(self)
         other._recent = self._recent.copy()
         return other

@@ -1,4 +1,4 @@
-"""Spaces of observations, and observations as their spaces have them."""
+"""Observation spaces, and conversion of observations to their space."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Pixels = NDArray[np.uint8]
 class TextSpace(spaces.Text):
     """``Text`` that refuses to be shared between processes.
 
-    ``AsyncVectorEnv`` reads texts from shared memory once, when it is made, and never again (Gymnasium 1.1 to 1.4):
-    every observation would be a row of newlines. So it is told to pass ``shared_memory=False``.
+    ``AsyncVectorEnv`` (Gymnasium 1.1 to 1.4) reads texts from shared memory only once, when it is created, so that
+    every observation would be a row of newlines. The error asks for ``shared_memory=False``.
     """
 
 
@@ -40,7 +40,7 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     return TextSpace(
         min_length=0,
         max_length=max(1, *(view.max_length(scene) for scene in scenes)),
-        # Text numbers characters in this order: a set's is another one in every process.
+        # Text numbers characters in this order; the order of a set differs between processes.
         charset="".join(sorted(characters)),
     )
 
@@ -55,7 +55,7 @@ def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
 
 
 def observed(observation: str) -> Any:
-    """Return an observation as its space has it: a picture with its pixels."""
+    """Convert an observation to its space (a picture to its pixels)."""
     if not isinstance(observation, Picture):
         return observation
     return {"picture": pixels(observation), "text": str(observation)}

@@ -1,7 +1,7 @@
-"""Random numbers that depend only on what they are for: a hash of the seed and a key, no global state.
+"""Counter-based random numbers: a hash of the seed and a key that names their purpose, without global state.
 
-Counter-based, so a number does not depend on which other numbers were drawn before it, in which order, or in
-which process; and the same in every version of Python.
+A number does not depend on which other numbers were drawn before it, in which order or in which process, and it is the
+same in every version of Python.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: What stands in the place of a subject's number in the stream that all subjects share.
+#: Replaces the subject's number in the stream that all subjects share.
 ALL_SUBJECTS = "all"
 
 
 class Stream:
-    """All random numbers of one life, addressed by keys (language page, clause 3)."""
+    """All random numbers of one subject, addressed by keys (language page, clause 3)."""
 
     def __init__(self, seed: int, protocol: str, subject: int | str) -> None:
         self._seed, self._protocol = seed, protocol
@@ -55,7 +55,7 @@ class Stream:
 
 
 class OtherLuck(Stream):
-    """The stream of a life, except for the numbers that decide about `p`: those are drawn anew."""
+    """The same stream except for the numbers that decide `p`, which are different."""
 
     def __init__(self, stream: Stream, number: int) -> None:
         self._seed, self._protocol, self._base, self._number = stream._seed, stream._protocol, stream._base, number

@@ -1,4 +1,4 @@
-"""Movement and events as tables: where an action leads, and what happens, is one look-up each.
+"""Movement and events as tables: the next pose and the events of an action are one look-up each.
 
 A pose is a cell and a heading; poses are numbered ``(cell * turns + heading) * 4`` so that ``pose + action`` is an
 index into the tables (the heading counts the arena's own turns, 8 or 4).
@@ -39,7 +39,7 @@ class Geometry:
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
-        #: Bit of every event that somebody listens to.
+        #: Bit of every event that any rule listens to.
         self.bit: Mapping[Event, int] = {event: 1 << number for number, event in enumerate(events)}
         self.turns = arena.turns
         self._zones_of = [
@@ -121,12 +121,12 @@ class Geometry:
 
     @cached_property
     def still(self) -> list[int]:
-        """Moves that lead nowhere."""
+        """Movement table in which no action changes the pose."""
         return self.tables(frozenset(), True).moves
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action whether the pose faces a solid which is no wall: FORWARD presses it there."""
+        """For every pose + action, whether the pose faces a solid other than a wall, which FORWARD presses."""
         poses = range(0, self.poses * 4, 4)
         ahead = [self.arena.ahead(self.cell(pose), self.heading(pose)) for pose in poses]
         return np.repeat([self._solid_at.get(square, WALL_NAME) != WALL_NAME for square in ahead], 4)

@@ -1,7 +1,7 @@
-"""Where a subject has been in a trial, and how it stands to a place: what expressions and records read of a path.
+"""The path of a subject in a trial, and its relation to places, for expressions and records.
 
 Columns and rows count from 0 in the north-west of the map; distances are straight lines in cells; angles are degrees.
-Cells are places to stand on: walls in between play no part.
+Walls in between are ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cheesebench.interfaces import FORWARD
 from cheesebench.paradigms.arena.tables import Geometry
 
-#: Cells from where a trial began at which a subject is taken to have set out: shorter ways have few directions.
+#: Distance in cells at which the initial direction is measured: shorter paths have few directions.
 DEPARTURE = 3.0
 #: Poses, each plus an action: indices into tables.
 Entries = NDArray[np.intp]
@@ -41,13 +41,13 @@ class Trace:
     _placings: int = 0
 
     def clear(self) -> None:
-        """Begin another trial."""
+        """Start a new trial."""
         self.entries.clear()
         self.placed.clear()
         self._before = self._after = _NONE
 
     def copy(self) -> Trace:
-        """Return one that goes on by itself."""
+        """Return an independent copy."""
         return Trace(self.geometry, self.first, self.entries.copy(), self.placed.copy())
 
     def steps_in(self, places: tuple[str, ...]) -> int:
@@ -69,9 +69,10 @@ class Trace:
         return int(np.count_nonzero(forward & ~same)), int(np.count_nonzero(bumped))
 
     def departure_error(self, places: tuple[str, ...]) -> float:
-        """Return the angle between the way to the middle of places and the way taken, when first set out.
+        """Return the angle between the direction of the middle of places and the initial direction of the path.
 
-        Both ways begin where the trial began (or the subject was last put elsewhere). NaN before it has set out.
+        Both are measured from where the trial began (or the subject was last placed). NaN before the subject has moved
+        far enough.
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))

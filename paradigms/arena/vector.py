@@ -1,4 +1,4 @@
-"""The lanes of a vector environment: each is a life, and numpy steps those on which nothing can happen.
+"""The lanes of a vector environment, one subject each; numpy steps those on which no event is possible.
 
 Only ``life.ArenaSubject`` implements the clauses of the language. On most steps no event is possible: pose and reward
 are then one look-up each, and numpy does these look-ups for all lanes together. Where an event is possible, the lane's
@@ -20,7 +20,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.pages import Album, Pages
 from cheesebench.paradigms.arena.program import Program
 
-#: Steps of which the trace of all lanes is kept before every life takes over its part.
+#: Number of steps whose traces are kept for all lanes before the subjects take over their parts.
 TRACE_ROWS = 256
 
 Bools = NDArray[np.bool_]
@@ -29,7 +29,7 @@ Infos = dict[str, Any]
 
 
 class Steps(NamedTuple):
-    """What one action in every lane came to; arrays of shape ``(num_envs,)``."""
+    """The results of one action in every lane; arrays of shape ``(num_envs,)``."""
 
     rewards: Floats
     terminated: Bools
@@ -38,7 +38,7 @@ class Steps(NamedTuple):
 
 
 class Lanes(Protocol):
-    """Many lives that are stepped together."""
+    """Many subjects that are stepped together."""
 
     @property
     def album(self) -> Album:
@@ -51,9 +51,9 @@ class Lanes(Protocol):
         ...
 
     def live(self, seeds: Sequence[int], first: int) -> None:
-        """Begin new lives: a seed each, and subjects that are numbered from ``first``.
+        """Start new subjects, with a seed each, numbered from ``first``.
 
-        After a mistake of the protocol, nothing else may be called: not all lanes have done that step.
+        After a run-time error of the protocol no other method may be called: only some lanes have done that step.
         """
         ...
 
@@ -62,12 +62,12 @@ class Lanes(Protocol):
         ...
 
     def step(self, actions: NDArray[np.int64]) -> Steps:
-        """Execute one action in every lane; a lane whose trial is over begins the next one instead."""
+        """Execute one action in every lane; a lane whose trial has ended begins the next one instead."""
         ...
 
 
 class ScalarLanes:
-    """Lanes that are led by ``ArenaSubject``."""
+    """Lanes implemented with ``ArenaSubject``."""
 
     def __init__(self, program: Program, view: View, num_envs: int) -> None:
         self._program, self._view, self._count = program, view, num_envs
@@ -88,7 +88,7 @@ class ScalarLanes:
         self._states = np.full(num_envs, None, dtype=object)
 
     def live(self, seeds: Sequence[int], first: int) -> None:
-        """Begin new lives: a seed each, and subjects that are numbered from ``first``."""
+        """Start new subjects, with a seed each, numbered from ``first``."""
         program, view = self._program, self._view
         self._lives = [ArenaSubject(program, view, seed, first + lane) for lane, seed in enumerate(seeds)]
         self._over = [True] * self._count  # nothing is to be told to a new life
@@ -104,7 +104,7 @@ class ScalarLanes:
         return gather(self._count, infos)
 
     def step(self, actions: NDArray[np.int64]) -> Steps:
-        """Execute one action in every lane; a lane whose trial is over begins the next one instead."""
+        """Execute one action in every lane; a lane whose trial has ended begins the next one instead."""
         self._make_room()
         index = self.places + actions  # 6
         self.places = self.album.moves.take(index)  # 7
@@ -158,7 +158,7 @@ class ScalarLanes:
         return beginning(life)
 
     def _tell(self, lane: int, pose: int, clock: int) -> None:
-        """Tell a life what it has done since it was last told, up to this value of the clock."""
+        """Transfer the steps of a lane to its ``ArenaSubject``, up to this value of the clock."""
         trace: Sequence[int] = ()
         if self._traced and clock > self._told[lane]:
             rows = slice(self._told[lane] + 1 - self._traced_from, clock + 1 - self._traced_from)
@@ -172,7 +172,7 @@ class ScalarLanes:
                 self._tell(lane, at - self._page[lane], self._clock)
 
     def _settle(self, lanes: Sequence[int]) -> None:
-        """Read from lives where they stand, and how long nothing can happen there."""
+        """Read the subjects' poses, and the steps until which no timed event is possible."""
         at, wake, states = [], [], []
         for lane in lanes:
             life = self._lives[lane]

@@ -1,6 +1,6 @@
 """Free text -> the answer in it: a path, one node, or a number. Pure functions, linear in the length of the text.
 
-The last ``Answer:`` that says something is what is read; without one, the last line that could be an answer. In it,
+The last nonempty ``Answer:`` is parsed; without one, the last line that could be an answer. In it,
 names count in the order in which they stand; what an explanation adds ("..., because room 3 ...") does not.
 """
 
@@ -15,13 +15,13 @@ from typing import Literal
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
 
 Form = Literal["path", "first_step", "number"]
-#: Characters that are read of a reply, from its end, where the answer is: no reply of a model is as long.
+#: Characters parsed at the end of a reply, where the answer is; longer than any model's reply.
 MAX_READ = 200_000
 
-#: A reply that goes on with what the user would say next: nothing after that is an answer to *this* question.
+#: A reply that continues with the user's next turn: nothing after that answers *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE)
-#: A copy of the pattern that was asked for, in place of an answer.
+#: A copy of the requested pattern instead of an answer.
 _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
 #: What stands in bold letters; a line of nothing else.
@@ -71,7 +71,7 @@ class Answer:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was said that could be an answer."""
+        """Whether the reply contains no possible answer."""
         return not self.nodes and self.number is None and not self.several
 
 
@@ -211,7 +211,7 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
 def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
     sentences = [sentence for sentence in _sentences(tokens) if any(token.node for token in sentence)]
     if not sentences:
-        # Names of something else, where an answer should stand; prose is no name.
+        # Names of something else in the place of an answer; prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     claim = _claim(sentences[0 if marked else -1])
@@ -289,7 +289,7 @@ def _without_question(tokens: list[Token]) -> list[Token]:
 
 
 def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
-    """Return the nodes named, and None for what stands in the list like a name and is none."""
+    """Return the nodes named, and None for list items that look like names but are not."""
     found: list[str | None] = []
     item: list[Token] = []
     for token in [*tokens, Token(",")]:
@@ -330,7 +330,7 @@ def _counted(words: Sequence[str]) -> Iterator[int]:
 
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
-    """Return the number of groups that is stated; two different ones are no answer."""
+    """Return the stated number of groups; two different numbers are not an answer."""
     sentences = [[token.text for token in sentence] for sentence in _sentences([Token(w) for w in words_of(statement)])]
     with_numbers = [words for words in sentences if _numbers(words)]
     if not with_numbers:

@@ -1,4 +1,4 @@
-"""How subjects live that are asked questions: baselines, which see the puzzle, and models, which see the words.
+"""Runs the subjects of dialogues: baselines, which see the puzzle, and models, which see the text.
 
 A subject of a dialogue is one generation: it answers every start-goal pair of its condition once, each in a
 conversation of its own, in which its own replies stay.
@@ -75,7 +75,7 @@ def plan_dialogue(
     kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
     temperature = kept.get("temperature")
     trials = len(asked.items)
-    # The items are asked as they are printed, each so many times: nothing is learnt from one to the next.
+    # The items are asked as published, each this many times: nothing is learnt from one to the next.
     design = without_looks(design)
     return CellPlan(
         model=model,
@@ -107,7 +107,7 @@ def begin(paradigm: Conversational, plan: CellPlan) -> Dialogue:
 def respond(
     paradigm: Conversational, respondent: RespondentSpec, plan: CellPlan, seed: int, subject: int
 ) -> Iterator[_Trials]:
-    """Live a baseline's life, yielding every conversation when it is over."""
+    """Run a baseline, yielding each conversation when it is over."""
     dialogue = begin(paradigm, plan)
     origin = agent_seed(plan, seed, subject)
     for trial in range(plan.trials):
@@ -164,7 +164,7 @@ async def talk(
 
 
 def _origin(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the seed of a subject's calls: another one in every cell, because the cells share a server's cache."""
+    """Return the seed of a subject's calls; it differs between cells because they share a server's cache."""
     state = hashlib.sha256(f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()).digest()
     return int.from_bytes(state[:8], "big") >> 1
 

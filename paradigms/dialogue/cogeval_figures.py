@@ -9,7 +9,7 @@ from typing import Any
 from cheesebench.errors import OptionError
 from cheesebench.paradigms.dialogue.statistics import OUTSIDE, Score, by
 
-#: Width of all bars of one level, of the 1 that levels are apart.
+#: Total width of the bars of one level; levels are 1 apart.
 _TOGETHER = 0.8
 
 
@@ -23,7 +23,7 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     except ImportError:
         raise OptionError("--figures needs matplotlib: pip install 'pytest-cheesebench[figures]'.") from None
     folder.mkdir(parents=True, exist_ok=True)
-    # Equal scores give equal files; text stays text.
+    # Equal scores give identical files; text is kept as text.
     settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
     with matplotlib.rc_context(settings):
         return [_bars(scores, factor, folder / f"by_{factor}.svg") for factor in ("graph", "condition", "group")]

@@ -1,4 +1,4 @@
-"""``cheesebench cogeval-stats``: what dialogues came to, as the paper reports it: Tables 2 and 3, ways of failing."""
+"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and ways of failing."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ROUNDS, _SETTLED = 100, 1e-8
 
 @dataclass(frozen=True, slots=True)
 class DevianceRow:
-    """One term: what adding it after all those above takes from the deviance."""
+    """One term: by how much adding it after all those above reduces the deviance."""
 
     term: str
     df: int
@@ -125,13 +125,13 @@ def coefficients(
 
 
 def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
-    """Return degrees of freedom and deviance of what a fit leaves; ``answers`` has successes and failures."""
+    """Return residual degrees of freedom and residual deviance of a fit; ``answers`` has successes and failures."""
     fit = _fitted(answers, _independent(design)[0])
     return int(fit.df_resid), float(fit.deviance)
 
 
 def _independent(design: Sequence[Floats]) -> tuple[Floats, list[int]]:
-    """Return the columns that do not depend on others, and which they are.
+    """Return linearly independent columns, and their indices.
 
     Without the others a fit is several times faster, and the same.
     """

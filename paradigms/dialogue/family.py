@@ -1,4 +1,4 @@
-"""Dialogues as a family: what the core asks of protocols that are questions and answers. Light at import."""
+"""The family of dialogues: the core's interface to protocols of questions and answers. Light to import."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class DialogueFamily:
         return respond(paradigm, seat.plugins.respondent(seat.plan.model), seat.plan, seat.seed, seat.subject)
 
     def converse(self, paradigm: Conversational, seat: Seat, asker: Asker) -> AsyncGenerator[Trial, None]:
-        """Run a language model, which is told nothing but the questions."""
+        """Run a language model, which is sent nothing but the questions."""
         from cheesebench.paradigms.dialogue.cells import talk
 
         return talk(paradigm, seat.plan, seat.seed, seat.subject, asker)
@@ -142,7 +142,7 @@ class DialogueFamily:
     def explain(
         self, log: RunLog, plugins: PluginManager, specification: DialogueSpecification, record: TrialRecord
     ) -> str:
-        """Return what was asked, what the answer was read as, and what would have been right."""
+        """Return the question, the parsed answer, and the correct answers."""
         from cheesebench.paradigms.dialogue.watching import conversation
 
         return conversation(log, specification, record)

@@ -1,4 +1,4 @@
-"""The names of a vocabulary as they turn up in free text: which words mean which node."""
+"""The names of a vocabulary in free text: which words mean which node."""
 
 from __future__ import annotations
 

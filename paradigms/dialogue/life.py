@@ -1,4 +1,4 @@
-"""One subject's questions in one condition: what is said to it, and what its answers come to."""
+"""One subject's questions in one condition: the prompts it gets, and the scores of its answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GraphParadigm:
         return GraphDialogue(self.specification, self._lexicons[domain], domain, condition)
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
-        """Return nothing: a dialogue is proved when it is loaded, and has nothing that could be played."""
+        """Return nothing: a dialogue is checked when it is loaded, and has no tests to play."""
         return ()
 
 
@@ -82,7 +82,7 @@ class GraphDialogue:
 
     @property
     def puzzle(self) -> Puzzle:
-        """What the question that was asked last is about."""
+        """The puzzle of the last question."""
         condition, item = self._asked()
         world = condition.world
         return Puzzle(
@@ -100,7 +100,7 @@ class GraphDialogue:
         return condition, self._item if condition is self._condition else condition.items[0]
 
     def result(self) -> TrialResult:
-        """Return what the conversation that has just ended came to; only its last answer counts."""
+        """Return the result of the conversation that has just ended; only its last answer counts."""
         if self._answer is None:
             raise StepAfterEndError("The conversation is not over yet. Answer its questions first.")
         scored = score(self._answer, self._condition, self._item, self._specification.world)

@@ -1,4 +1,4 @@
-"""Questions in words, made from the graph, a vocabulary and its scene. What is said is data; how it fits is here."""
+"""Renders questions from the graph, a vocabulary and its scene. The texts are data; this module fills them in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cheesebench.paradigms.dialogue.language.specification import ConditionSpec,
 
 
 def questions(specification: DialogueSpecification, domain: Domain, condition: ConditionSpec, item: Item) -> list[str]:
-    """Return what the user says, turn by turn: the description and the first question, then changes and the next."""
+    """Return the user's turns: the description and the first question, then changes and the next."""
     chain = [condition]
     while chain[0].after is not None:
         chain.insert(0, specification.conditions[chain[0].after])
@@ -35,7 +35,7 @@ def _capital(sentence: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as they are said: ``a, b and c``."""
+    """Return names as a list in English: ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -58,7 +58,7 @@ class _Writer:
         )
 
     def description(self, rewards: bool) -> list[str]:
-        """Return the tour: every edge told once, then what is to be had where."""
+        """Return the tour: every edge mentioned once, then the rewards."""
         sentences = [self._say("setting")]
         told: set[tuple[str, str]] = set()
         for node in self._first.nodes:
@@ -101,7 +101,7 @@ class _Writer:
         return listed([self._say("outcome", place=self._names[to], percent=f"{100 * p:g}") for to, p in chances])
 
     def question(self, condition: ConditionSpec, item: Item) -> list[str]:
-        """Return the question and in what form it is to be answered."""
+        """Return the question and the required form of its answer."""
         sentences = []
         if condition.ask == "groups":
             sentences.append(self._say("groups"))

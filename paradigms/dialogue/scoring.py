@@ -1,4 +1,4 @@
-"""An answer held against its key: right or not, and in what way not. Pure functions, linear in the answer."""
+"""Scores an answer against its key: correct or not, and the way of failing. Pure functions, linear in the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.paradigms.dialogue.answers import Answer
 from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, Item
 from cheesebench.paradigms.dialogue.language.worlds import World
 
-#: What an answer can come to, in the order in which it is said: the first that holds names the outcome.
+#: Possible outcomes of an answer, in order of precedence: the first that applies is the outcome.
 OUTCOMES = (
     "correct",
     "no answer",
@@ -62,7 +62,7 @@ def _score_number(answer: Answer, item: Item) -> Score:
 
 
 def _path(answer: Answer, condition: ConditionSpec, item: Item) -> tuple[tuple[str | None, ...], bool]:
-    """Return the way that is meant, start included, and whether the answer has the wrong form."""
+    """Return the intended path, start included, and whether the answer has the wrong form."""
     nodes = answer.nodes
     if condition.form == "first_step":
         onward = nodes[1:] if len(nodes) > 1 and nodes[0] == item.start else nodes

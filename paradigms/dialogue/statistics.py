@@ -1,4 +1,4 @@
-"""What dialogues come to: scores by condition and model, ways of failing, and the factors that make the difference."""
+"""Results of dialogues: scores by condition and model, ways of failing, and the factors that make the difference."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TERMS = (
     "domain:group",
     "graph:domain:group",
 )
-#: Groups of conditions that are no part of that table.
+#: Groups of conditions that are not in that table.
 OUTSIDE = ("Groups",)
-#: Flags of an answer that count as a way of failing: what each is called, and the measure that it is.
+#: Flags of an answer that count as a way of failing: name of each, and its measure.
 FAILURES: Mapping[str, str] = {
     "no answer": "no_answer",
     "several answers": "several_answers",
@@ -168,14 +168,14 @@ def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, 
 
 
 def contrast(own: Spread, published: float, margin: float) -> Contrast:
-    """Compare a mean over items with a published mean, taken as a point (nobody printed how many items it is of).
+    """Compare a mean over items with a published mean, taken as exact (the number of items was not published).
 
-    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the items do not say.
+    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the items do not decide.
     """
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    # Where all items are alike their spread says nothing: then each counts as one answer.
+    # If all items are equal their standard deviation is uninformative: then each counts as one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
     reach = quantile(ALPHA, own.n - 1) * (own.se or math.sqrt(shrunk * (1 - shrunk) / own.n))
     low, high = difference - reach, difference + reach

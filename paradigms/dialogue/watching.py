@@ -1,4 +1,4 @@
-"""Conversations of a run, to be watched and to explain a failure."""
+"""Conversations of a run, for the player and to explain a failure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def watch(log: RunLog, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterat
 
 
 def conversation(log: RunLog, specification: DialogueSpecification, record: TrialRecord) -> str:
-    """Return what was asked last in a failed trial, what the answer was read as, and what would have been right."""
+    """Return the last question of a failed trial, the parsed answer, and the correct answers."""
     condition, said = specification.conditions[str(record.variables["condition"])], record.variables
     domain = specification.domains[str(said["domain"])]
     item = next(

@@ -1,4 +1,4 @@
-"""The built-in agents: the baselines, which need no server, and the one that asks a model."""
+"""The built-in agents: the baselines, which need no server, and the agent for language models."""
 
 from __future__ import annotations
 

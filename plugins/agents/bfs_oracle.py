@@ -1,6 +1,6 @@
-"""An agent that reads the top-down map and walks to a visible ``G``: it measures how much a map gives away.
+"""An agent that reads the top-down map and walks to a visible ``G``: it measures how much a map reveals.
 
-It sees what a model sees, and remembers nothing from one trial to the next.
+It sees what a model sees, and has no memory across trials.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class BfsOracle:
     """Walks to the nearest ``G`` by breadth-first search over cell and heading; explores when it sees none.
 
     Exploring means going to the nearest cell that was visited least. Anything but ``#`` and blanks can be
-    walked on until a FORWARD into it fails. On text that is no map it acts at random.
+    walked on until a FORWARD into it fails. On text that is not a map it acts at random.
     """
 
     #: Pictures whose graph is kept; the graphs are pure functions of the pictures, not memories of a trial.
@@ -60,14 +60,14 @@ class BfsOracle:
         return (self._plan.pop(),)
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Compare what came of the action with what was expected."""
+        """Compare the result of the action with the expected one."""
         before, picture, rest = self._pose, self._picture, self._rest
         expected = None if before is None else self._grid.step(before, action, self._turn)
         self._look(observation)
         if self._pose != expected:
             self._plan.clear()
         if before is not None and self._pose is not None and self._carried(before >> 3, self._pose >> 3):
-            # Where it was before it was carried away is no clue that it may use: it measures what pictures show.
+            # It must not use where it was before being moved: it measures what pictures show.
             self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
@@ -111,7 +111,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _replan_from_scratch(self) -> None:
-        """The way the arena is understood has changed."""
+        """Discard what depends on the interpretation of the arena, which has changed."""
         text = self._picture
         for cell in self._solid:
             text = text[:cell] + WALLS[0] + text[cell + 1 :]

@@ -1,4 +1,4 @@
-"""What an agent can read out of a top-down map: its own pose, and which steps lead where.
+"""Parses a top-down map: the agent's pose, and where each step leads.
 
 A cell is an index into the map's text, lines and line ends included, so that moving is adding an offset.
 A pose is ``cell * 8 + heading``.
@@ -19,7 +19,7 @@ _NOT_YET = -1
 
 
 class Sight(NamedTuple):
-    """An observation taken apart: the map's text, the offset from row to row, the pose, and the rest."""
+    """A parsed observation: the map's text, the offset from row to row, the pose, and the rest."""
 
     map: str
     stride: int
@@ -50,7 +50,7 @@ def read(observation: str) -> Sight | None:
 
 
 def usual_ground(text: str) -> str:
-    """Return the character that most walkable cells have: the commonest but walls, arrows and goals."""
+    """Return the character of most walkable cells: the most common one except walls, arrows and goals."""
     candidates = sorted(set(text).difference(WALLS, ARROWS, "G"))
     return max(candidates, key=text.count, default=".")
 

@@ -18,7 +18,7 @@ from cheesebench.plugins.agents.transitions import Transitions
 
 _COUNT = len(ACTIONS)
 
-#: Discount per step and learning rate; share of random actions (they break circles that no plan foresees).
+#: Discount per step and learning rate; share of random actions (they break unforeseen cycles).
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
 #: A punishment as large as the best reward costs as much as so many steps, on the map.
 PUNISHMENT = 200
@@ -26,16 +26,16 @@ PUNISHMENT = 200
 DEAR = 12
 #: States that a search for something new looks at: far when no way to reward is known, near when one is.
 FAR, NEAR = 3000, 100
-#: Steps for which nothing new is looked for after a search in vain.
+#: Steps without another search for untried actions after a failed one.
 BORED = 5
 #: An action that led nowhere at least this often, and in 95 % of its trials, is nothing new any longer.
 ENOUGH = 20
-#: Steps of a trial that are replayed when it is over, and states on the map; when it is full, it is begun anew.
+#: Steps of a trial that are replayed when it is over, and states on the map; when it is full, it is reset.
 REPLAY, MOST_STATES = 1000, 20_000
 
 
 class HippocampalQL:
-    """Goes the cheapest known way to a remembered reward; else to the nearest action never tried; else by value."""
+    """Takes the cheapest known path to a remembered reward; else to the nearest untried action; else acts by value."""
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
@@ -55,7 +55,7 @@ class HippocampalQL:
         self._trial.clear()
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: what was spent counts again."""
+        """Start a trial: spent rewards count again."""
         if len(self._table) >= MOST_STATES:
             self._forget()
         self._memory.begin_trial()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cheesebench.plugins.agents.grid import ARROWS, read
 
-#: Stands where the subject stands: what is beneath it cannot be seen.
+#: Marks the subject's cell, whose content cannot be seen.
 UNKNOWN = "\0"
 _HIDE_SUBJECT = str.maketrans(dict.fromkeys(ARROWS, UNKNOWN))
 

@@ -1,4 +1,4 @@
-"""Place-learner: remembers what came of being where, in the landmarks' frame, and walks there by a map.
+"""Place-learner: remembers the outcomes of places in the landmarks' frame, and navigates to the best by a map.
 
 It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the apparatus. A trial is to it a series of
 *moments*, each with its picture and text; a moment ends with an event: the subject is carried, picture or text change,
@@ -27,7 +27,7 @@ from cheesebench.plugins.agents.place_memory import (
 )
 from cheesebench.plugins.agents.place_ways import Ways
 
-#: Steps for which it stays at a place that has paid in this trial although nothing happens.
+#: Steps for which it stays at a place that was rewarded in this trial although nothing happens.
 PATIENCE = 8
 #: What a step costs, what it costs to walk over places that stand out, and what these are worth for being tried first.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
@@ -48,7 +48,7 @@ def _redrawn(before: str, after: str) -> bool:
 
 
 class PlaceLearner:
-    """Goes where most is expected: where reward was, where it was led to, or else where it has not been."""
+    """Goes to the place with the highest expected outcome: rewarded places, places it was led to, or else new ones."""
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
@@ -75,7 +75,7 @@ class PlaceLearner:
         self._asked = False
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: take one's bearings, with an empty working memory."""
+        """Start a trial: choose the orientation, and empty the working memory."""
         if len(self._worth) + len(self._moments) > MOST:
             self._forget()
         self._trial = Trial()
@@ -100,7 +100,7 @@ class PlaceLearner:
         return (STAY,)
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Note what one step led to (also a step that the runner waited through)."""
+        """Record the result of one step (also of a frozen step)."""
         before, after = self._here, self._frame.look(observation)
         self._here, asked, self._asked = after, self._asked, False
         if before is None or after is None:
@@ -149,11 +149,11 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # What seemed to come of where the subject went came with the time.
+            # What seemed to follow from the subject's choice followed from time.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
-        """Note the choice that led to an event."""
+        """Record the choice that led to an event."""
         timed, trial = self._moment.timed, self._trial
         if entered or reward or timed:
             size = reward / self._greatest if reward else 0.0
@@ -206,7 +206,7 @@ class PlaceLearner:
         self._plan: list[int] = []
 
     def _look_around(self, here: Situation) -> None:
-        """Take in the picture; beneath the subject is what was last seen there."""
+        """Store the picture; the subject's cell keeps what was last seen there."""
         self._beneath |= {cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN}
         self._ground = usual_ground(here.picture.replace(UNKNOWN, ""))
         self._picture = here.picture.replace(UNKNOWN, self._beneath.get(here.cell, self._ground))
@@ -217,7 +217,7 @@ class PlaceLearner:
         return Choice(self._signature, place, been, glyph, place != self._began_at)
 
     def _choose(self, here: Situation) -> None:
-        """Plan the way to the place of which most is expected, or stay there."""
+        """Plan the path to the place with the highest expected outcome, or stay there."""
         text = "".join(WALLS[0] if cell in self._solid else g for cell, g in enumerate(self._picture))
         grid = Grid(text, here.stride)
         start = here.cell << 3 | here.heading

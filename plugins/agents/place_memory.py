@@ -1,4 +1,4 @@
-"""What the place-learner remembers: what places were worth, how moments went, what happened in this trial."""
+"""The memory of the place-learner: values of places, statistics of moments, and events of this trial."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Worth:
         self._sums[key] = total + weight * outcome, count + weight
 
     def nothing(self, choice: Choice) -> None:
-        """Note that nothing came of a choice."""
+        """Record that a choice had no outcome."""
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), 0.0)
         self._add((moment, place, been), 0.0)
         self._add((moment, glyph, been, elsewhere), 0.0, HINT)
 
     def credit(self, choice: Choice, outcome: float) -> None:
-        """Note an outcome of a choice, between -1 and 1: for the place (also in such moments) and its looks."""
+        """Record an outcome of a choice, between -1 and 1: for the place (also in such moments) and its looks."""
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), outcome)
         self._add((moment, place, been), outcome)
@@ -89,7 +89,7 @@ class Worth:
 
 @dataclass
 class Moment:
-    """What is remembered of moments that look alike."""
+    """Statistics of moments that look alike."""
 
     #: How many there were, how long they lasted (steps), whether one ended although the subject did not move, and
     #: whether a trial ended in one with reward or punishment.
@@ -101,7 +101,7 @@ class Moment:
 
     @property
     def brief(self) -> bool:
-        """Whether it passes by itself before one could get anywhere."""
+        """Whether it passes by itself before the subject could get anywhere."""
         return self.count > 1 and self.shortest == self.longest <= SHORT
 
     @property

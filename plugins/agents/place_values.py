@@ -1,4 +1,4 @@
-"""What places are worth: means of outcomes that start from a guess and go from the general to the particular."""
+"""Values of places: means of outcomes, shrunk towards a prior and from general to specific."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shortest ways from one pose to all cells of a map."""
+"""Shortest paths from one pose to all cells of a map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
 class Ways:
     """Breadth-first from ``start``, over poses (``cell * 8 + heading``).
 
-    From a cell (other than the first) that may not be ``crossed``, no way leads on. ``barred`` holds poses from which
+    From a cell (other than the first) that may not be ``crossed``, no path continues. ``barred`` holds poses from which
     FORWARD is known to fail; ``turn`` is how many eighths a rotation turns.
     """
 

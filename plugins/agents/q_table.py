@@ -1,4 +1,4 @@
-"""Q-learning over observations: what the learners share."""
+"""Q-learning over observations, shared by the learners."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import random
 from cheesebench import ACTIONS
 from cheesebench.plugins.agents.transitions import Transitions
 
-#: Observations longer than this are known by a digest, so that a flood of text does not fill the memory.
+#: Observations longer than this are stored as a digest, to bound memory use.
 LONGEST_KEY = 8192
 
 
 class QTable:
-    """Numbers states from 0 as they are met, in step with a map of transitions, and holds their action values.
+    """Numbers states from 0 in order of appearance, in step with a map of transitions, and holds their action values.
 
     An observation *is* its state: its text is the key, so that no two observations can collide in a hash, and
     nothing depends on the process's hash seed.
@@ -45,7 +45,7 @@ class QTable:
         values[action] += rate * (reward + future - values[action])
 
     def greedy(self, state: int, chance: random.Random) -> int:
-        """Return an action of the highest value; ``chance`` decides between equals."""
+        """Return an action of the highest value; ``chance`` breaks ties."""
         values = self._values[state]
         best = max(values)
         return chance.choice([action for action, value in enumerate(values) if value == best])

@@ -1,4 +1,4 @@
-"""The floor of every comparison: an agent that does not look."""
+"""The lower bound of every comparison: an agent that ignores observations."""
 
 from __future__ import annotations
 

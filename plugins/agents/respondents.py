@@ -1,4 +1,4 @@
-"""Baselines for dialogues. They see the graph behind the question, so that chance and ceiling stand beside a model."""
+"""Baselines for dialogues. They see the graph behind the question, and give the chance level and the ceiling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
     """Go to the neighbour with the largest reward, at random where there is none; stop at a reward or a dead end.
 
-    It looks one step ahead and never plans. Groups it does not see: it takes the whole for one.
+    It looks one step ahead and never plans. It cannot see groups: it answers 1.
     """
     if puzzle.number is not None:
         return "Answer: 1"

@@ -1,4 +1,4 @@
-"""Which steps have paid, what they are worth now, and whether they pay twice."""
+"""Memory of rewarded steps: their current value, and whether they pay twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RewardMemory:
         self._all_again = (1, 2)
 
     def begin_trial(self) -> None:
-        """Everything that was spent counts again."""
+        """Spent rewards count again."""
         self.changed |= bool(self._spent) or self._context is not None
         self._paid.clear()
         self._spent.clear()

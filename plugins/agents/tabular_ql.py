@@ -1,4 +1,4 @@
-"""Tabular-QL: Q-learning over observations, and a way back to reward through the transitions seen so far.
+"""Tabular-QL: Q-learning over observations, and paths to reward through the transitions seen so far.
 
 After the CheeseBench paper's baseline of this name.
 """

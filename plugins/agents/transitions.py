@@ -1,4 +1,4 @@
-"""A graph of the transitions that an agent has seen, with shortest ways to the steps that it aims at."""
+"""A graph of the transitions that an agent has seen, with shortest paths to its target steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Transitions:
             del self._before[known][state, action]
         self._before[following][state, action] = cost
         if known is not None and self._choice[state] == action:
-            # The old way is gone; whatever was near because of it may be far now.
+            # The old path is gone; states that were near because of it may be far now.
             self._search()
         elif self._distance[following] + cost < self._distance[state]:
             self._set(state, action, self._distance[following] + cost)

@@ -144,7 +144,7 @@ def main() -> int:
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # A full disk must not stop a program that only wants to tell us something; closed: nobody waits for the rest.
+        # A full disk must not stop a program that only wants to log; when closed, no one reads the rest.
         with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 
@@ -183,7 +183,7 @@ def _adopt_orphans() -> None:
 
 
 def _children() -> list[int]:
-    """Return the ids of this process's children, dead ones that nobody has waited for included."""
+    """Return the ids of this process's children, including zombies."""
     found: list[int] = []
     for path in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has just ended

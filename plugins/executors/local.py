@@ -16,9 +16,9 @@ from typing import Any
 from cheesebench import ExecutorContext, Job, Report, WorkerDiedError
 from cheesebench.plugins.executors.worker import HEADER, pack
 
-#: What a worker prints, and what Python prints when one crashes.
+#: Log of the workers' output, including Python's output on a crash.
 LOG_NAME = "workers.log"
-#: Most bytes that are read from a worker at once.
+#: Maximum bytes read from a worker at once.
 CHUNK = 1 << 18
 # multiprocessing would import the main module of the parent again (all of pytest, or a script without a guard),
 # and one dead worker would break its whole pool. So: a bare interpreter, given the parent's sys.path first.
@@ -57,7 +57,7 @@ class WorkerProcess:
         self._process: Process | None = None
 
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in the process; WorkerDiedError when that ends before the job does."""
+        """Do the job in the process; raises WorkerDiedError if it exits before the job ends."""
         if self._process is None:
             self._process = await self._start()
         stdin, stdout = self._process.stdin, self._process.stdout

@@ -34,7 +34,7 @@ class ThreadExecutor:
         runner = self._idle.pop() if self._idle else JobRunner(self._plugins)
 
         def tell(callback: Callable[..., object], *arguments: object) -> None:
-            # The loop may be gone when a thread that was left behind comes back.
+            # The loop may be closed when an abandoned thread returns.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(callback, *arguments)
 
@@ -62,7 +62,7 @@ class ThreadExecutor:
                     if self._stopping.is_set():
                         return
             except Exception as error:
-                # A bug of ours: whoever waits for this subject must hear of it.
+                # A bug in CheeseBench: the caller waiting for this subject must be notified.
                 problem = error
             tell(over, problem)
 

@@ -27,7 +27,7 @@ def pack(message: Any) -> bytes:
 
 def main(jobs: BinaryIO) -> None:
     """Read jobs from ``jobs`` and write reports to standard output, each at once: a crash must lose none."""
-    # What an agent prints must not get between the reports: it goes where errors go (workers.log).
+    # An agent's output must not mix with the reports: it goes to standard error (workers.log).
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""The models that ship: lists in YAML beside this module, read as a user's own list is."""
+"""The shipped models: lists in YAML beside this module, read like a user's own list."""
 
 from __future__ import annotations
 

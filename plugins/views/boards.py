@@ -1,4 +1,4 @@
-"""What egocentric views know of a scene: its glyphs as numbers, what blocks the sight, what is seen from a square."""
+"""A scene as used by egocentric views: its glyphs as numbers, what blocks the sight, what is seen from a square."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Board:
         import numpy as np
 
         number = row * self.width + column
-        # Whoever turns on the spot asks eight times for the same.
+        # A subject that turns in place asks for the same squares eight times.
         if self._last is None or self._last[0] != number:
             squares = np.array(self.sight.squares(column, row), np.intp)
             self._last = number, squares, self._across[squares] - column, self._down[squares] - row

@@ -21,7 +21,7 @@ def drawn_glyph(glyph: str, side: int) -> Image:
     """Return a character as a bitmap (mode "1") for squares of ``side`` pixels.
 
     The font is Pillow's own bitmap font, which has Latin letters and signs. Any other character becomes a framed
-    pattern of its code point's bits: no name for it, but no two are alike.
+    pattern of its code point's bits: not readable, but unique.
     """
     from PIL import Image
 

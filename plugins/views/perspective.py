@@ -1,4 +1,4 @@
-"""The geometry of the first-person picture: where on the screen something stands, and what a column looks at."""
+"""The geometry of the first-person picture: screen positions, and the squares that a column shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Line of sight: which squares of a board can be seen from which, for all squares at once.
 
 Sets of squares are whole numbers with a bit for each square (row by row), so that one operation serves every square
-that somebody may stand on. Nothing here knows of headings: that is the views' business.
+at once. Headings are handled by the views.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
 
 
 class Sight:
-    """Who sees what on a board of ``width`` times ``height`` squares.
+    """Mutual visibility of squares on a board of ``width`` times ``height`` squares.
 
     A square is seen if the straight line between the two middles is free: it may touch opaque squares, but not pass
     their inside, nor between two that touch at a corner (so sight goes where a step could go, and is mutual).

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: verdicts, charts, and a player for every trial."""
+"""The HTML report: one self-contained page with verdicts, charts, and a player for every trial."""
 
 from __future__ import annotations
 

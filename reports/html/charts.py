@@ -1,4 +1,4 @@
-"""What the page's charts draw, as JSON values in percent; the same numbers stand in tables for whoever sees none."""
+"""Data of the page's charts, as JSON values in percent; tables repeat the numbers for screen readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chart = dict[str, Any]
 
 
 def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
-    """Return the pass rate by cognitive dimension: model, rodent, random; None with nothing to draw."""
+    """Return the pass rate by cognitive dimension for model, rodent and random; None without data."""
     if not model.profile:
         return None
     names = list(model.profile)
@@ -35,7 +35,7 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
 
 
 def curve(cell: CellResult) -> Chart | None:
-    """Return the learning curve with its interval, the animals' curve with their spread, and the random floor.
+    """Return the learning curve with its interval, the animals' curve with its spread, and the random agent's rate.
 
     None for a single point.
     """
@@ -63,7 +63,7 @@ def curve(cell: CellResult) -> Chart | None:
 
 
 def _edge(animals: Sequence[float], spread: Sequence[float], sessions: Sequence[int], sign: int) -> list[float | None]:
-    """Return the animals' mean less or plus their standard deviation in each session; nothing where none is given."""
+    """Return the animals' mean plus ``sign`` standard deviations in each session; empty without a spread."""
     if not spread:
         return []
     edge = [min(1.0, max(0.0, mean + sign * sd)) for mean, sd in zip(animals, spread, strict=True)]
@@ -71,7 +71,7 @@ def _edge(animals: Sequence[float], spread: Sequence[float], sessions: Sequence[
 
 
 def pair(result: ControlResult) -> Chart | None:
-    """Return the curves of a control and of its plain cell; None where there is no point."""
+    """Return the curves of a control and of its plain cell; None without points."""
     if not result.points:
         return None
     return {
@@ -90,7 +90,7 @@ def curve_in_words(cell: CellResult) -> str:
 
 
 def radar_in_words(chart: Chart) -> str:
-    """Return a sentence for whoever does not see the radar."""
+    """Return the radar chart as a sentence, for screen readers."""
     parts = [f"{name} {value:g} %" for name, value in zip(chart["labels"], chart["model"], strict=True)]
     return f"Pass rate by cognitive dimension: {', '.join(parts)}."
 

@@ -1,4 +1,4 @@
-"""The page: what stands where, and the promise to the browser that nothing else will run or be loaded."""
+"""Layout of the HTML page, and its Content-Security-Policy, which forbids all other scripts and requests."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _STATIC = importlib.resources.files(__package__).joinpath("static")
 
 
 def render(summary: RunSummary) -> str:
-    """Return the page of a summary alone, without trials to be watched."""
+    """Return the page of a summary alone, without the player."""
     return _page(summary, [])
 
 
 def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest: int = LARGEST) -> str:
-    """Return the page with as many of its trials as ``largest`` bytes (in UTF-8) can hold."""
+    """Return the page with as many trials as fit into ``largest`` bytes (UTF-8)."""
     trials = shelves(log, plugins)
     rest = len(_page(summary, trials).encode("utf-8"))
-    # When trials are left out, a few words about each cell change.
+    # 200 bytes for each cell: the text about trials that are left out differs in length.
     make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials)
 
@@ -57,7 +57,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
     drawn: list[charts.Chart] = []
 
     def draw(chart: charts.Chart | None) -> int | None:
-        """Put a chart on the page; return its number there."""
+        """Add a chart to the page; return its number."""
         if chart is None:
             return None
         drawn.append(chart)
@@ -101,7 +101,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
 
 
 def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """Return the policy under which exactly these scripts and styles run, and nothing is loaded from anywhere."""
+    """Return a Content-Security-Policy that allows exactly these scripts and styles, and no requests."""
 
     def hashes(texts: Sequence[str]) -> str:
         digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
@@ -128,7 +128,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Return what a template prints: names and sentences without anything that cannot be seen."""
+    """Return a value as templates print it: text without invisible characters."""
     from markupsafe import Markup
 
     return clean(value, _LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -139,7 +139,7 @@ def _static(name: str) -> str:
 
 
 def _data(value: object) -> Any:
-    """Return JSON for a data block of the page: no ``<`` in it can end the block."""
+    """Return JSON for a data block of the page, with ``<``, ``>`` and ``&`` escaped so that it cannot end the block."""
     from markupsafe import Markup
 
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,4 +1,4 @@
-"""Small drawings inside a table: where a rate lies, and how trials are divided; geometry only, in SVG units."""
+"""Small drawings in table cells: a rate with its interval, and the shares of outcomes; geometry in SVG units."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ WIDTH = 200.0
 
 @dataclass(frozen=True, slots=True)
 class IntervalStrip:
-    """A cell's rate and interval over what the animals reach; every number is an x coordinate."""
+    """A cell's rate and interval drawn over the animals' rate; every number is an x coordinate."""
 
     text: str
-    """The same in words."""
+    """The same in words, for screen readers."""
     rate: float | None
     interval: tuple[float, float] | None
     reference: float | None
     rodents: tuple[float, float] | None
-    """The interval of the animals' own rate, where the protocol gives one or their spread."""
+    """The interval of the animals' rate, if the protocol gives one or their spread."""
     margin: tuple[float, float] | None
-    """From reference - margin to the reference: still as good."""
+    """From reference - margin to reference: the range that counts as equally good."""
     chance: float | None
 
 
@@ -61,7 +61,7 @@ def interval_strip(cell: CellResult) -> IntervalStrip:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One part of a bar: ``kind`` is its place in the taxonomy (for its colour), the rest is geometry and words."""
+    """One part of a bar: ``kind`` is its index in the taxonomy (for the colour), ``text`` its label."""
 
     kind: int
     x: float
@@ -70,7 +70,7 @@ class Share:
 
 
 def outcome_bar(cell: CellResult) -> list[Share]:
-    """Return what became of a cell's trials as parts of one bar."""
+    """Return the outcomes of a cell's trials as parts of one bar."""
     total = sum(cell.outcomes.values())
     parts: list[Share] = []
     done = 0

@@ -1,4 +1,4 @@
-"""What a model was asked and what it replied, for the page's player."""
+"""The calls of a trial (prompt, reply, reasoning, token usage) for the page's player."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of a run as data for the page's player: chosen, lived again, packed into little room."""
+"""The trials of a run as data for the page's player: selected, replayed and compressed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Shelf:
     """The trials of one cell that a page can show.
 
     ``trials`` holds one JSON object per trial, in the order of preference; ``played`` and ``failed`` count all
-    trials of the cell that were run. ``problem`` says why nothing can be shown, ``note`` why replies are not.
+    trials of the cell that were run. ``problem`` says why no trial can be shown, ``note`` why replies cannot.
     """
 
     plan: CellPlan
@@ -45,9 +45,9 @@ class Shelf:
     problem: str = ""
     note: str = ""
     packed: str = ""
-    """The trials that have found room, as ``pack`` wrote them; empty until ``make_room``."""
+    """The first ``shown`` trials, as written by ``pack``; empty until ``make_room``."""
     shown: int = 0
-    """How many have, from the first."""
+    """Number of trials on the page."""
 
     @property
     def shown_failed(self) -> int:
@@ -70,7 +70,7 @@ def shelves(log: RunLog, plugins: PluginManager, lived: int = LIVED) -> list[She
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
-    """Set ``packed`` and ``shown`` of all shelves so that they have ``room`` characters together."""
+    """Set ``packed`` and ``shown`` of all shelves so that together they take at most ``room`` characters."""
     for shelf in filled:
         shelf.packed = pack(shelf.trials) if shelf.trials else ""
     share = fair_share([len(shelf.packed) for shelf in filled], room)
@@ -86,7 +86,7 @@ def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the largest size that every one of ``sizes`` can be cut to so that all of them have room."""
+    """Return the largest limit for each of ``sizes`` with which their sum fits into ``room``."""
     left = room
     for number, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - number)
@@ -97,7 +97,7 @@ def fair_share(sizes: Sequence[int], room: int) -> int:
 
 
 class Sketch(NamedTuple):
-    """What must be known of a trial to choose it."""
+    """The facts about a trial that decide whether it is shown."""
 
     subject: int
     trial: int
@@ -193,7 +193,7 @@ def _observation(observation: str, known: dict[str, Any]) -> Any:
 
 
 def _small(png: bytes) -> bytes:
-    """Return the same picture, pixel by pixel, as WebP: a tenth of the bytes."""
+    """Return the picture as lossless WebP, in about a tenth of the bytes."""
     from PIL import Image
 
     small = io.BytesIO()
@@ -203,7 +203,7 @@ def _small(png: bytes) -> bytes:
 
 
 def _value(value: object) -> object:
-    """Return a measure as JSON that no browser refuses, and text as it can be shown."""
+    """Return a measure as valid JSON (no NaN or infinity), with texts cleaned."""
     if isinstance(value, list):
         return ", ".join(map(clean, value))
     if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
@@ -212,9 +212,9 @@ def _value(value: object) -> object:
 
 
 def pack(trials: Sequence[Mapping[str, Any]]) -> str:
-    """Return trials as Base64 of gzip of JSON: small, and text in which nothing means anything to a browser.
+    """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small and contains no HTML.
 
-    Observations are written once each; a trial has their numbers.
+    Each observation is written once; trials refer to them by number.
     """
     numbers: dict[int, int] = {}
     observations: list[Any] = []
@@ -225,7 +225,7 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
                 numbers[id(observation)] = len(observations)
                 observations.append(observation)
         packed.append({**trial, "observations": [numbers[id(observation)] for observation in trial["observations"]]})
-    # By subject and trial, as people look for them; the order of preference has done its work.
+    # By subject and trial, as the player lists them.
     packed.sort(key=lambda trial: (trial["subject"], trial["trial"]))
     text = json.dumps({"observations": observations, "trials": packed}, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")

@@ -1,4 +1,4 @@
-"""The audit: does a paradigm measure what it names, or can it be gamed? What each rule means is in docs/audit.md."""
+"""The audit: does a paradigm measure what it claims to? The rules are explained in docs/audit.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from cheesebench.interfaces import AUDIT_PARTS, AuditFinding, AuditPart, AuditSettings, View
 from cheesebench.paradigms.arena import ArenaParadigm
 
-#: Parts that make no sense where nothing is a success.
+#: Parts that need a protocol with a 'success'.
 JUDGING: tuple[AuditPart, ...] = ("chance", "blind", "limit", "solvable", "rewards", "lesions")
 
 
@@ -18,7 +18,7 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
     from cheesebench.paradigms.arena.audit.runs import Runner
 
     tallies = chances.Chances()
-    # The animal's part needs the rule that judges: who asks for an audit adds it.
+    # The part on animals needs the statistical test: the caller of the audit adds it.
     wanted = [part for part in AUDIT_PARTS if part != "animal" and (settings.parts is None or part in settings.parts)]
     if paradigm.specification.success is None:
         wanted = [part for part in wanted if part not in JUDGING]

@@ -1,4 +1,4 @@
-"""Rules on chance: what uniform, event-driven and blind policies reach, and what the step limit does to it."""
+"""Rules on chance: pass rates of uniform, event-driven and blind policies, and how they depend on the step limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ APART = 1_000_000
 
 @dataclass
 class Chances:
-    """All that has been played so far: the rule on rewards looks at it, too."""
+    """All trials played so far; the rule on rewards uses them, too."""
 
     all: list[Tally] = field(default_factory=list)
 
@@ -138,7 +138,7 @@ def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_s
     ``with_strings`` is the judged family; without, the policies that are only reported.
     """
     trials, seed = settings.trials, settings.seed
-    # Fixed cycles learn nothing, so a few trials of every subject tell as much as whole lives.
+    # Fixed cycles learn nothing, so a few trials of every subject are as informative as complete lives.
     few, some = max(16, trials // 40), max(16, trials // 6)
     orders = [Order(name, some, seed + 2 * APART) for name in (judged() if with_strings else reported())]
     if with_strings:
@@ -169,19 +169,19 @@ def climb(first: Sequence[Tally], settings: AuditSettings, runner: Runner, trial
         parents = [[ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)] for tally in best]
         names = [tally.name for tally in best]
         names += [CYCLE + spelt(mutated(chance.choice(parents), chance)) for _ in range(OFFSPRING)]
-        # Other lives in each generation, for those that were best on the last ones were lucky, too.
+        # Each generation uses other lives: the best strings of the last one were partly lucky.
         orders = [Order(name, 2 * trials, seed + 1000 * (generation + 1)) for name in dict.fromkeys(names)]
         best = _ranked(runner.run(orders))[:PARENTS]
     return best
 
 
 def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
-    """Return them best first; of equal ones those first that earn more, for they may be half way there."""
+    """Return them best first; ties are broken by reward, which may indicate partial solutions."""
     return sorted(tallies, key=lambda tally: (-tally.rate().value, -tally.reward / max(1, tally.outcomes.total())))
 
 
 def audit_limit(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner) -> Iterator[AuditFinding]:
-    """Yield how the limit of steps sets the chance level."""
+    """Yield how the chance level depends on the step limit."""
     limit = paradigm.specification.limit
     if not isinstance(limit, int):
         yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', and was not varied", {})

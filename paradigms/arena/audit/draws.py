@@ -1,4 +1,4 @@
-"""Draws: are they balanced, and can the next one be told from those before it?"""
+"""Draws: are they balanced, and can the next one be predicted from earlier ones?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import Binary, Call, Expression, Unary, Variable
 
-#: Most trials after which a draw is looked for to come again.
+#: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
 #: A share may exceed what it should be by so much before it is called unbalanced, a guess before it is called easy.
 TOLERANCE = 0.03
@@ -27,7 +27,7 @@ Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column of a draw came to over many lives.
+    """Statistics of a column of a draw over many lives.
 
     ``is_answer`` says that rules, success or checks depend on it, and that it holds names: then it must be balanced
     and, from trial to trial, not to be foreseen.
@@ -42,7 +42,7 @@ class Column:
     share: Rate
     longest_run: int
     other_one: float | None
-    """How often "another one than last time" is right, where there are two values."""
+    """How often "not the last one" is right, where there are two values."""
     best_predictor: str
     predicted: Rate | None
 
@@ -80,7 +80,7 @@ def _sample(paradigm: ArenaParadigm, orders: list[tuple[int, int, int]]) -> Live
 
 
 def columns(specification: Specification, lives: Lives, beginnings: Lives) -> Iterator[Column]:
-    """Yield what every column came to; draws that hold for life are judged over more (``beginnings`` of) lives."""
+    """Yield the statistics of every column; draws that hold for life are judged over more lives (``beginnings``)."""
     answers, compared = _answers(specification), _answers(specification, compared_only=True)
     for draw in specification.draws:
         for number, name in enumerate(draw.columns):
@@ -130,13 +130,13 @@ def _members(value: Hashable) -> Sequence[Hashable]:
 
 
 def is_unbalanced(column: Column) -> bool:
-    """Return whether the commonest value is surely commoner than one of so many should be."""
+    """Return whether the most common value is significantly more common than expected."""
     fair = 1 / column.values
     return column.share.low > fair and column.share.value > fair + TOLERANCE
 
 
 def is_foreseeable(column: Column) -> bool:
-    """Return whether a simple guess from the past is surely better than the commonest value."""
+    """Return whether a simple predictor from the past is significantly better than guessing the most common value."""
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
 
@@ -145,7 +145,7 @@ def is_foreseeable(column: Column) -> bool:
 
 
 def _answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
-    """Return the variables on which it depends what the subject's choices come to, and those that checks call hidden.
+    """Return the variables that decide the outcome of the subject's choices, and those that checks call hidden.
 
     That is what triggers and guards of places and actions read, and ends and success; not what clocks go by, such as
     the order of phases.
@@ -190,7 +190,7 @@ def _variables(tree: Expression | None) -> set[str]:
 
 
 def _another(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    """The one after the last one; of two values: the other one."""
+    """Predicts the value after the last one; of two values, the other one."""
     return possible[(possible.index(past[-1]) + 1) % len(possible)] if past[-1] in possible else past[-1]
 
 
@@ -209,7 +209,7 @@ def _least_frequent(past: Sequence[Hashable], possible: Sequence[Hashable]) -> H
 
 
 def _successor(past: Sequence[Hashable], possible: Sequence[Hashable]) -> Hashable:
-    """What most often came after the last one."""
+    """Predicts the most frequent successor of the last value."""
     after = Counter(later for value, later in itertools.pairwise(past) if value == past[-1])
     return after.most_common(1)[0][0] if after else past[-1]
 

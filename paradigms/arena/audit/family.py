@@ -1,4 +1,4 @@
-"""The blind family by name: what is judged against the ceiling, and what is only reported."""
+"""The family of blind policies by name: those judged against the ceiling, and those only reported."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from cheesebench.paradigms.arena.audit.policies import (
 )
 
 _Pool = Callable[[random.Random], list[Policy]]
-#: What the name of a fixed cycle begins with; the letters of its actions follow.
+#: Prefix of a fixed cycle's name, before the letters of its actions.
 CYCLE = "cycle "
-#: Eighths of a turn, and what people call them.
+#: Names of turns, by eighths.
 TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
 #: Longest straight piece of the systematic cycles, and number of the random ones.
@@ -36,7 +36,7 @@ PATIENCE = 40
 
 
 def cycles(seed: int, most: int) -> list[str]:
-    """Return the names of fixed cycles: short ones, laps and zigzags, and random longer ones; ``most``, if any, by lot.
+    """Return the names of fixed cycles: short ones, laps and zigzags, and random longer ones; ``most`` of them.
 
     The constant actions are always among them.
     """

@@ -1,6 +1,6 @@
-"""Leaks: can a draw be guessed from what is seen, or from where the subject stands, as it enters a state?
+"""Leaks: can a draw be predicted from the observation or from the pose when a state is entered?
 
-Cross-validated over seeds: the guess is learnt on other lives than those it is tried on.
+Cross-validated over seeds: the predictor is trained and tested on different lives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cheesebench.paradigms.arena.tables import Geometry
 
 #: Groups of seeds; each is guessed from the others.
 FOLDS = 5
-#: Fewest entries into a state that say anything.
+#: Minimum entries into a state for a finding.
 FEWEST = 50
 
 
@@ -87,7 +87,7 @@ def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict
             number += 1
             chance = random.Random(f"{own_seed}|{subject}|leaks")
             life = ArenaSubject(paradigm.program, view, own_seed, subject)
-            # By lot, and not by turns: subjects by turns have this or that row of a draw, too.
+            # At random and not alternately: rows of a draw may alternate over subjects, too.
             rests = chance.random() < 0.5
             choice = wanderer(chance) if rests else event_random(chance)
             walker = Walker(paradigm.program, choice, everywhere=rests)
@@ -147,14 +147,14 @@ def _best(samples: Sequence[Sample], state: str, hidden: str, families: dict[str
     labels = [sample.values[hidden] for sample in samples]
     guesses = []
     for columns in families.values():
-        # A column that is the same for all lets the most frequent value be guessed.
+        # With a constant column, the most frequent value is guessed.
         right, source = _cross_validate(samples, labels, columns or {"the most frequent value": [0] * len(samples)})
         lives: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
         for sample, is_right in zip(samples, right, strict=True):
             passed, trials = lives[sample.life]
             lives[sample.life] = (passed + is_right, trials + 1)
         guesses.append(Guess(state, hidden, rate(lives.values(), Z_MANY), source))
-    # The one that is surely above chance, not one that a few samples flatter.
+    # The one that is significantly above chance, not one that is favoured by a few samples.
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
 
@@ -197,7 +197,7 @@ def _majority(table: Counter[tuple[Hashable, Hashable]]) -> tuple[dict[Hashable,
 
 
 def readable(samples: Mapping[str, Sequence[Sample]], names: Sequence[str]) -> Iterator[Guess]:
-    """Yield what can be read although no check speaks of it, best of seen and pose, for every state and draw."""
+    """Yield draws that are predictable though no check names them: the better of observation and pose, by state."""
     for state, entries in samples.items():
         if len(entries) < FEWEST:
             continue
@@ -208,5 +208,5 @@ def readable(samples: Mapping[str, Sequence[Sample]], names: Sequence[str]) -> I
 
 
 def described(guesses: Sequence[Guess]) -> str:
-    """Return guesses as people read them."""
+    """Return guesses as text."""
     return "; ".join(f"'{g.hidden}' at '{g.state}' {shown(g.rate.value)} from {g.source}" for g in guesses)

@@ -1,4 +1,4 @@
-"""Rates with intervals, for trials that come in lives. Only the standard library: an audit needs no scipy."""
+"""Rates with intervals for trials clustered in lives. Only the standard library, so that an audit needs no scipy."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Rate:
         return f"{shown(self.value)} [{shown(self.low)}, {shown(self.high)}]"
 
     def numbers(self) -> dict[str, object]:
-        """Return it for programs."""
+        """Return the rate as JSON values."""
         return {"rate": self.value, "low": self.low, "high": self.high, "trials": self.trials}
 
 
 def shown(share: float) -> str:
-    """Return a share as people read it: ``.25``, ``1.00``, ``.0049`` where two digits would say nothing."""
+    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` where two digits are not enough."""
     text = f"{share:.2f}" if share < 1e-6 or share >= 0.095 else f"{share:.2g}"
     return text.removeprefix("0") if text.startswith("0.") else text
 

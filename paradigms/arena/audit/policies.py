@@ -1,6 +1,6 @@
-"""Policies that never observe: what they earn is no sign of perception.
+"""Policies that never observe: their success is no evidence of perception.
 
-They feel the reward of the last step and, which no view tells them for certain, whether FORWARD was blocked.
+They get the reward of the last step and whether FORWARD was blocked, which not every view shows.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Protocol
 
 from cheesebench.interfaces import ACTION_LETTERS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT
 
-#: Rewards above this are wins; smaller ones are the price of a step.
+#: Rewards above this are wins; smaller ones are step costs.
 WIN = 0.05
 #: Most actions between two rewards that are kept for being replayed.
 MEMORY = 60
 
 
 class Policy(Protocol):
-    """One subject that does not look; it lives through all trials of a life."""
+    """One subject that does not observe; it plays all trials of a life."""
 
     feels: bool
     """Whether ``act`` uses ``bumped``; finding out costs time."""
@@ -29,7 +29,7 @@ class Policy(Protocol):
         ...
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next action; ``bumped`` and ``reward`` are what the last one came to."""
+        """Return the next action; ``bumped`` and ``reward`` are results of the last one."""
         ...
 
     def end(self, total: float) -> None:
@@ -65,7 +65,7 @@ class Weighted(Blind):
 
 
 class Cycle(Blind):
-    """The same actions over and over, anew in every trial."""
+    """A fixed cycle of actions, restarted in every trial."""
 
     def __init__(self, actions: Sequence[int]) -> None:
         self._actions = tuple(actions)
@@ -91,7 +91,7 @@ class Bump(Blind):
         self._last = ROTATE_RIGHT
 
     def begin(self) -> None:
-        """Forget what was about to be done."""
+        """Discard the planned actions."""
         self._turns = []
 
     def act(self, bumped: bool, reward: float) -> int:

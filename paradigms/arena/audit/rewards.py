@@ -19,11 +19,11 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 
 #: Steps (on copies) that the search for reward spends on a trial, and the solver on more than one success.
 EFFORT, POLISH = 6_000, 1_000
-#: Steps that the solver spends on a trial that is not judged: it has to be lived through all the same.
+#: Steps that the solver spends on a trial that is not judged: it has to be played all the same.
 UNJUDGED = 4_000
 #: How often two ways of spending a trial are compared where `p` decides what they earn.
 LUCKS = 300
-#: Most pairs of places that are gone to by turns, and number of random plans, in a trial.
+#: Maximum pairs of places visited alternately, and number of random plans, in a trial.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
 EQUAL = 1e-6
@@ -31,7 +31,7 @@ EQUAL = 1e-6
 
 @dataclass
 class Solutions:
-    """What the solver came to over many trials."""
+    """Results of the solver over many trials."""
 
     trials: int = 0
     """Those that are judged."""
@@ -103,7 +103,7 @@ class Temptation:
     how: str
     """Who found the failure."""
     gain: float
-    """What failing earns more than succeeding, whatever the luck; minus infinity where only one of them was found."""
+    """Reward of failing minus reward of succeeding, luck excluded; minus infinity where only one of them was found."""
 
 
 def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
@@ -142,7 +142,7 @@ def _tempt(paradigm: ArenaParadigm, life: ArenaSubject, where: str) -> Temptatio
 
 
 def _gain(paradigm: ArenaParadigm, life: ArenaSubject, success: Ending | None, failure: Ending | None) -> float:
-    """Return what the failure earns more. What is owed to the luck of this trial is no gain: nobody foresees it."""
+    """Return what the failure earns more. Luck does not count: no subject can foresee it."""
     if success is None or failure is None:
         return -math.inf
     gain = failure.reward - success.reward
@@ -165,7 +165,7 @@ def _earned(life: ArenaSubject, ending: Ending, luck: int) -> float:
 
 
 def _repeat(search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random) -> Found:
-    """Go to every place again and again, to every two by turns, and to some at random, until the trial ends."""
+    """Visit every place repeatedly, every pair alternately, and some at random, until the trial ends."""
     places = list(events_of(paradigm.program).everywhere)
     pairs = [(one, other) for one in places for other in places]
     if len(pairs) > PAIRS:

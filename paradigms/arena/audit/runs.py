@@ -1,4 +1,4 @@
-"""Policies living through lives, and what their trials came to."""
+"""Runs policies over lives, and tallies their trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
 class Darkness:
-    """A view without anything in it: who lives in it cannot observe, and nothing has to be drawn."""
+    """An empty view: a subject in it observes nothing, and nothing has to be rendered."""
 
     name = "darkness"
     characters = "."
@@ -63,7 +63,7 @@ class Trial:
 
 @dataclass
 class Tally:
-    """What a policy's trials came to; ``lives`` has passed and judged trials of each life."""
+    """Tally of a policy's trials; ``lives`` has passed and judged trials of each life."""
 
     name: str
     lives: list[tuple[int, int]] = field(default_factory=list)
@@ -93,16 +93,16 @@ class Tally:
 
 
 def is_judged(result: TrialResult, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if it is none that the pass rate is taken over."""
+    """Return whether the trial is a success; None if it does not count for the pass rate."""
     return result.success if result.compared and result.block in specification.judged_blocks else None
 
 
 def live(
     life: ArenaSubject, lives_by: Policy, specification: Specification, most_judged: int | None = None
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Let a policy live through a life, or until so many of its trials are judged; yield each trial.
+    """Run a policy through a life, or until so many of its trials are judged; yield each trial.
 
-    Steps that a runner would wait through are waited.
+    Frozen steps are played as STAY, as the runner does.
     """
     number = 0
     while number != most_judged and life.begin_trial() is not None:
@@ -138,7 +138,7 @@ def lives_for(
 ) -> Iterator[tuple[int, int, int]]:
     """Yield seed, subject and number of trials of the lives that make up at least ``trials`` in balanced groups.
 
-    With ``judged`` these are trials of judged blocks: however late they come, each life is to be lived up to them.
+    With ``judged`` these are trials of judged blocks: however late they come, each life is played up to them.
     """
     group, planned = subjects(specification), specification.planned_trials
     if judged:
@@ -194,7 +194,7 @@ class Runner:
         return found
 
     def run(self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None) -> list[Tally]:
-        """Return the tallies of all orders, in their order; ``each`` is told how many are done."""
+        """Return the tallies of all orders, in their order; ``each`` is called with the number completed."""
         if self._pool is None or len(orders) < 2:
             return list(_counted((carry_out(self.paradigm, order) for order in orders), each))
         chunk = max(1, len(orders) // 32)

@@ -1,4 +1,4 @@
-"""A solver that knows the tables, the draws and the rules: it tries on copies of the life what leads to what.
+"""A solver that knows the tables, the draws and the rules: it searches on copies of the life.
 
 Its moves are large ones: go to a place, go and stand before it, wait until something happens. So it needs no
 knowledge of any paradigm.
@@ -58,7 +58,7 @@ class Found:
     best_failure: Ending | None = None
 
     def add(self, ending: Ending, success: bool | None) -> None:
-        """Take note of an ending."""
+        """Record an ending."""
         if success:
             if self.shortest is None or ending.steps < self.shortest.steps:
                 self.shortest = ending
@@ -128,7 +128,7 @@ class Search:
         return self._judge(life.result(), self._specification)
 
     def greedy(self, life: ArenaSubject, effort: int) -> Found:
-        """Return what a search for reward alone finds, whatever becomes of the trial."""
+        """Return the result of a search for reward alone, whether or not the trial succeeds."""
         return self._descend(life, Found(), effort, None)
 
     def _descend(self, life: ArenaSubject, found: Found, effort: int, polish: int | None) -> Found:

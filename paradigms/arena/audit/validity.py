@@ -89,7 +89,7 @@ def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[lea
 
 
 def audit_draws(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator[AuditFinding]:
-    """Yield whether answers are balanced, and cannot be told from those before."""
+    """Yield whether answers are balanced, and cannot be predicted from earlier ones."""
     specification = paradigm.specification
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})

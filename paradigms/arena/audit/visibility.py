@@ -28,7 +28,7 @@ class Cue:
 
 @dataclass(slots=True)
 class Met:
-    """Where a look was met: the first state that has it, and the poses that the subject can come to while it lasts."""
+    """Where an appearance occurs: its first state, and the poses that the subject can reach while it lasts."""
 
     state: str
     poses: set[int] = field(default_factory=set)
@@ -130,7 +130,7 @@ def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> S
 
 def is_visible(paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random) -> bool:
     """Return whether at least one pose shows a difference."""
-    # In any order will do, and few are needed: most cues are seen from nearly everywhere.
+    # The order does not matter, and few are needed: most cues are visible from nearly everywhere.
     poses = chance.sample(cue.poses, len(cue.poses))
     return any(seen_from(paradigm, view, cue, pose) for pose in poses)
 

@@ -82,7 +82,7 @@ def walk(
     *,
     every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Let a walker live until so many trials are judged; yield each trial.
+    """Run a walker until so many trials are judged; yield each trial.
 
     With ``every_block`` they are so many of each block, spread over its sessions and repetitions: the first ones of
     each session and its last one. The others begin and are passed over.
@@ -111,7 +111,7 @@ def walk(
 
 
 def walk_subjects(paradigm: ArenaParadigm, name: str, choice: Callable[[random.Random], Choice], order: Order) -> Tally:
-    """Let a walker live through as many lives as the order needs; ``choice`` makes one of the life's own chance."""
+    """Run a walker through as many lives as the order needs; ``choice`` is given the life's random stream."""
     tally = Tally(name)
     for seed, subject, trials in lives_for(paradigm.specification, order.trials, order.seed, judged=True):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{name}")

@@ -13,7 +13,7 @@ from cheesebench.paradigms.arena.program import Program, Rule
 from cheesebench.paradigms.arena.tables import Tables
 from cheesebench.protocol.features import FUNCTIONS
 
-#: A step on which something else happens costs as much as so many steps: such ways are taken only if there is no other.
+#: Cost, in steps, of a step that triggers another event: such paths are taken only if there is no other.
 DETOUR = 1000
 NO_WAY = -1
 
@@ -111,7 +111,7 @@ def _read(program: Program) -> list[str]:
 
 
 def _only_costs(rule: Rule) -> bool:
-    """Return whether all that a rule does is to take reward away (for a bump, say): nobody chooses that."""
+    """Return whether a rule only takes reward away (for a bump, say), so that no subject would choose it."""
     leads_on = rule.go is not None or rule.end is not None
     return not leads_on and rule.effects.only_constant_reward and (rule.effects.constant or 0.0) <= 0
 

@@ -1,4 +1,4 @@
-"""What marks a function as one that numba compiles, with the types it had."""
+"""Decorators for functions that numba compiles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-#: Nothing here allocates memory, so no references need be counted (``_nrt``): that would take half of the time.
+#: Nothing here allocates memory, so reference counting (``_nrt``) is turned off: it would take half of the time.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
-#: Where it is said that something is compiled: it takes so long that people would wonder.
+#: Logger that announces compilation, because it takes long.
 LOG = logging.getLogger("cheesebench")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,7 +29,7 @@ def compiled(function: F) -> F:
 
 
 class _Told(event.Listener):
-    """Says once that something is being compiled."""
+    """Announces once that something is being compiled."""
 
     def __init__(self) -> None:
         self.said = False
@@ -40,11 +40,11 @@ class _Told(event.Listener):
         self.said = True
 
     def on_end(self, event: object) -> None:
-        """Nothing is said of it."""
+        """Announces nothing."""
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Say it when something is compiled meanwhile; what is loaded from the disk is not."""
+    """Announce compilation within the block; functions loaded from the cache are not announced."""
     with event.install_listener("numba:compile", _Told()):
         yield

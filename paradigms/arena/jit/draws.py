@@ -1,4 +1,4 @@
-"""The schedule and the draws of a compiled life: what ``paradigms.schedule`` and ``paradigms.draws`` do, on arrays."""
+"""Schedule and draws of the compiled kernel: ``schedule`` and ``draws`` implemented on arrays."""
 
 from __future__ import annotations
 

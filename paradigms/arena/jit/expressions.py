@@ -1,4 +1,4 @@
-"""Expressions, computed on a stack of slots; what they mean is said in ``paradigms.evaluate``."""
+"""Evaluates expressions on a stack of slots; for their meaning see ``evaluate``."""
 
 from __future__ import annotations
 

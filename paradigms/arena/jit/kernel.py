@@ -1,7 +1,7 @@
-"""What Python calls: a function that steps all lanes, and one that numbers what they look like.
+"""The entry points of the compiled kernel: one function steps all lanes, and one numbers their looks.
 
-They are kept on disk by numba, which looks at this file alone to tell whether they are up to date. So they are made by
-a function of the digest of everything that they are made of.
+numba caches them on disk and checks only this file for changes. So they are created by a function whose argument is a
+digest of all sources that they depend on.
 """
 
 from __future__ import annotations

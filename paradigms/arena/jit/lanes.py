@@ -1,4 +1,4 @@
-"""The lanes of a vector environment, stepped by compiled code: as ``paradigms.vector``, several times as fast."""
+"""The lanes of a vector environment, stepped by compiled code: like ``vector``, but several times as fast."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class CompiledLanes:
         return steps
 
     def _call(self, anew: bool, begun: NDArray[np.bool_]) -> Steps:
-        """Call the kernel, and see to what it cannot do."""
+        """Call the kernel and handle what it leaves to Python."""
         made, count = self._made, self._count
         steps = Steps(np.zeros(count), np.zeros(count, bool), np.zeros(count, bool), {})
         self._kernel.step_all(
@@ -271,7 +271,7 @@ class CompiledLanes:
                 self._room = room - longest
 
     def _raise(self, lane: int) -> NoReturn:
-        """Raise what ``life`` raises for a mistake of the protocol."""
+        """Raise the same error as ``life`` for a run-time error of the protocol."""
         fields, real = self._lanes[lane], self._reals[lane]
         value = self._python_value(
             int(fields[at.ERROR_KIND]), int(fields[at.ERROR_REFERS]), float(real[at.ERROR_NUMBER])

@@ -1,4 +1,4 @@
-"""Where everything is in the memory of the compiled kernel: a program is one array of whole numbers, a life one row.
+"""Memory layout of the compiled kernel: a program is one array of integers, a subject one row.
 
 A program (``code``, int64) is full of records. A record is known by its address, and its fields stand at fixed places
 behind it: ``code[rule + GUARD]``. Address 0 means that there is none. A list is its length and then its entries.

@@ -1,4 +1,4 @@
-"""A program as arrays: see ``layout`` for what stands where."""
+"""Translates a program to arrays; see ``layout``."""
 
 from __future__ import annotations
 

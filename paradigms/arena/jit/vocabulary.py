@@ -1,4 +1,4 @@
-"""What values a program can ever hold: its names as numbers, and the members of its sets as bits."""
+"""The possible values of a program: names as numbers, and members of sets as bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cheesebench.protocol.specification import RuntimeValue, Specification
 
 
 class UntranslatableError(OptionError):
-    """A program has something that does not fit into arrays; its lives are led by ``life.ArenaSubject`` then."""
+    """A program does not fit into arrays; it falls back to the scalar kernel, ``life.ArenaSubject``."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"This protocol cannot be compiled: {reason}. Leave out 'compiled'.")
@@ -47,7 +47,7 @@ class Vocabulary:
             raise UntranslatableError("a set can have a number that is too large")
 
     def _members(self) -> Iterator[str | float]:
-        """Yield what can come to be in a set."""
+        """Yield the possible members of a set."""
         specification = self._program.specification
         for held in held_values(specification):
             if isinstance(held, frozenset):
@@ -106,7 +106,7 @@ class Vocabulary:
                 yield from (value for row in draw.rows if (value := row[draw.columns.index(column)]) is not None)  # type: ignore[misc]
 
     def _names(self) -> Iterator[str | float]:
-        """Yield every name that a variable can come to hold."""
+        """Yield every name that a variable can hold."""
         specification = self._program.specification
         yield from self._targets()
         yield from (value for value in held_values(specification) if isinstance(value, str))

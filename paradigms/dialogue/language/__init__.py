@@ -1,1 +1,1 @@
-"""Dialogue protocols: a graph that is described, conditions under which it is asked about, and their proofs."""
+"""Dialogue protocols: a graph that is described, conditions of the questions, and checks that they have answers."""

@@ -1,4 +1,4 @@
-"""What can be wrong with edges and edits: unknown nodes, absent or doubled edges, chances that do not add up."""
+"""Checks edges and edits: unknown nodes, missing or duplicate edges, probabilities that do not add up to 1."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class EditChecks:
             node = place.child(number) if isinstance(place.value, list) else place
             position = (node or place).position
             self.known([portal.at], nodes, position)
-            # Who was a neighbour before the edit: a node that the edit brings had none.
+            # Neighbours before the edit: a node that the edit adds had none.
             self.known([portal.to_neighbours_of], world.nodes, position)
 
     def _chances(self, edit: doc.Edit, nodes: Sequence[str], where: _Path) -> None:

@@ -1,4 +1,4 @@
-"""What has been published of other models on a family of dialogues: a data file beside its protocols."""
+"""Published results of other models on a family of dialogues: a data file beside its protocols."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE_NAME = "published.yaml"
 class Published:
     """``conditions`` holds mean and standard deviation by condition and model; ``groups`` the group of a condition.
 
-    ``scored`` says how the numbers came about, which is part of them.
+    ``scored`` says how the published answers were scored.
     """
 
     source: str

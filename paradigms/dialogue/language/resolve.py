@@ -72,7 +72,7 @@ def resolve_dialogue(
 
 
 def _wording(domains: Mapping[str, Domain]) -> dict[str, object]:
-    """Return all sentences: a shipped scene that is said differently makes another protocol."""
+    """Return all sentences: a change of a shipped scene makes another protocol."""
     return {name: dict(domain.wording.sentences) for name, domain in domains.items()}
 
 
@@ -228,7 +228,7 @@ class _Resolver:
         return items if self._few(max((len(item.keys) for item in items), default=0), where) else None
 
     def _prove_new_policy(self, condition: ConditionSpec, world: World, where: tuple[str, str]) -> None:
-        """An answer that was right before the edit must be wrong after it."""
+        """Check that answers that were correct before the edit are wrong after it."""
         goals = best_goals(world, self.graph.start)
         old = best_first_steps(world, self.graph.start) if world.chances else None
         if old is None:

@@ -1,4 +1,4 @@
-"""How things are told: the shipped scenes (words are data, in ``scenes.yaml``), and which slots a sentence has."""
+"""The shipped scenes (their texts are in ``scenes.yaml``), and the slots of each sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from cheesebench.paradigms.dialogue.language.documents import Scene
 
-#: What may stand in braces, by sentence. All sentences also know {thing}, {things}, {count} and {start}.
+#: Names allowed in braces, by sentence. All sentences also know {thing}, {things}, {count} and {start}.
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "link": ("place", "places"),
     "reward": ("place", "amount"),
@@ -49,7 +49,7 @@ def shipped() -> dict[str, Any]:
 
 
 def requests() -> Mapping[str, str]:
-    """Return what is asked for at the end of a question, by form and instruction."""
+    """Return the request at the end of a question, by form and instruction."""
     found: dict[str, str] = shipped()["requests"]
     return found
 

@@ -12,7 +12,7 @@ from cheesebench.paradigms.dialogue.language.worlds import Path, World, simple_p
 from cheesebench.protocol.diagnostics import Diagnostic
 from cheesebench.protocol.specification import BaseSpecification
 
-#: What an answer is read as.
+#: Form in which an answer is parsed.
 Form = Literal["path", "first_step", "number"]
 Ask = Literal["best_path", "shortest_path", "groups"]
 
@@ -40,7 +40,7 @@ class Item:
 class ConditionSpec:
     """One condition: ``world`` is the graph after all edits, ``after`` the condition that is asked before it.
 
-    ``items`` has one question for every start-goal pair, or the one question that there is.
+    ``items`` has one question for every start-goal pair, or a single question.
     """
 
     name: str

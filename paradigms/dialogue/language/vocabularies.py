@@ -55,7 +55,7 @@ class VocabularyChecks:
         return name
 
     def _scenes(self) -> None:
-        """Own scenes: what they are like exists, and braces hold what there is."""
+        """Check the protocol's own scenes: ``like`` exists, and braces contain known slots."""
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))
             if scene.like not in shipped_scenes():

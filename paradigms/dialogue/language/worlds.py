@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cheesebench.paradigms.dialogue.language.documents import Edit, Graph
 
-#: Most optimal paths that an item may have; more is no question with an answer.
+#: Maximum optimal paths of an item; with more, the question has no meaningful answer.
 MAX_KEYS = 1_000
-#: Most simple paths that the chance level is taken over: all of them, or the longest levels are left out.
+#: Maximum simple paths for the chance level; beyond it, the longest lengths are left out.
 MAX_SIMPLE_PATHS = 20_000
-#: Rounds of value iteration; expected rewards of a finite graph are settled long before.
+#: Iterations of value iteration; expected rewards of a finite graph converge long before.
 _ROUNDS = 1_000
 _EQUAL = 1e-9
 
@@ -28,7 +28,7 @@ Arc = tuple[str, str]
 class World:
     """A graph at one moment: arcs in the order told (an undirected edge is two of them), rewards by node.
 
-    ``chances``: a node that cannot be left at will, with the probability of every node that follows.
+    ``chances``: nodes with random transitions, with the probability of every successor.
     """
 
     arcs: tuple[Arc, ...]
@@ -72,7 +72,7 @@ def first_world(graph: Graph) -> World:
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:
-    """Return the world after an edit: removed, added, portal (to who was a neighbour before), rewards, chances."""
+    """Return the world after an edit: removed, added, portal (to the neighbours before the edit), rewards, chances."""
     of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways
     gone = set(of(edit.remove))
     arcs = [arc for arc in world.arcs if arc not in gone] + of(edit.add)
@@ -120,7 +120,7 @@ def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path
 
 
 def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
-    """Return the first steps (as paths of two nodes) with the largest expected reward, where chance has a say."""
+    """Return the first steps (as paths of two nodes) with the largest expected reward, with random transitions."""
     worth = {node: float(world.rewards.get(node, 0)) for node in world.nodes}
     for _ in range(_ROUNDS):
         before = dict(worth)

@@ -1,4 +1,4 @@
-"""The agent ``llm``: a language model lives a subject's life, one prompt after another. See ``docs/prompts.md``."""
+"""The agent ``llm``: a language model plays a subject, one prompt after another. See ``docs/prompts.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One subject behind a model: what it has lived through, and how that becomes prompts and actions."""
+"""One subject played by a model: its history, and how prompts and actions follow from it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from cheesebench.plugins.agents.llm.parsing import Spoken, parse, separate_reaso
 from cheesebench.plugins.agents.llm.prompts import system_prompt
 from cheesebench.plugins.agents.llm.settings import CHANGES, END_TRIAL, RETRY, SETTINGS, window
 
-#: How often a reply without an action is answered before a step is wasted (``retry-with-feedback``).
+#: Feedback messages for replies without an action before a STAY is played (``retry-with-feedback``).
 RETRIES = 2
-#: Steps that are waited through once a trial is given up (``end-trial``, ``patience``): longer than any sensible trial.
+#: STAY steps played once a trial is given up (``end-trial``, ``patience``): longer than any sensible trial.
 REST = (STAY,) * 10_000
-#: Characters of a reply that are remembered. Far more than ``max_tokens`` lets through; for servers without limits.
+#: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for servers without limits.
 REPLY_LENGTH = 20_000
 #: What is counted, trial by trial; see ``LlmAgent.tally``.
 COUNTS = ("calls", "unparsed", "truncated", "empty", "dropped_actions")
 
 
 class LlmAgent:
-    """The agent ``llm``. History and learnings go on from trial to trial: one life is one stream.
+    """The agent ``llm``. History and learnings continue across the trials of a life.
 
-    Nothing here is random: prompts are a function of what was observed and read.
+    Nothing here is random: prompts depend only on observations and replies.
     """
 
     def __init__(self, context: ModelAgentContext) -> None:
@@ -55,7 +55,7 @@ class LlmAgent:
         self._events: list[Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
-        #: Replies to the present prompt that held no action, and were refused.
+        #: Replies to the current prompt that had no action and were rejected.
         self._refused: list[str] = []
         #: Replies without an action since the last one that held some. It goes on from trial to trial: whoever has
         #: stopped answering is asked once in a trial, and as usual again after an answer.
@@ -64,11 +64,11 @@ class LlmAgent:
 
     @property
     def learnings(self) -> str:
-        """What the model has noted for itself so far, as the next prompt will say."""
+        """The model's learnings so far, as in the next prompt."""
         return self._learnings
 
     def begin_trial(self, observation: str) -> None:
-        """Note that a new trial begins; what was not executed in the last one is dropped."""
+        """Start a new trial; actions of the last one that were not executed are dropped."""
         self._pending.clear()
         self._counts.clear()
         self._events.append(Begun(observation))
@@ -106,7 +106,7 @@ class LlmAgent:
         return actions
 
     def observe(self, action: int, reward: float, observation: str, ended: bool) -> None:
-        """Note what came of a step: of one that was asked for, or of one that went by."""
+        """Record the result of a step, chosen by the model or frozen."""
         asked = self._pending.popleft() if self._pending else None
         self._events.append(Step(asked, reward, observation, ended))
 
@@ -141,5 +141,5 @@ class LlmAgent:
 
 
 def _storable(text: str) -> str:
-    """Return text that every encoding can hold (half a surrogate pair cannot be sent or written down)."""
+    """Return text that can be encoded (a lone surrogate can be neither sent nor stored)."""
     return text.encode("utf-8", "replace").decode("utf-8")

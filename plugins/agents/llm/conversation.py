@@ -1,6 +1,6 @@
-"""What is sent to the model: pure functions from what was observed and replied to messages.
+"""The messages sent to the model: pure functions of observations and replies.
 
-Everything that a message tells is told in that message: nothing in it refers to one that may have left the prompt.
+Every message is self-contained: nothing in it refers to one that may have left the prompt.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step and what came of it. ``action`` is None for a step that nobody asked for."""
+    """One step and its result. ``action`` is None for a step taken without asking the model."""
 
     action: int | None
     reward: float
@@ -106,7 +106,7 @@ def _head(event: Event, times: int) -> str:
 def _told_step(action: int | None, reward: float, times: int) -> str:
     text = messages()
     name = text["waited"].template if action is None else ACTIONS[action]
-    # A sign tells reward from punishment at a glance.
+    # A sign distinguishes reward from punishment.
     sign = f"{reward:+.6g}" if reward else "0"
     template = text["step"] if times == 1 else text["steps"]
     return template.substitute(action=name, reward=sign, times=times)
@@ -142,7 +142,7 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def past_pair(parts: tuple[Part, ...], reply: str) -> tuple[Message, Message]:
-    """Return a call as it is remembered: what was observed, and the reply."""
+    """Return a call as a past pair: the observation and the reply."""
     return Message("user", parts), Message("assistant", (reply or messages()["no_reply"].template,))
 
 

@@ -1,4 +1,4 @@
-"""What a reply says: its actions and its learnings. Pure functions, in time proportional to the reply's length.
+"""Parses a reply into its actions and learnings. Pure functions, in time proportional to the reply's length.
 
 Replies are free text written by models, so reading them is tolerant; but no action is ever made up. Actions are
 looked for in this order, until some are found:
@@ -74,7 +74,7 @@ _LABEL = re.compile(
 _LATE_LABEL = re.compile(
     r"(?<![^\W\d_])(?:(?P<actions>actions?)|(?P<learnings>learnings?))[*_`\"' \t]{0,4}[:=：]", re.IGNORECASE | re.ASCII
 )
-#: "Possible actions: ..." tells what there is.
+#: "Possible actions: ..." lists options, not choices.
 _OFFER = re.compile(r"(?:possible|available|allowed|valid|four)[*_`\"' \t]{0,4}\Z", re.IGNORECASE | re.ASCII)
 _WORD = re.compile(r"[^\W\d_]+(?:['’_-][^\W\d_]+)*")
 _JOINT = re.compile(r"['’_-]")

@@ -51,5 +51,5 @@ def system_prompt(
 
 @lru_cache(maxsize=1)
 def messages() -> Mapping[str, Template]:
-    """Return the templates of what stands in the messages, by name."""
+    """Return the templates of the messages, by name."""
     return {name: Template(text) for name, text in _data()["messages"].items()}

@@ -52,7 +52,7 @@ class Window(NamedTuple):
         return self.least == self.most
 
     def cut(self, pairs: int) -> int:
-        """Return how many of so many pairs are to be forgotten."""
+        """Return how many of this many pairs are dropped."""
         return pairs - self.least if pairs > self.most else 0
 
 
@@ -72,13 +72,13 @@ def read_history(text: str) -> int | str:
 
 
 def window(history: int | str) -> Window:
-    """Return what a valid setting ``history`` means."""
+    """Parse a valid setting ``history``."""
     least, _, most = str(history).partition("-")
     return Window(int(least), int(most or least))
 
 
 class _Rule(NamedTuple):
-    """What a value must be, in words, and the test of it."""
+    """The requirement on a value, in words, and its test."""
 
     wanted: str
     holds: Callable[[Any], bool]

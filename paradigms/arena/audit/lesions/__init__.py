@@ -1,1 +1,1 @@
-"""What a subject could still do without a channel: planning by somebody who knows the protocol file by heart."""
+"""What a subject could still do without a channel of information: planning with full knowledge of the protocol file."""

@@ -1,4 +1,4 @@
-"""Beliefs: what a subject may be in, with weights; stepped side by side, and parted by what it perceives."""
+"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by percepts."""
 
 from __future__ import annotations
 

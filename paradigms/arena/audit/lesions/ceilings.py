@@ -1,4 +1,4 @@
-"""How much of a paradigm is left under each lesion: real lives of adversaries, and what can be proven."""
+"""Highest pass rates under each lesion: from real lives of adversaries, and proven bounds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cheesebench.paradigms.arena.audit.numbers import Z99, Rate, rate
 from cheesebench.paradigms.arena.audit.runs import Runner, subjects
 from cheesebench.protocol import Specification
 
-#: Real lives that a ceiling is measured on, and most trials of all of them together (but at least two lives).
+#: Lives on which a ceiling is measured, and the maximum of their trials together (but at least two lives).
 LIVES, TRIALS = 8, 320
-#: Where nothing is asked of a lesion, no more lives are lived after so many if the interval is so narrow.
+#: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
-#: Added to the seed of an audit: none of its other lives are lived here.
+#: Added to the seed of an audit, so that its other lives are not used here.
 APART = 31_000_000
 #: A naive subject that knows the file differs in nothing from one that feels no reward.
 _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
@@ -28,7 +28,7 @@ _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What an adversary with a lesion came to: ``lives`` holds the trials of each life."""
+    """Results of an adversary with a lesion: ``lives`` holds the trials of each life."""
 
     lesion: Lesion
     lives: tuple[tuple[Lived, ...], ...]

@@ -1,4 +1,4 @@
-"""Rules on lesions: what the construct says must be abolished or spared, held against what is left."""
+"""Rules on lesions: pass rates under each lesion, compared with what the construct abolishes or spares."""
 
 from __future__ import annotations
 

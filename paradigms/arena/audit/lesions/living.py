@@ -1,4 +1,4 @@
-"""Adversaries leading real lives: they know the protocol by heart, not the outcomes of its draws, and lack channels."""
+"""Adversaries in real lives: they know the protocol but not the outcomes of its draws, and lack channels."""
 
 from __future__ import annotations
 

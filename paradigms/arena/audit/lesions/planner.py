@@ -49,13 +49,13 @@ CERTAIN = 0.999
 
 @dataclass(slots=True)
 class Worth:
-    """What a way of going on comes to, as weights: success, and being right about what lasts."""
+    """Value of a continuation, as weights: success, and knowledge about what lasts."""
 
     success: float = 0.0
     learnt: float = 0.0
 
     def add(self, other: Worth) -> None:
-        """Add what another part of the belief comes to."""
+        """Add the value of another part of the belief."""
         self.success += other.success
         self.learnt += other.learnt
 
@@ -97,7 +97,7 @@ class Planner:
         self._left, self._all = 0.0, 0.0
 
     def begin_trial(self) -> None:
-        """Take new heart for another trial."""
+        """Reset the budget for another trial."""
         self._left = TRIAL * self.effort
 
     # -- following the likeliest
@@ -163,11 +163,11 @@ class Planner:
             found = found[:kept]
         self._left -= self.world.spent - begun
         self._all += self.world.spent - begun
-        # To dither costs time: something else must be better by more than luck with the sample.
+        # Switching costs time: an alternative must be better by more than sampling error.
         return found[0][1] if found[0][0] > base + BETTER else BASE
 
     def _worth(self, belief: Belief, course: Course, learning: float) -> float:
-        """Return what a course of action comes to."""
+        """Return the value of a course of action."""
         cloud = self._nodes.cloud(belief)
         whole = sum(cloud.values())
         worth = self.play(cloud, belief[0].life.steps, course, whole)
@@ -184,7 +184,7 @@ class Planner:
         yield from ((macro, MANNERS[0]) for macro in self._macros)
 
     def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
-        """Return what a course of action comes to, where each part of the belief then follows its likeliest."""
+        """Return the value of a course of action, where each part of the belief then follows its likeliest."""
         actions, manner = course
         if not actions:
             return self.follow(cloud, steps, whole, manner)
@@ -215,7 +215,7 @@ class Planner:
         return max(found, key=lambda worth: (worth.success, worth.learnt))
 
     def follow(self, cloud: Cloud, steps: int, whole: float, manner: Manner) -> Worth:
-        """Return what following the likeliest comes to."""
+        """Return the value of following the likeliest hypothesis."""
         worth, pending, nodes = Worth(), [(cloud, steps)], self._nodes
         while pending:
             part, now = pending.pop()
@@ -224,7 +224,7 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                worth.learnt += certainty(part)  # nobody in it is known to succeed
+                worth.learnt += certainty(part)  # no hypothesis in it is known to succeed
                 continue
             if len(part) == 1:
                 weight = part[followed]
@@ -246,7 +246,7 @@ class Planner:
                     worth.add(Worth(weight, weight))
                     break
             else:
-                worth.learnt += certainty(part)  # chance had it otherwise than the plan
+                worth.learnt += certainty(part)  # a random event contradicted the plan
         return worth
 
 
@@ -257,7 +257,7 @@ def has_ended(percept: Percept) -> bool:
 
 
 def ended(cloud: Cloud) -> Worth:
-    """Return what a cloud comes to whose trials have ended."""
+    """Return the value of a cloud whose trials have ended."""
     return Worth(sum(weight for node, weight in cloud.items() if node.success), certainty(cloud))
 
 

@@ -15,7 +15,7 @@ from cheesebench.protocol import Specification
 
 #: Steps of the search for moves that lead to success, and of making them shorter.
 EFFORT, POLISH = 3000, 600
-#: Searches in vain after which no more are made in a state that nobody succeeded from.
+#: Failed searches after which no more are made in a state without any success.
 IN_VAIN = 4
 #: Lists of moves that are tried before a search (in like circumstances; in the same state), and plans that are kept.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
@@ -75,7 +75,7 @@ class Plans:
         self._moves: dict[Hashable, list[tuple[Move, ...]]] = {}
         #: State -> lists of moves by the names of variables instead of what these hold: for other circumstances.
         self._general: dict[str, list[tuple[Move, ...]]] = {}
-        #: State -> the fewest steps from there to success, ways to fail, and how often a search came to nothing.
+        #: State -> the fewest steps from there to success, ways to fail, and the number of failed searches.
         self._soonest: dict[str, int] = {}
         self._failures: dict[str, list[tuple[Move, ...]]] = {}
         self._searched_in_vain: dict[str, int] = {}
@@ -139,7 +139,7 @@ class Plans:
         return found
 
     def _is_vain(self, life: Hypothesis) -> bool:
-        """Return whether a search would come to nothing, going by others in this state."""
+        """Return whether a search would probably fail, given others in this state."""
         soonest = self._soonest.get(life.state)
         if soonest is None:
             return self._searched_in_vain.get(life.state, 0) >= IN_VAIN
