@@ -145,13 +145,13 @@ TABLES = {
         Table("trials", "one row for each trial, missing ones too", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
         Table(
             "values",
-            "one row for each counter, measure and variable of the protocol, and for what the agent counted",
+            "one row for each counter, measure and variable of the protocol, and for each count of the agent",
             {"kind": "text", "name": "text", "number": "number", "text": "text"},
             _values,
         ),
         Table(
             "steps",
-            "one row for each step, lived again from the actions; step 0 is the beginning of a trial",
+            "one row for each step, replayed from the actions; step 0 is the beginning of a trial",
             {"step": "integer", "letter": "text", "action": "text", "reward": "number", "observation": "text"},
             _steps,
         ),

@@ -173,8 +173,8 @@ def newer(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (damaged, "no run log, or a damaged one"),
-        (text, "no run log, or a damaged one"),
+        (damaged, "not a run log, or it is damaged"),
+        (text, "not a run log, or it is damaged"),
         (other_database, "is an SQLite file but no run log"),
         (newer, f"newer CheeseBench \\(format {FORMAT + 1}; .* Upgrade"),
         (Path.unlink, "There is no run log"),
