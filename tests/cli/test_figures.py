@@ -73,7 +73,7 @@ def test_runs_of_other_protocols_are_refused(run: Run, capsys: pytest.CaptureFix
     with rewritten(Path("results/two/run.sqlite")) as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.sha256', 'feedface')")
     assert main(["figures", "one", "two"]) == 2
-    assert "The protocol 't_maze' differs between the runs one (" in capsys.readouterr().err
+    assert "The protocol 't_maze' is not the same in the runs one (" in capsys.readouterr().err
     assert not Path("figures").exists()
     assert main(["figures", "one", "--format", "gif"]) == 2
     assert "'gif' is not one of svg, png, pdf" in capsys.readouterr().err
