@@ -1123,7 +1123,7 @@ ZOO: dict[str, str] = {
           states: {rest: {rules: [{after: 150, if: entries(zb) > 5, set: {n: time(zb)}, end: rested}, {after: 90000,
             end: never}]}}
           watch: [{press: wall, count: bumps}, {enter: all, if: time(it) > 50, reward: 0.5}]
-        schedule: {only: {sessions: 100000, trials: 100000, repeat: 100000}}
+        schedule: {only: {sessions: 10, trials: 100, repeat: 100}}
         measures: {n: n, bumps: bumps, moves: moves}
     """,
     # Numbers that no float can hold, and a timer that such a number sets: below zero is now, without a bound is never.
