@@ -189,7 +189,7 @@ def read_file(path: Path, diagnostics: Diagnostics, kind: Kind = PROTOCOL) -> No
     try:
         mode = path.stat().st_mode
         if kind is PROTOCOL and not stat.S_ISREG(mode):  # a FIFO would be waited for
-            raise OSError(errno.EINVAL, f"it is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
+            raise OSError(errno.EISDIR, "Is a directory") if stat.S_ISDIR(mode) else OSError(errno.EINVAL, "Not a file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
