@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     formats = tuple(dict.fromkeys(part.strip() for part in options.format.split(",")))
     unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
     if unknown:
-        raise OptionError(f"--format {options.format}: '{unknown[0]}' is none of svg, png, pdf.")
+        raise OptionError(f"--format {options.format}: '{unknown[0]}' is not one of svg, png, pdf.")
     summaries = [_summary(Path(options.results), name) for name in options.runs]
     check_same_protocols(summaries)
     entries = known_models(plugins, user_models())
