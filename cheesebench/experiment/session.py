@@ -1,8 +1,6 @@
 """The driver: runs the subjects of all cells of a run and alone writes the run log.
 
-It has more than 400 lines because its one class is a single state machine: start, report, look and close all change the
-same cells and queues in one event loop.
-"""
+It is longer than 400 lines because its one class is a single state machine in one event loop."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The scalar step kernel: one subject in an arena. Numbers in comments are clauses of the language page.
 
-The module has more than 400 lines because it is the reference implementation of the clauses, in their order; splitting
-it would scatter one algorithm over several files.
-"""
+It is longer than 400 lines because it is one algorithm: the reference for the clauses, in their order."""
 
 from __future__ import annotations
 
