@@ -105,7 +105,11 @@ class Serving:
         """Listen. Raises OptionError for a port or an address that cannot be had."""
         from aiohttp import web
 
-        application = web.Application(middlewares=[web.middleware(self._guard)], client_max_size=LARGEST)
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        application = web.Application(middlewares=[guard], client_max_size=LARGEST)
         for method, path, handler in self.routes:
             application.router.add_route(method, f"/{{token}}/{path}", handler)
         # No access log: it would hold addresses of people and the token.

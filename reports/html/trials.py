@@ -66,7 +66,12 @@ def shelves(log: RunLog, plugins: PluginManager, lived: int = LIVED) -> list[She
     Where that is too little for all trials, failed ones come first.
     """
     plans = log.plans()
-    return [_fill(log, plugins, plan, lived // len(plans)) for plan in plans]
+    return [_fill(log, plugins, plan, lived // len(plans), range(plan.subjects)) for plan in plans]
+
+
+def life_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, lived: int = LIVED) -> Shelf:
+    """Return the shelf of one life, with as many of its trials as ``lived`` steps allow; the run may be going on."""
+    return _fill(log, plugins, plan, lived, [subject])
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
@@ -125,10 +130,10 @@ def choose(lives: Iterable[Sequence[Sketch]], lived: int) -> list[Sketch]:
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Shelf:
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int, subjects: Iterable[int]) -> Shelf:
     lives = [
         [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
-        for subject in range(plan.subjects)
+        for subject in subjects
     ]
     chosen = choose(lives, lived)
     failed = sum(sketch.success is False for life in lives for sketch in life)
