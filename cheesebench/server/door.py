@@ -62,7 +62,9 @@ class Door:
 
     def url(self, port: int, path: str = "") -> str:
         """Return the address to be opened: of a name that was given, else of this machine."""
-        host = self.names[0] if self.names else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
+        host = (
+            self.names[0] if self.names else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
+        )
         return f"http://{host}/{self.token}/{path}"
 
     def check(self, request: web.Request, port: int) -> None:

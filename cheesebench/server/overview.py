@@ -1,4 +1,4 @@
-"""The runs of a results directory, each in a line: for ``cheesebench runs`` and the first page of ``cheesebench view``."""
+"""The runs of a results directory, a line each: for ``cheesebench runs`` and the first page of ``cheesebench view``."""
 
 from __future__ import annotations
 

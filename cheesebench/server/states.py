@@ -25,7 +25,12 @@ def to_json(state: RunState) -> dict[str, Any]:
         "design": shown(state.design),
         "cells": [_cell(number, cell, state) for number, cell in enumerate(state.cells)],
         "models": [
-            {"name": shown(one.model), "view": shown(one.view), "gate": one.gate.value, "reason": shown(one.gate_reason)}
+            {
+                "name": shown(one.model),
+                "view": shown(one.view),
+                "gate": one.gate.value,
+                "reason": shown(one.gate_reason),
+            }
             for one in state.models
         ],
         "done": state.done,

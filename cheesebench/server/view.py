@@ -103,7 +103,7 @@ class Viewer:
 
     async def life_page(self, request: web.Request) -> web.StreamResponse:
         """The player with the trials of one subject, as far as it has come."""
-        name, path = self._find(request)
+        _, path = self._find(request)
         cell, subject = _number(request, "cell"), _number(request, "subject")
 
         def render() -> str:

@@ -67,8 +67,8 @@ class Reply:
 class RunState:
     """A run at one moment. Seconds are of this session; ``seconds_left`` and ``cost_left`` are estimates.
 
-    ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at what
-    a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in dollars.
+    ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
+    what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in dollars.
     """
 
     run_id: str
@@ -124,7 +124,7 @@ class _Known:
     models: tuple[ModelSummary, ...] = ()
     session: _Session = _Session(0.0, 0.0, True)
     manifest: Mapping[str, object] = field(default_factory=dict)
-    calls: CallTotals = CallTotals()
+    calls: CallTotals = field(default_factory=CallTotals)
     replies: tuple[Reply, ...] = ()
 
 
