@@ -26,6 +26,7 @@ COMMANDS = {
         CommandSpec("report", "report on a run", "cheesebench.commands.report"),
         CommandSpec("runs", "list the runs of a directory", "cheesebench.commands.runs"),
         CommandSpec("view", "show runs in the browser, also while they go on", "cheesebench.commands.view"),
+        CommandSpec("people", "let people live through paradigms, in the browser", "cheesebench.commands.people"),
         CommandSpec("compare", "say whether a run is better or worse than another", "cheesebench.commands.compare"),
         CommandSpec("bless", "keep what a run came to as a baseline", "cheesebench.commands.bless"),
         CommandSpec("study", "run a study, or list them", "cheesebench.commands.study"),

@@ -68,7 +68,8 @@ class RunState:
     """A run at one moment. Seconds are of this session; ``seconds_left`` and ``cost_left`` are estimates.
 
     ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
-    what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in dollars.
+    what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in
+    dollars.
     """
 
     run_id: str
