@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "a name, a *.protocol.yaml file or a directory of them; repeatable, or with commas between"
     add_option(parser, "protocols", default=None, help=about)
     add_option(parser, "edition", default=None, help="edition of the protocols that are named (default: default)")
-    add_option(parser, "view", default=None, action="store", help=f"what they are shown the arena in (default: {_VIEW})")
+    add_option(
+        parser, "view", default=None, action="store", help=f"what they are shown the arena in (default: {_VIEW})"
+    )
     add_option(parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})")
     add_option(parser, "subjects", default=None, help="how many people can take part (default: the design's number)")
     add_option(parser, "seed", default=None, help=f"seed of the run (default: {_SEED})")
@@ -71,8 +73,9 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(f"--address {address}: say what people's browsers call this machine, with --host-name.")
     consent = _paragraphs(options.consent)
     plugins = installed_plugins()
+    instructions = _instructions(plugins, options.agent)
     with _opened(options, plugins) as (log, seats, cells):
-        instructions = _instructions(plugins, options.agent, next(iter(cells)).view)
+        told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
         seed = int(log.manifest["options"].get("seed") or 0)
         lives = Lives(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
         kept = int(seats.setting("port", "0"))
@@ -90,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{door.url(port)}")
             print(f"Ctrl-C ends it; it goes on with: cheesebench people --resume {log.run_id}", flush=True)
 
-        serve(People(lives, instructions, consent).serving(door), begun)
+        serve(People(lives, told, consent).serving(door), begun)
         done = [len(log.completed_subjects(plan)) for plan in cells]
         print(f"{counted(seats.count(), 'place')} taken, {min(done)} lives complete. cheesebench report {log.run_id}")
     return 0
@@ -164,7 +167,9 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
     from cheesebench.experiment.records import PERSON
     from cheesebench.experiment.replay import recorded_protocol
 
-    given = [name for name in ("protocols", "edition", "design", "seed", "run_id") if getattr(options, name) is not None]
+    given = [
+        name for name in ("protocols", "edition", "design", "seed", "run_id") if getattr(options, name) is not None
+    ]
     given += [name for name in ("view", "subjects") if getattr(options, name) is not None and _has_people(log)]
     if given:
         raise OptionError(f"--resume keeps what the run was started with. Leave --{given[0].replace('_', '-')} out.")
@@ -203,13 +208,13 @@ def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecificati
     return Task(plan=plan, paradigm=plugins.compile(specification.walkable()), view=plugins.view(plan.view))
 
 
-def _instructions(plugins: PluginManager, agent: str, view: str) -> str:
-    """Return what the agent tells people, with how this view is read."""
+def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
+    """Return what says, from how a view is read, what people are told."""
     spec = plugins.model_agent(agent)
     if spec.instructions is None:
         able = ", ".join(sorted(name for name, one in plugins.model_agents.items() if one.instructions is not None))
         raise OptionError(f"--agent {agent}: that agent has no instructions for people. Use one of: {able}.")
-    return spec.instructions(getattr(plugins.view(view), "reading", ""))
+    return spec.instructions
 
 
 def _paragraphs(path: str | None) -> list[str]:

@@ -100,6 +100,8 @@ class Serving:
     door: Door
     routes: Iterable[tuple[str, str, Handler]]
     """Method, path below the token (may have ``{name}``), handler."""
+    explains: bool = True
+    """Whether visitors are told what is wrong on this machine; else only whoever started the server is."""
     port: int = 0
     _runner: web.AppRunner | None = field(default=None, init=False)
 
@@ -140,7 +142,11 @@ class Serving:
             if "Allow" in error.headers:
                 response.headers["Allow"] = error.headers["Allow"]
         except CheeseBenchError as error:
-            response = web.Response(status=409, text=quoted(str(error), 2000))
+            said = quoted(str(error), 2000)
+            if not self.explains:
+                print(f"cheesebench: {said}", file=sys.stderr, flush=True)
+                said = "Something is wrong where this is recorded. Nothing is lost. Try again later."
+            response = web.Response(status=503, text=said)
         if not response.prepared:
             for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
                 response.headers.setdefault(name, value)

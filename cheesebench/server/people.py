@@ -38,7 +38,7 @@ class People:
             ("GET", "seat/{seat}/now", self.now),
             ("POST", "seat/{seat}/act", self.act),
         ]
-        return Serving(door, routes)
+        return Serving(door, routes, explains=False)
 
     async def invitation(self, request: web.Request) -> web.StreamResponse:
         """What a person is asked to agree to."""

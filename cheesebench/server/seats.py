@@ -45,7 +45,7 @@ class Seats:
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
             self.path.touch(mode=0o600)
-            self._connection = sqlite3.connect(self.path, isolation_level=None)
+            self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.executescript(_SCHEMA)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Scheme = Literal["light", "dark"]
 Serve = Callable[[Serving], str]
+Lived = Callable[..., RunLog]
 Open = Callable[..., "playwright.Page"]
 
 TOKEN = "a-token-that-is-known"
@@ -183,18 +184,8 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
     lists.locator("#lines .verdict", has_text=f"1 {verdict}").wait_for()
 
 
-def lived(results: Path, maze: Specification, name: str, model: str = "random", subjects: int = 4) -> RunLog:
-    """Let an agent that needs no server live through the maze."""
-    plugins = PluginManager()
-    cells = [(plan_cell(maze, model, "ascii_2d", find_design("cohort", subjects), "life"), maze)]
-    log = RunLog.create(results, name, cells, options={"seed": 3, "design": "cohort"})
-    with RunSession(log, plugins, cells, seed=3, processes=0) as session:
-        session.finish()
-    return log
-
-
 @pytest.fixture
-def finished(tmp_path: Path, maze: Specification) -> Path:
+def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
     results = tmp_path / "results"
     for name, model in (("monday", "random"), ("tuesday", "random"), ("wednesday", "tabular-ql")):
         lived(results, maze, name, model).close()
@@ -244,7 +235,7 @@ def test_pages_fit_and_lead_to_one_another(
 
 @pytest.mark.browser
 def test_runs_appear_and_vanish_and_can_be_filtered(
-    finished: Path, maze: Specification, serve: Serve, open_page: Open
+    finished: Path, maze: Specification, lived: Lived, serve: Serve, open_page: Open
 ) -> None:
     page = open_page(serve(viewer(finished)))
     page.locator("#lines tr").nth(2).wait_for()
@@ -373,7 +364,9 @@ def test_a_page_of_another_origin_reads_nothing(finished: Path, serve: Serve, br
         other.shutdown()
 
 
-def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(tmp_path: Path, maze: Specification) -> None:
+def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(
+    tmp_path: Path, maze: Specification, lived: Lived
+) -> None:
     with lived(tmp_path, maze, "long", subjects=400) as log:
         [plan] = log.plans()
         watch = RunWatch(log.path)

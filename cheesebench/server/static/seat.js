@@ -33,7 +33,7 @@
         trouble(await response.text());
         return null;
       }
-      trouble("The server does not answer. Nothing is lost; this page tries again.");
+      trouble(response ? await response.text() : "The server does not answer. Nothing is lost; this page tries again.");
       await pause(RETRY);
     }
   }
