@@ -65,11 +65,12 @@ class _Trial:
 class Life:
     """One person: the task and the trial that they are in. Every step is on the disk before anybody sees it."""
 
+    _trial: _Trial | None
+
     def __init__(self, log: RunLog, seats: Seats, tasks: Sequence[Task], seed: int, subject: int) -> None:
         self._log, self._seats, self._tasks = log, seats, tasks
         self._seed, self.subject = seed, subject
         self.task = -1
-        self._trial: _Trial | None = None
         self._next_task()
         kept = seats.keys(subject)
         trial = self._trial

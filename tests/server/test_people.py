@@ -212,7 +212,7 @@ def test_a_person_sees_exactly_what_an_agent_is_shown(
             drawn = frame.observation.png if isinstance(frame.observation, Picture) else b""
             assert base64.b64decode(picture) == drawn
             assert told.endswith(f"reward {frame.reward:+.6g}")
-        assert "You are here." in person.page.locator("#instructions").text_content()
+        assert "You are here." in (person.page.locator("#instructions").text_content() or "")
 
 
 @pytest.mark.browser
@@ -327,8 +327,8 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
     base = serve(lab.serving)
     for content in ({}, {"agreed": False}, {"agreed": "yes"}, {"agreed": 1}):
         assert ask(base, "join", content)[0] == 400
-    for content in (b"", b"[]", b"true", b"{", b"\xff", b"[" * 3000):
-        assert ask(base, "join", content)[0] == 400
+    for noise in (b"", b"[]", b"true", b"{", b"\xff", b"[" * 3000):
+        assert ask(base, "join", noise)[0] == 400
     assert ask(base, "join", b"agreed=true", Content_Type="application/x-www-form-urlencoded")[0] == 415
     assert ask(base, "join", b'{"agreed": true}', Content_Type="text/plain")[0] == 415
     assert ask(base, "join", b" " * 10_000 + b"{}")[0] in (400, 413)
