@@ -86,7 +86,7 @@ def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest
     assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
     assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
-    assert "The view 'ascii_2d' of kit_other is used in place of that of cheesebench.plugins.views." in out
+    assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
     assert set(BUILT_INS) <= set(lines)
     assert "\x1b" not in out
 

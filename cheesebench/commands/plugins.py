@@ -137,5 +137,5 @@ def replacements(plugins: list[Plugin]) -> Iterator[str]:
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")
-                    yield f"The {what} '{name}' of {plugin.name} is used in place of that of {before.name}."
+                    yield f"The {what} '{name}' of {plugin.name} is used instead of that of {before.name}."
                 seen[hook, name] = plugin

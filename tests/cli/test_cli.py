@@ -66,7 +66,7 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
         ("render little --seed -1", "'-1' is no whole number"),
         ("render little --subject x", "'x' is no whole number"),
         ("render little --seed 99999999999999999999", "is no whole number"),
-        ("render little --expand", "is a map already"),
+        ("render little --expand", "is already a map"),
         ("render little --expand --state run", "Leave them out"),
         ("play little --actions FXL", "'X' in 'FXL' is no action"),
         ("play little --view ascii_2e --actions F", "Did you mean 'ascii_2d'?"),

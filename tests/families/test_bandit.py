@@ -137,7 +137,7 @@ def test_commands_for_authors(command: Command, tmp_path: Path) -> None:
 
 def test_what_it_cannot_do_is_said(command: Command) -> None:
     text = command("cheesebench", "render", "three_levers", code=2)
-    assert "'three_levers' is a bandit: it has no place that could be drawn or walked through." in text
+    assert "'three_levers' is a bandit: it has no arena." in text
     text = command("pytest", "--model", "random", "--protocols", "three_levers", "--control", "cue-off", code=1)
     assert "'three_levers' is a bandit, which has neither studies nor controls." in text
     assert "only protocols with an arena declare references" in command(

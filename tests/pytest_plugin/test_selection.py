@@ -173,7 +173,7 @@ def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: py
         file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
     assert collected(project, "--model", "walker") == built_in
     result = project.runpytest("--model", "walker", "-k", name)
-    result.stdout.fnmatch_lines([f"{own} is used in place of *", f"{name}[[]ascii_2d[]] .*"])
+    result.stdout.fnmatch_lines([f"{own} is used instead of *", f"{name}[[]ascii_2d[]] .*"])
 
 
 def test_the_ini_file_or_the_environment_may_name_the_protocols(
