@@ -64,10 +64,10 @@ def read_baseline(path: Path) -> CountedRun:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Make one with cheesebench bless.") from None
+        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless") from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:
-        raise RunLogError(f"{path} is no baseline. Make one with: cheesebench bless RUN NAME")
+        raise RunLogError(f"{path} is not a baseline. Create one with: cheesebench bless RUN NAME")
     if number != FORMAT:
         raise RunLogError(
             f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. Bless the run again."

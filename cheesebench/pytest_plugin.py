@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest itself would say that there is no such file.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
-            raise pytest.UsageError(f"{path} is run with a model: add --model NAME, for example --model random.")
+            raise pytest.UsageError(f"{path} needs a model: add --model NAME, for example --model random.")
 
 
 def _is_given(config: pytest.Config, key: str) -> bool:

@@ -38,7 +38,7 @@ def mend(config: pytest.Config, parser: pytest.Parser, args: list[str], options:
         _set_up(config, parser, args, options)
     except (AttributeError, ImportError, TypeError):
         raise pytest.UsageError(
-            f"{ours[0]}: this pytest takes the value for a path to tests. Write {ours[0]}=VALUE, in one word."
+            f"{ours[0]}: this pytest reads the value as a path to tests. Write {ours[0]}=VALUE, without a space."
         ) from None
 
 

@@ -67,14 +67,14 @@ class _Talk:
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
-            self.problem = "What the model replied is not shown: this subject forgot what it was told."
+            self.problem = "The model's replies are not shown: this subject forgets between trials."
             return
         try:
             self._agent = create_agent(
                 plugins.model_agent(plan.agent), view, plan, log.manifest["options"]["seed"], subject
             )
         except (CheeseBenchError, KeyError) as error:
-            self.problem = f"What the model replied is not shown: {error}"
+            self.problem = f"The model's replies are not shown: {error}"
             return
         for call in log.calls.of_life(plan, subject):
             self._calls.setdefault(call.trial, []).append(call)
@@ -86,5 +86,5 @@ class _Talk:
         try:
             return retell(self._agent, frames, self._calls.pop(trial, []))
         except CheeseBenchError as error:
-            self.problem = f"What the model replied is not shown: {error}"
+            self.problem = f"The model's replies are not shown: {error}"
             return []

@@ -82,7 +82,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("opena", "Did you mean 'openai'?"),
         ("opnai/x", "There is no backend 'opnai'. Did you mean 'openai'?"),
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),
-        ("somebody/something", "Write one of them before the id, as in openai/somebody/something"),
+        ("somebody/something", "Put one of them before the id, as in openai/somebody/something"),
         ("zzzzzz", "'cheesebench models' lists the models; or write BACKEND/ID ("),
         ("", "There is no model ''."),
         ("/x", "There is no model '/x'."),

@@ -46,7 +46,7 @@ def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> No
     install(site, "kit_present", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="present"))
     plugins = PluginManager()
     assert plugins.failures["kit_future"] == (
-        f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks, and this CheeseBench knows "
+        f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks; this CheeseBench supports "
         f"version {API_VERSION}. Upgrade pytest-cheesebench."
     )
     assert "future" not in plugins.views
@@ -104,7 +104,7 @@ def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
     [other] = [one for one in same if one["failure"]]
     assert {used["module"], other["module"]} == {"kit_first", "kit_second"}
     assert used["hooks"] == {"cheesebench_views": [used["module"]]}
-    said = f"Another plugin has this name, too, and is used: {used['module']}. Uninstall one of them."
+    said = f"Another plugin also has this name, and is used: {used['module']}. Uninstall one of them."
     assert (other["failure"], other["hooks"]) == (said, {})
 
 

@@ -19,7 +19,7 @@ from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
-    about = "Protocols, agents, backends, views and report formats."
+    about = "Lists protocols, agents, backends, views and report formats."
     describe(parser, about, "", "--json")
     add_json(parser)
 
@@ -104,7 +104,7 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
         *(table(list(rows[0]), [list(row.values()) for row in rows]) for rows in tables.values() if rows),
         table(["agent", "memory", ""], agents),
         table(["backend", ""], backends),
-        "\n".join(
+        " ".join(
             f"{what}: {_joined(names)}"
             for what, names in (
                 ("views", found["views"]),

@@ -49,7 +49,9 @@ class Plugin:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
-    about = "Distribution, version, module and what\nit supplies; and why something was not loaded."
+    about = (
+        "Prints each plugin's distribution, version and module,\nwhat it supplies, and why something was not loaded."
+    )
     describe(parser, about, "", "--json")
     add_json(parser)
 
@@ -75,7 +77,10 @@ def run(options: argparse.Namespace) -> int:
         print("\n" + table(["not loaded", "distribution", "because"], failed))
     if replaced:
         print("\n" + "\n".join(map(one_line, replaced)))
-    print(f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin of its session only, and not listed here.")
+    print(
+        f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin only in its own session and is not "
+        "listed here."
+    )
     return 0
 
 

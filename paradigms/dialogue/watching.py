@@ -24,7 +24,7 @@ ANSWERED = "?"
 def watch(log: RunLog, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterator[WatchedTrial]:
     """Yield the wanted trials; RunLogError for those of baselines, whose answers are in no log."""
     if not plan.agent:
-        raise RunLogError("What baselines answer in dialogues is not kept, so there is nothing to watch.")
+        raise RunLogError("Answers of baselines in dialogues are not stored, so there is nothing to show.")
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
         for call in log.calls.of_life(plan, subject):

@@ -35,9 +35,9 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     assert "trial.limit:\n  - 9\n  + 30\n" in told
     assert "measures.latency:\n  - steps / 2\n  + steps\n" in told
     assert 'trial.states.run.show:\n  - {"cue": "*"}\n\n' in told
-    assert told.endswith("The hash that results carry is different.\n")
+    assert told.endswith("The hash in results is different.\n")
     assert not [line for line in told.splitlines() if line.startswith(("arena", "extends", "version"))]
-    assert run("diff", "little", "little").out.endswith("They say the same.\n")
+    assert run("diff", "little", "little").out.endswith("They are equivalent.\n")
 
 
 def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
@@ -77,7 +77,7 @@ def test_trace_begins_where_it_is_told(run: Run) -> None:
     result = run("trace", "little", "--actions", "F", "--trial", 3)
     assert result.out.startswith("little: trial 3 of subject 0, seed 0")
     over = run("trace", "little", "--actions", "FS", "--trial", 9)
-    assert over.out == "The schedule is over after 4 trials; 2 actions are left.\n"
+    assert over.out == "The schedule ends after 4 trials; 2 actions are left.\n"
     assert "is no action" in run("trace", "little", "--actions", "FX").err
     assert "names no action" in run("trace", "little", "--actions", " ").err
 

@@ -36,7 +36,7 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "graph:group" in text
     assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
-    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
+    assert "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
     assert "not compared: 0 of 6 graphs in all 3 domains" in text
 
 

@@ -18,7 +18,7 @@ Run = Callable[..., Any]
 def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml")
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("No calls are made; it is free.")
+    assert found.out.startswith("No calls are made, so it is free.")
     assert "little" in found.out
     assert "its subjects are taken to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
@@ -108,7 +108,7 @@ def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
         text.index("Between "),
         text.rindex("with the sequential design "),
         text.index("No estimate"),
-        text.index("At most 10 calls in flight: one of each subject that is alive (the limit is 256)."),
+        text.index("At most 10 calls in flight: one per running subject (the limit is 256)."),
         text.index("Simulated with the rule that judges"),
         text.index("The bound: at most "),
     ]
@@ -155,4 +155,4 @@ def test_a_dialogue_asks_what_is_known_beforehand(run: Run) -> None:
 def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
     found = run("plan", "--model", "random-walk", "--protocols", "cogeval_n7line")
     assert found.code == 0
-    assert found.out.startswith("No calls are made; it is free.")
+    assert found.out.startswith("No calls are made, so it is free.")

@@ -47,7 +47,7 @@ class BanditDocument(DocumentModel):
     title: str | None = Field(None, description="Title for readers.")
     dimension: str = Field("exploration", description="Cognitive dimension.")
     bandit: Bandit = Field(description="The levers.")
-    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance is above it in more than name.")
+    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance counts as above chance.")
 
 
 @dataclass(frozen=True)

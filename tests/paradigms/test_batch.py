@@ -307,10 +307,10 @@ def test_mistakes_are_named() -> None:
         batched(2, observations="tokens")
     with pytest.raises(OptionError, match="'num_envs' is 0"):
         batched(0)
-    with pytest.raises(OptionError, match=r"'num_envs' is a whole number, not 2\.5"):
+    with pytest.raises(OptionError, match=r"'num_envs' must be a whole number, not 2\.5"):
         batched(2.5)
     for odd in ("yes", "", 2):
-        with pytest.raises(OptionError, match=f"'compiled' is one of True, False, None, not {odd!r}"):
+        with pytest.raises(OptionError, match=f"'compiled' must be True, False or None, not {odd!r}"):
             batched(2, compiled=odd)
     for no in (0, np.False_):
         assert isinstance(batched(2, compiled=no)._lanes, scalar_kernel.ScalarLanes)

@@ -36,7 +36,7 @@ class _Told(event.Listener):
 
     def on_start(self, event: object) -> None:
         if not self.said:
-            LOG.warning("Compiling the steps of vector environments. This takes some 20 seconds, once on a machine.")
+            LOG.warning("Compiling the steps of vector environments. This takes about 20 seconds, once per machine.")
         self.said = True
 
     def on_end(self, event: object) -> None:

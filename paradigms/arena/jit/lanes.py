@@ -279,7 +279,7 @@ class CompiledLanes:
         where = self._state_name(int(fields[at.ERROR_STATE])) if fields[at.STEPS] else None
         error = int(fields[at.ERROR])
         if error == at.NOT_A_NUMBER:
-            raise TypeError("An expression computes with what is no number.")  # the loader lets none of these pass
+            raise TypeError("An expression computes with something that is not a number.")
         raise MISTAKES[error](self._program, value, where)
 
 
