@@ -22,8 +22,8 @@ MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
 
 HOW_TO_READ = (
     "Every difference is the first run minus the second, in points, over subjects of the same seed. Answers hold at "
-    "5 %, those of single protocols after a correction for looking at several. "
-    "Indistinguishable does not mean equal: it means that these runs cannot tell."
+    "5 %; those of single protocols are corrected for testing several. Indistinguishable does not mean equal: it "
+    "means that these runs cannot show a difference."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
@@ -162,7 +162,7 @@ def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tu
     notes = []
     if comparison.changed:
         lines = [f"{shown(name)}: {shown(before)} against {shown(after)}" for name, before, after in comparison.changed]
-        notes.append(("What else differs between the runs:", lines))
+        notes.append(("Other differences between the runs:", lines))
     if comparison.left_out:
         notes.append(("Not compared:", [shown(line) for line in comparison.left_out]))
     return notes

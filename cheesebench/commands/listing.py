@@ -104,7 +104,7 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
         *(table(list(rows[0]), [list(row.values()) for row in rows]) for rows in tables.values() if rows),
         table(["agent", "memory", ""], agents),
         table(["backend", ""], backends),
-        " ".join(
+        "\n".join(
             f"{what}: {_joined(names)}"
             for what, names in (
                 ("views", found["views"]),

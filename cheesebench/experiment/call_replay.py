@@ -71,6 +71,6 @@ def _observe(agent: ModelAgent, frames: Sequence[Frame], step: int) -> None:
 def _different(record: CallRecord | None) -> RunLogError:
     where = "a trial without calls" if record is None else f"call {record.call} of trial {record.trial}"
     return RunLogError(
-        f"The agent acts otherwise after {where} than the run did. Use the version of CheeseBench, and the plugins, "
+        f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
         "that the run was made with."
     )

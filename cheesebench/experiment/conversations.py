@@ -132,7 +132,7 @@ class SilenceWatch:
         silent = not (reply.text.strip() or thought)
         self._empty = self._empty + 1 if silent else 0
         if self._empty >= EMPTY_IN_A_ROW:
-            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not really answer")
+            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not work properly")
 
 
 def call_seed(origin: int, number: int) -> int:

@@ -25,11 +25,11 @@ def guarded(backend: str, doing: str) -> Iterator[None]:
             error.args = tuple(redact(part) if isinstance(part, str) else quoted(repr(part)) for part in error.args)
             told = error
         else:  # a stranger's class, which may say what it likes
-            told = PluginError(f"The backend '{backend}' says in {doing}: {quoted(str(error))}")
+            told = PluginError(f"The backend '{backend}' reports while {doing}: {quoted(str(error))}")
     except (Exception, SystemExit) as error:
         text = quoted(str(error))
         kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        told = PluginError(f"The backend '{backend}' fails in {doing}: {kind}. This is for its author to mend.")
+        told = PluginError(f"The backend '{backend}' fails while {doing}: {kind}. Please report this to its author.")
     told.__cause__ = told.__context__ = None
     vars(told).pop("__notes__", None)
     raise told from None

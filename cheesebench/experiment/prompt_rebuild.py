@@ -105,7 +105,7 @@ class _Memory:
     def different(self, trial: int, call: int) -> RunLogError:
         """Return the error for a life that leaves what was recorded."""
         return RunLogError(
-            f"{self.where(trial, call)} does not come out as recorded. Use the version of CheeseBench, and the "
+            f"{self.where(trial, call)} cannot be rebuilt as recorded. Use the version of CheeseBench, and the "
             "plugins, that the run was made with."
         )
 

@@ -60,7 +60,7 @@ class Pool(Model):
     """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
 
     radius: int = Field(
-        ge=3, le=40, description="In cells; a cell is water if its distance from the center is below radius - 0.5."
+        ge=3, le=40, description="In cells; a cell is water if its distance from the centre is below radius - 0.5."
     )
     sites: Literal[4, 8] | None = Field(
         None,

@@ -164,8 +164,8 @@ def _reason(agreed: Answer, answers: Sequence[Answer], mean: float, pairs: int, 
     if len(set(answers)) > 1:
         return f"{gap}, but the answer depends on missing trials."
     if method == "permutation" and 2 * 0.5**pairs >= ALPHA:
-        return f"{gap}; so few pairs can never tell two runs apart (six are the least)."
-    return f"{gap}, which chance explains well enough: the runs are indistinguishable."
+        return f"{gap}; so few pairs cannot distinguish two runs (at least six are needed)."
+    return f"{gap}, which chance can explain: the runs are indistinguishable."
 
 
 def _nothing(reason: str, method: Method) -> PairedComparison:

@@ -203,7 +203,7 @@ def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, .
     if kind == "block" and argument.strip():
         names = [name.strip() for name in argument.split(",")]
         return tuple(r for r in compared if r.block in names or (r.missing and not r.block))
-    raise ValueError(f"The estimand is '{estimand}'; it can be 'all', 'last:K' or 'block:NAME'.")
+    raise ValueError(f"The estimand is '{estimand}'; it must be 'all', 'last:K' or 'block:NAME'.")
 
 
 def _planned_trials(plan: CellPlan) -> int:

@@ -55,7 +55,7 @@ def overhearing(secret: str, heard: list[str]) -> Iterator[None]:
         for name, stream, said in (("output", sys.stdout, out), ("error", sys.stderr, err)):
             stream.write(said.getvalue())
             if secret in said.getvalue():
-                heard.append(f"what is written to standard {name}")
+                heard.append(f"the text on standard {name}")
 
 
 class _Ears(logging.Handler):

@@ -58,7 +58,7 @@ def test_the_paper_s_designs_show_exactly_five_pairs(run: Run, given: tuple[str,
 def test_a_history_that_is_none_is_refused(run: Run) -> None:
     found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--history", "7-3")
     assert found.code == 2
-    assert "history=7-3: expected something like '3-7'" in " ".join(found.err.split())
+    assert "history=7-3: expected a value such as '3-7'" in " ".join(found.err.split())
 
 
 def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

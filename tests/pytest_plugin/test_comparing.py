@@ -61,7 +61,7 @@ def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, basel
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
     result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--compare-fail has nothing to compare with: add --cheese-compare BASELINE*"])
+    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*There is no run 'mian'*Baselines in *: main.*"])

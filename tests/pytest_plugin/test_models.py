@@ -135,7 +135,7 @@ def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(project:
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ("I cannot say.", "20 % of replies without an answer that could be read"),
+        ("I cannot say.", "20 % of replies without a readable answer"),
         (Answer(text="", usage={"prompt_tokens": 9, "completion_tokens": 3}), "20 % of replies empty"),
         (Answer(text="LEARNINGS: I wonder", finish="length"), "20 % of replies cut off"),
     ],
@@ -397,7 +397,7 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "walker", "--view", "topdown_2d"], "--view topdown_2d draws pictures, and the agent 'walker'*"),
         (["--model", "scripted:nothing.yaml"], "*nothing.yaml*"),
         (["--model", "replay:nothing"], "There is no run 'nothing' in *"),
-        (["--model", "replay:a", "--model", "walker"], "*'replay:RUN' stands alone, and names one run."),
+        (["--model", "replay:a", "--model", "walker"], "*give 'replay:RUN' alone, with one run."),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:

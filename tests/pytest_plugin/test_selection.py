@@ -152,7 +152,7 @@ def test_two_files_of_one_name_are_told(project: pytest.Pytester) -> None:
     (lab / "other.protocol.yaml").write_bytes((lab / "east.protocol.yaml").read_bytes())
     result = project.runpytest("--model", "walker", "lab")
     assert result.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
-    result.stdout.fnmatch_lines(["*other.protocol.yaml: the protocol east is run from *east.protocol.yaml already.*"])
+    result.stdout.fnmatch_lines(["*other.protocol.yaml: the protocol east is already run from *east.protocol.yaml.*"])
 
 
 def test_editions(project: pytest.Pytester) -> None:

@@ -105,9 +105,9 @@ def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of east*",
-            "108 trials of 120 could not be run, which says nothing about the model.",
+            "108 trials of 120 could not be run. This says nothing about the model.",
             "*stopped in trial 2*the line is \\x1b[[]31mdead*",
-            "Mend the cause, then run the rest with --resume *",
+            "Fix the cause, then run the rest with --resume *",
             "*= 1 error in *",
         ]
     )

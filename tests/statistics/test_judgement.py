@@ -226,7 +226,7 @@ def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTr
     assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
     assert "the block 'probe' was not reached" in cell.reason
     assert "'smoke'" in cell.reason
-    assert cell.n_text == "10 subjects, none of whose trials is judged"
+    assert cell.n_text == "10 subjects, none of whose trials count"
     cell = judge(plan(estimand="block:probe,late"), cohort(*[GOOD] * 10))
     assert "the blocks 'probe' and 'late' were not reached" in cell.reason
 
