@@ -100,7 +100,7 @@ def test_an_id_that_several_have_must_be_named() -> None:
 
 
 def test_a_backend_without_an_id() -> None:
-    with pytest.raises(OptionError, match="'openai/' names no model"):
+    with pytest.raises(OptionError, match="'openai/' does not name a model"):
         resolve_model(PLUGINS, "openai/")
 
 
@@ -151,7 +151,7 @@ def test_a_list(tmp_path: Path) -> None:
         ("2026-10-21", "2026-13-21", "Expected a date such as 2026-10-21."),
         ("[seed]", "[sed]", "15:13: error E123: The value of entry 1 of 'drops' does not fit: 'sed'."),
         (", id: plain", "", "18:10: error E122: The key 'id' is missing in 'plain'. Add 'id: ...'."),
-        ("images: true", "images: true\n    images: true", "E105: The key 'images' stands here twice"),
+        ("images: true", "images: true\n    images: true", "E105: The key 'images' appears twice"),
         ("images: true", "images: *yes", "E107"),
         ("id: plain", 'id: ""', "E123"),
         ("models:", "model:", "2:1: error E121: There is no key 'model'. Did you mean 'models'?"),

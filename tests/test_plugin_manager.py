@@ -60,7 +60,7 @@ def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypa
     assert PluginManager().failures["kit_broken"] == "RuntimeError: [redacted] is no key"
 
 
-@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Write the number"), (True, "Write")])
+@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Set it to"), (True, "Set it to")])
 def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
     with pytest.raises(PluginError, match=said):
         PluginManager().register(SimpleNamespace(cheesebench_api=version), name="odd")

@@ -42,7 +42,7 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
 
 def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
     assert "Name it: cheesebench new edition NAME --parent PROTOCOL" in run("new", "edition", "long").err
-    assert "--parent names what an edition is made from" in run("new", "maze", "x", "--parent", "little").err
+    assert "--parent works only with the template 'edition'" in run("new", "maze", "x", "--parent", "little").err
     assert "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
     outside = here / "elsewhere" / "x.protocol.yaml"
     assert "It would not load from there" in run("new", "edition", "x", "--parent", "little", "--output", outside).err
@@ -79,7 +79,7 @@ def test_trace_begins_where_it_is_told(run: Run) -> None:
     over = run("trace", "little", "--actions", "FS", "--trial", 9)
     assert over.out == "The schedule ends after 4 trials; 2 actions are left.\n"
     assert "is no action" in run("trace", "little", "--actions", "FX").err
-    assert "names no action" in run("trace", "little", "--actions", " ").err
+    assert "has no action" in run("trace", "little", "--actions", " ").err
 
 
 def test_changes_are_told_in_few_words() -> None:
@@ -104,7 +104,7 @@ def test_schema_for_vs_code(here: Path, run: Run) -> None:
     assert refused.code == 2
     assert '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}' in refused.err
     assert (folder / "settings.json").read_text() == "{} // mine"
-    assert "--output means nothing" in run("schema", "--install", "--output", "x").err
+    assert "--output has no effect" in run("schema", "--install", "--output", "x").err
 
 
 def test_editions_are_found_by_name_here(

@@ -89,9 +89,9 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("graph,domain\n", "no column 'condition'"),
-        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' are whole numbers"),
+        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' must be whole numbers"),
         (HEADER + "g,d,valuePath,m,x,0,4,3\n", "line 2: 4 of 3 cannot be right"),
-        (HEADER, "There is no answer in it"),
+        (HEADER, "The run has no answers"),
         ("\0\xff", "no column"),
     ],
 )

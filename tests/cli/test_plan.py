@@ -20,7 +20,7 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert (found.code, found.err) == (0, "")
     assert found.out.startswith("No calls are made, so it is free.")
     assert "little" in found.out
-    assert "its subjects are taken to be alike" in " ".join(found.out.split())
+    assert "its subjects are assumed to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
@@ -87,9 +87,9 @@ def test_a_design_without_claims_has_no_power(run: Run) -> None:
 def test_mistakes(run: Run) -> None:
     for arguments, said in (
         (("--model", "randon"), "Did you mean 'random'?"),
-        (("--model", "random", "--history", "1"), "is about language models"),
+        (("--model", "random", "--history", "1"), "applies only to language models"),
         (("--model", "random", "--design", "cohrt"), "Did you mean 'cohort'?"),
-        (("--model", "random", "--icc", "2"), "no number from 0 to 1"),
+        (("--model", "random", "--icc", "2"), "not a number from 0 to 1"),
         (("--model", "random", "--view", "ascii_9d"), "There is no view"),
         (("--model", "random", "--protocols", "litle"), "litle"),
         ((), "--model"),

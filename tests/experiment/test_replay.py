@@ -57,5 +57,5 @@ def test_a_life_has_an_end(stranger: ModuleType, plugins: PluginManager, tmp_pat
         stranger.run(log, cells, processes=0)
         records = log.trials(plan)
     life = plugins.compile(specification).life(plugins.view("ascii_2d"), 1, 0)
-    with pytest.raises(RunLogError, match="the schedule is over before it"):
+    with pytest.raises(RunLogError, match="the schedule ends before it"):
         replay(life, [*records, records[-1]])

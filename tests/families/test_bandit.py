@@ -143,7 +143,7 @@ def test_what_it_cannot_do_is_said(command: Command) -> None:
     assert "only protocols with an arena declare references" in command(
         "cheesebench", "reference", "three_levers", code=2
     )
-    assert "carry no tests. Leave it out" in command("cheesebench", "test", "three_levers", code=2)
+    assert "have no tests. Remove it" in command("cheesebench", "test", "three_levers", code=2)
 
 
 def test_a_run_cannot_be_read_without_the_plugin(command: Command, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_in_processes_of_its_own_it_is_the_same_or_says_why_not(tmp_path: Any) -
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "you can disable this feature with `shared_memory=False`" in done.stdout
-    assert "Texts do not get through the shared memory" in done.stdout
+    assert "AsyncVectorEnv cannot pass texts through shared memory" in done.stdout
 
 
 def test_a_class_of_ones_own_is_not_taken_for_the_paradigm() -> None:

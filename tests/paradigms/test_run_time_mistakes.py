@@ -61,7 +61,7 @@ def play(life: ArenaSubject) -> None:
         ),
         (text("x", second="show: {goal: v}, set: {v: block}", other="x"), ""),
         (text("3", second="each: {reward: 1 / (v - v)}", other="2"), "A reward is nan, in the state 'second'."),
-        (text("0", limit="v", other="0", second="freeze: true"), "The limit of the trial is 0. Let its variable be"),
+        (text("0", limit="v", other="0", second="freeze: true"), "The limit of the trial is 0. Set its variable to"),
     ],
 )
 def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:

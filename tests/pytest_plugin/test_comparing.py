@@ -74,7 +74,7 @@ def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_clo
         shorter = cut(text, room)
         assert len(shorter.encode()) <= room
         assert shorter.count("```") == 2
-        assert shorter.endswith("directory of the run.*\n")
+        assert shorter.endswith("the run's directory.*\n")
         assert all(line in ("", "# Title", "```", "ä row") for line in shorter.splitlines()[:-1])
     assert cut(text, 50) == ""
 

@@ -47,8 +47,8 @@ def test_several_lesions_are_cells_of_their_own(seeing: pytest.Pytester) -> None
 @pytest.mark.parametrize(
     ("control", "complaint"),
     [
-        ("hide=landmarks", "--control hide=landmarks: there is nothing in these protocols that it could take away"),
-        ("amnesia=nowhere", "--control amnesia=nowhere: there is nothing in these protocols"),
+        ("hide=landmarks", "--control hide=landmarks: these protocols have nothing that it removes"),
+        ("amnesia=nowhere", "--control amnesia=nowhere: these protocols have nothing"),
         ("blnd", "There is no control 'blnd'"),
     ],
 )

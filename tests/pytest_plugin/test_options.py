@@ -108,7 +108,7 @@ def test_a_protocol_file_needs_a_model(pytester: pytest.Pytester) -> None:
     pytester.path.joinpath("mine.protocol.yaml").touch()
     result = pytester.runpytest("mine.protocol.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: mine.protocol.yaml is run with a model: add --model NAME*"])
+    result.stderr.fnmatch_lines(["ERROR: mine.protocol.yaml needs a model: add --model NAME*"])
 
 
 def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pytester) -> None:

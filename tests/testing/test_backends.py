@@ -332,7 +332,7 @@ def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along()
     assert found.rule == "concurrent calls"
     assert "blocks the event loop" in found.text or "is not done" in found.text
     [found] = broken_backend_rules(spec_of(blocks), but=but)
-    assert "the event loop stood still for" in found.text
+    assert "the event loop was blocked for" in found.text
 
 
 async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -369,10 +369,10 @@ def test_what_is_printed_comes_out_and_logging_is_as_it_was(capsys: pytest.Captu
     [
         ({"name": "My Backend"}, "cannot be written as --model NAME/ID"),
         ({"summary": " "}, "summary is empty"),
-        ({"options": {"base_url": 1}}, "does not map names to what they mean"),
-        ({"capabilities": None}, "is no Capabilities"),
-        ({"connect": None}, "cannot be called"),
-        ({"account": lambda context: os.environ["OPENAI_API_KEY"]}, "account holds the key"),
+        ({"options": {"base_url": 1}}, "does not map names to descriptions"),
+        ({"capabilities": None}, "is not a Capabilities object"),
+        ({"connect": None}, "is not callable"),
+        ({"account": lambda context: os.environ["OPENAI_API_KEY"]}, "account contains the key"),
     ],
 )
 def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
