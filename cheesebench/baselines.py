@@ -100,7 +100,7 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
     values["settings"] = dict(cell.settings)
     values["subjects"] = [
-        [n, s.passed, s.scored, s.missing, s.mark, *([s.settled] if s.settled else [])]
+        [n, s.passed, s.scored, s.missing, s.digest, *([s.settled] if s.settled else [])]
         for n, s in cell.subjects.items()
     ]
     return values

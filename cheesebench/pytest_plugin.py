@@ -41,9 +41,9 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     names = {name for option in with_value for name in (option.short, option.long)}
     if names.isdisjoint(args):
         return
-    from cheesebench.pytest_roots import mend
+    from cheesebench.pytest_roots import redetect
 
-    mend(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+    redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
     return found
 
 
-def mend(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
+def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
     """Set up once more what pytest has found by the values of ``options``, and put ``args`` right for what follows.
 
     Raises UsageError, with the spelling that helps, where this pytest cannot be told.

@@ -97,9 +97,9 @@ def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
     rows = [_row(cell) for cell in model.cells]
     overall = model.overall
     pairs = str(overall.pairs)
-    mark = f"{MARKS[overall.answer]} {overall.answer}"
+    answer = f"{MARKS[overall.answer]} {overall.answer}"
     first, second = (_mean([getattr(cell, side) for cell in model.cells]) for side in ("first_rate", "second_rate"))
-    return [*rows, (mark, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
+    return [*rows, (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
 
 
 def _row(cell: CellComparison) -> tuple[str, ...]:
@@ -173,8 +173,8 @@ def _text_table(model: ModelComparison) -> str:
     from tabulate import tabulate
 
     rows = [
-        (mark.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
-        for mark, *values, p, holm, _, remarks in _rows(model)
+        (answer.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
+        for answer, *values, p, holm, _, remarks in _rows(model)
     ]
     headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")
     alignment = ("left", "left", "right", "right", "right", "right", "right", "left")

@@ -102,7 +102,7 @@ class Game:
         """Return whether the trial was played to its end."""
         self._show(0, "start", observation, 0.0)
         print()
-        told = 0
+        shown = 0
         for steps, action in enumerate(actions, 1):
             frozen, before = self._life.waiting, self._pose()
             observation, reward, status = self._life.step(action)
@@ -113,8 +113,8 @@ class Game:
             self._show(steps, ACTIONS[action] + " (blocked)" * blocked, observation, reward)
             result = None if status == RUNNING else self._life.result()
             events = self._events(result)
-            self._tell(events[told:])
-            told = len(events)
+            self._print_events(events[shown:])
+            shown = len(events)
             if result is not None:
                 self._end(result)
                 return True
@@ -143,7 +143,7 @@ class Game:
             return result.events
         return self._life.events if isinstance(self._life, ObservableSubject) else ()
 
-    def _tell(self, events: Sequence[TaskEvent]) -> None:
+    def _print_events(self, events: Sequence[TaskEvent]) -> None:
         for event in events:
             print("  " + one_line(f"{event.source}: {event.event} in state {event.state}"))
         print(flush=True)

@@ -118,7 +118,7 @@ def legend(arena: Arena, still: Still) -> str:
     rows += [
         [_glyphs(still, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
     ]
-    rows += [[mark.glyph, mark.name, "landmark", 1] for mark in arena.landmarks]
+    rows += [[landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks]
     column, row = still.column + still.left, still.row + still.top
     lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[still.heading]}."]
     lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]

@@ -19,7 +19,7 @@ from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
     from cheesebench.experiment.call_log import CallRecord
-    from cheesebench.experiment.prompt_rebuild import RecalledCall
+    from cheesebench.experiment.prompt_rebuild import RebuiltCall
     from cheesebench.experiment.records import CellPlan
 
 #: Characters of a reply in the list of calls.
@@ -130,10 +130,10 @@ def _excerpt(text: str) -> str:
 
 
 def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
-    from cheesebench.experiment.prompt_rebuild import recall
+    from cheesebench.experiment.prompt_rebuild import rebuild_call
 
     record = records[number]
-    call = recall(log, installed_plugins(), plan, subject, record.trial, record.call)
+    call = rebuild_call(log, installed_plugins(), plan, subject, record.trial, record.call)
     head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of the subject)"
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 
@@ -159,7 +159,7 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     yield f"the prompt equals the recorded one (digest {record.digest})"
 
 
-def _sections(call: RecalledCall) -> Iterator[str]:
+def _sections(call: RebuiltCall) -> Iterator[str]:
     for message in call.messages:
         yield f"--- {message.role} ---"
         yield "".join(

@@ -76,7 +76,7 @@ class Trace:
     def __init__(self, life: SubjectEnvironment, observation: str) -> None:
         self._life, self._seen = life, observation
         self._state = self._now()
-        self._told = len(life.events) if isinstance(life, ObservableSubject) else 0
+        self._shown = len(life.events) if isinstance(life, ObservableSubject) else 0
         self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
 
     def play(self, actions: list[int]) -> TrialResult | None:
@@ -106,9 +106,9 @@ class Trace:
         events = result.events if result is not None else ()
         if result is None and isinstance(self._life, ObservableSubject):
             events = self._life.events
-        for event in events[self._told :]:
+        for event in events[self._shown :]:
             yield f"{event.source}: {event.event}"
-        self._told = len(events)
+        self._shown = len(events)
 
 
 def changes(before: str, now: str) -> str:

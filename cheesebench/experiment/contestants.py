@@ -107,7 +107,7 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
         return type(default)(value)
     except (KeyError, ValueError):
-        raise OptionError(f"{name}={value}: expected something like {default!r}.") from None
+        raise OptionError(f"{name}={value}: expected a value such as {default!r}.") from None
 
 
 def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
@@ -140,9 +140,9 @@ def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[s
     }
 
 
-def _nobody(context: BackendContext) -> Connection:
+def _no_server(context: BackendContext) -> Connection:
     raise PluginError(f"A replay has no server for '{context.entry.name}'.")
 
 
 #: Stands for the backend where recorded replies are given once more.
-REPLAY = BackendSpec(name="replay", connect=_nobody, probe=False, summary="replies of a finished run, without calls")
+REPLAY = BackendSpec(name="replay", connect=_no_server, probe=False, summary="replies of a finished run, without calls")

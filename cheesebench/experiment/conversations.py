@@ -137,5 +137,5 @@ class SilenceWatch:
 
 def call_seed(origin: int, number: int) -> int:
     """Return the seed of a subject's call number ``number``."""
-    mark = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
-    return int.from_bytes(mark, "big") >> (64 - _SEED_BITS)
+    hashed = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(hashed, "big") >> (64 - _SEED_BITS)

@@ -209,8 +209,8 @@ class Mind(Generic[A]):
 
     def _renew(self) -> None:
         self._made += 1
-        mark = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
-        self.agent = self._create(int.from_bytes(mark, "big") >> 1)
+        hashed = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
+        self.agent = self._create(int.from_bytes(hashed, "big") >> 1)
 
     def _state_of(self, life: SubjectEnvironment) -> str:
         if isinstance(life, ObservableSubject | UnpaidLife):

@@ -74,10 +74,10 @@ def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
     pairs = []
     for subject in sorted(first.keys() & second.keys()):
         pair = first[subject], second[subject]
-        marks = pair[0].mark, pair[1].mark
-        if all(marks) and marks in known:
+        digests = pair[0].digest, pair[1].digest
+        if all(digests) and digests in known:
             continue
-        known.add(marks)
+        known.add(digests)
         pairs.append(pair)
     return pairs
 

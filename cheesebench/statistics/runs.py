@@ -255,7 +255,7 @@ def _cell(
         adjusted_p=adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
-        identical=bool(pairs) and all(x.mark and x == y for x, y in pairs),
+        identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
         change=change,
     )
 

@@ -8,7 +8,7 @@ from cheesebench.chat import ChatFaultError
 from cheesebench.testing.backend_calls import HALF_KEY, KEY, SHORT, BackendCase, Outcome, ask
 from cheesebench.testing.fake_server import Answer
 from cheesebench.testing.faults import FAULTS, Mishap
-from cheesebench.testing.overhearing import told
+from cheesebench.testing.overhearing import texts_of
 from cheesebench.testing.rules import BreachError, Rules, need
 
 #: Comes first, because much follows from it.
@@ -96,7 +96,7 @@ def _no_key(case: BackendCase) -> None:
     for mishap in (*ECHOES, *FAULTS):
         outcome, _ = _met(case, mishap)
         # Half a key is a secret, too: a text that is shortened first and searched afterwards keeps it.
-        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in told(outcome)):
+        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in texts_of(outcome)):
             what = "text of the fault" if HALF_KEY in str(outcome) else "cause or context of the fault"
             what = "exception that is raised" if isinstance(outcome, BreachError) else what
             raise BreachError(f"the {what} contains the key ({mishap.what})")

@@ -207,19 +207,19 @@ add_requests(SERVER_RULES)
 
 @SERVER_RULES.rule("usage")
 def _usage(case: BackendCase) -> None:
-    told = _told_usage(case)
-    counts = (told.prompt, told.completion)
+    usage = _reported_usage(case)
+    counts = (usage.prompt, usage.completion)
     need(counts == (100, 20), f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}")
 
 
 @SERVER_RULES.rule("usage: cached")
 def _cached(case: BackendCase) -> None:
-    cached = _told_usage(case).cached
+    cached = _reported_usage(case).cached
     need(cached == 96, f"96 cached tokens of 100 are read as {cached}, so their cost would be wrong")
 
 
-def _told_usage(case: BackendCase) -> Usage:
-    """Return what is told of a call that took 100 tokens of prompt, 96 of them cached, and 20 of reply."""
+def _reported_usage(case: BackendCase) -> Usage:
+    """Return the usage that is reported for a call with 100 tokens of prompt, 96 of them cached, and 20 of reply."""
     counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     answer = Answer(text="hm", usage=counted | {"prompt_tokens_details": {"cached_tokens": 96}})
     outcome, _ = case.play(answer, lambda connection, server: ask(connection, case.request()))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 
-def told(error: BaseException) -> Iterator[str]:
+def texts_of(error: BaseException) -> Iterator[str]:
     """Give the texts of an error and of all that stands behind it, as a traceback would show them."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()

@@ -187,12 +187,12 @@ def fault_kind(error: Exception) -> FaultKind:
         if words.search(text[:2000]) and getattr(error, "status_code", 500) in (200, 400, 500):
             return kind
     classes = [one.__name__ for one in type(error).__mro__]
-    told = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
-    if told in (None, "authentication"):  # a key can be refused for want of money, too
+    by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
+    if by_class in (None, "authentication"):  # a key can be refused for want of money, too
         details = {"message": str(error), "code": getattr(error, "code", None)}
         read = fault_of_error(int(getattr(error, "status_code", None) or 500), {"error": details}).kind
-        return read if told is None or read == "quota" else told
-    return told
+        return read if by_class is None or read == "quota" else by_class
+    return by_class
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:

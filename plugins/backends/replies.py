@@ -65,8 +65,8 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
     if not (content or reasoning):
         _check_empty(message, answer.get("usage"), body)
     return ChatReply(
-        text=mended(text),
-        reasoning=mended(join_thoughts(reasoning, inline)),
+        text=replace_surrogates(text),
+        reasoning=replace_surrogates(join_thoughts(reasoning, inline)),
         finish=_FINISH.get(finish, "other") if isinstance(finish, str) else "other",
         usage=read_usage(answer.get("usage")),
         model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
@@ -149,7 +149,7 @@ def _put_into_cache(usage: Mapping[str, Any]) -> int:
     return max(map(_tokens, places))
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return the text with halves of surrogate pairs, which no file and no database takes, replaced."""
     try:
         text.encode()

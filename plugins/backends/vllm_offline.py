@@ -29,7 +29,7 @@ from cheesebench import (
     quoted,
 )
 from cheesebench.plugins.backends.openai import check_served
-from cheesebench.plugins.backends.replies import mended, split_thoughts
+from cheesebench.plugins.backends.replies import replace_surrogates, split_thoughts
 from cheesebench.plugins.backends.supervisor import Guard
 from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags
 
@@ -112,8 +112,8 @@ class Engine:
         text, thoughts = split_thoughts(reply.text)
         finish: Finish = reply.finish_reason if reply.finish_reason in ("stop", "length") else "other"
         return ChatReply(
-            text=mended(text),
-            reasoning=mended(thoughts),
+            text=replace_surrogates(text),
+            reasoning=replace_surrogates(thoughts),
             finish=finish,
             usage=Usage(prompt=len(prompt), completion=len(reply.token_ids), cached=output.num_cached_tokens or 0),
             model=self._model,

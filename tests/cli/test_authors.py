@@ -78,7 +78,7 @@ def test_trace_begins_where_it_is_told(run: Run) -> None:
     assert result.out.startswith("little: trial 3 of subject 0, seed 0")
     over = run("trace", "little", "--actions", "FS", "--trial", 9)
     assert over.out == "The schedule ends after 4 trials; 2 actions are left.\n"
-    assert "is no action" in run("trace", "little", "--actions", "FX").err
+    assert "is not an action" in run("trace", "little", "--actions", "FX").err
     assert "has no action" in run("trace", "little", "--actions", " ").err
 
 

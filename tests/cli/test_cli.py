@@ -68,7 +68,7 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
         ("render little --seed 99999999999999999999", "is not a whole number"),
         ("render little --expand", "is already a map"),
         ("render little --expand --state run", "Remove them"),
-        ("play little --actions FXL", "'X' in 'FXL' is no action"),
+        ("play little --actions FXL", "'X' in 'FXL' is not an action"),
         ("play little --view ascii_2e --actions F", "Did you mean 'ascii_2d'?"),
         ("schema --output nowhere/schema.json", "nowhere/schema.json cannot be written"),
         ("schema --output empty", "empty cannot be written"),

@@ -119,7 +119,7 @@ def test_ways_to_write_actions() -> None:
         assert parse_actions(text) == expected
     assert parse_actions("") == []
     for text in ("G", "FORWARDS", "F.F", "1"):
-        with pytest.raises(OptionError, match="is no action"):
+        with pytest.raises(OptionError, match="is not an action"):
             parse_actions(text)
 
 

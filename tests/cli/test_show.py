@@ -150,7 +150,7 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
     result = run("show", RUN, "--call", 4)
     assert result.code == 2
     assert result.err == (
-        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) does not come out as recorded. "
+        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
         "Use the version of CheeseBench, and the plugins, that the run was made with.\n"
     )
 

@@ -82,7 +82,7 @@ def test_a_good_view_passes() -> None:
 @pytest.mark.parametrize(
     ("view", "rule", "said"),
     [
-        (NoHeading(), "heading", "look alike"),
+        (NoHeading(), "heading", "look the same"),
         (Longer(), "bounded", "max_length is"),
         (Impure(), "pure", "drawn in two ways"),
         (Undeclared(), "characters", "neither the scene"),

@@ -143,14 +143,14 @@ def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_s
     orders = [Order(name, some, seed + 2 * APART) for name in (judged() if with_strings else reported())]
     if with_strings:
         orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
-    tell = settings.progress or (lambda _: None)
-    first = runner.run(orders, lambda done: tell(f"blind policies {done} of {len(orders)}"))
+    report = settings.progress or (lambda _: None)
+    first = runner.run(orders, lambda done: report(f"blind policies {done} of {len(orders)}"))
     if with_strings:
-        tell("search for a blind string of actions")
+        report("search for a blind string of actions")
         first += climb(first, settings, runner, few)
     chances.all += first
     names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
-    tell("the best blind policies again, on other subjects")
+    report("the best blind policies again, on other subjects")
     second = runner.run([Order(name, max(32, trials // 4), seed + 3 * APART) for name in names])
     names = [tally.name for tally in _ranked(second)[: FINAL if with_strings else 1]]
     final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])

@@ -120,7 +120,7 @@ class _Translator(Formulas):
     def _rule(self, where: str, number: int, rule: Rule, spec: RuleSpec) -> list[int]:
         if spec.trigger not in TRIGGERS:
             raise UntranslatableError(f"a rule has the trigger '{spec.trigger}', which only the scalar kernel supports")
-        who, slot, possible, name_bits = at.NOBODY, 0, 0, 0
+        who, slot, possible, name_bits = at.NO_TARGET, 0, 0, 0
         if spec.target is not None:
             possible = self.listed(map(self.vocabulary.number, self._program.targets(spec.target, spec.trigger)))
             name_bits = len(self.code)
