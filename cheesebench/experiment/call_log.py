@@ -250,7 +250,7 @@ class CallLog:
 def _record(row: Sequence[Any]) -> CallRecord:
     *row, system = row
     if system is None:
-        raise DamagedRowError("the system prompt of a call is lost")
+        raise DamagedRowError("the system prompt of a call is missing")
     trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)

@@ -194,7 +194,7 @@ class RunLog:
         """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
         if [record.trial for record in life] == list(range(len(life))) and complete in (None, len(life)):
             return
-        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are lost")
+        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are missing")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the recorded trials of a cell, subject by subject."""
@@ -398,8 +398,8 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     if names:
         seen = f"{names[0]} was {getattr(recorded, names[0])!r} and is now {getattr(lived, names[0])!r}"
     else:
-        seen = "other rules fired than before"
+        seen = "different rules fired than before"
     raise RunLogError(
-        f"The run cannot be continued: {where} came out differently when lived again; {seen}. The agent or "
-        "the program has changed, or draws random numbers of its own. Start a new run."
+        f"The run cannot be continued: {where} came out differently when replayed; {seen}. The agent or the program "
+        "has changed, or draws its own random numbers. Start a new run."
     )

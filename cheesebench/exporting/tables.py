@@ -142,28 +142,28 @@ _MOVE_COLUMNS: Mapping[str, Kind] = dict.fromkeys(_MOVES, "number")
 TABLES = {
     table.name: table
     for table in (
-        Table("trials", "one row for each trial, missing ones too", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
+        Table("trials", "one row per trial, including missing ones", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
         Table(
             "values",
-            "one row for each counter, measure and variable of the protocol, and for each count of the agent",
+            "one row per counter, measure and variable of the protocol, and per count of the agent",
             {"kind": "text", "name": "text", "number": "number", "text": "text"},
             _values,
         ),
         Table(
             "steps",
-            "one row for each step, replayed from the actions; step 0 is the beginning of a trial",
+            "one row per step, replayed from the actions; step 0 is the start of a trial",
             {"step": "integer", "letter": "text", "action": "text", "reward": "number", "observation": "text"},
             _steps,
         ),
         Table(
             "events",
-            "one row for each rule that fired",
+            "one row per rule that fired",
             {"position": "integer", "step": "integer", "state": "text", "event": "text", "source": "text"},
             _events,
         ),
         Table(
             "calls",
-            "one row for each call to a model",
+            "one row per call to a model",
             {
                 "call": "integer", "asked": "text", "reply": "text", "reasoning": "text", "finish": "text",
                 "fault": "text", "served_by": "text", "prompt_tokens": "integer", "completion_tokens": "integer",

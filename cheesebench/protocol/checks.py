@@ -68,7 +68,7 @@ class _Checks:
         for name, state in self.spec.states.items():
             if name not in reached:
                 self.say.warning(
-                    302, state.position, f"Nothing leads to the state '{name}'.", "Remove it, or add a 'go'."
+                    302, state.position, f"No rule leads to the state '{name}'.", "Remove it, or add a 'go'."
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
@@ -93,7 +93,7 @@ class _Checks:
         return self._reached(entered)
 
     def rules(self) -> None:
-        """303: a rule that can never fire, because an earlier one takes every case."""
+        """303: a rule that can never fire, because an earlier one covers every case."""
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
@@ -101,8 +101,9 @@ class _Checks:
                         self.say.warning(
                             303,
                             rule.position,
-                            f"This rule never fires: line {earlier.position.line} ('{earlier.text}') takes every case.",
-                            "Put it first, or give the other one an 'if'.",
+                            f"This rule never fires: line {earlier.position.line} ('{earlier.text}') covers every "
+                            "case.",
+                            "Move this rule up, or give the earlier one an 'if'.",
                         )
                         break
 
@@ -165,8 +166,8 @@ class _Checks:
         for zone, cells in arena.zones.items():
             if not reached & set(cells):
                 place = naming_position(self.root.find(["arena"]), zone)
-                sentence = f"The zone '{zone}' cannot be walked to, even with all doors open."
-                self.say.warning(306, place, sentence, "Mend the map.")
+                sentence = f"The zone '{zone}' cannot be reached, even with all doors open."
+                self.say.warning(306, place, sentence, "Fix the map.")
 
     def _placed_cells(self) -> Iterator[int]:
         if any(effects.put is not None for effects in self._all_effects()):
@@ -192,13 +193,16 @@ class _Checks:
         shortest = shortest_trial(self.spec, self.possible)
         place = self.root.find(("trial", "limit")).position
         if shortest is None and not self.spec.finish and any(r.end for s in self.spec.states.values() for r in s.rules):
-            self.say.warning(307, place, "No way leads to any 'end', whatever the doors.", "Mend the map or the rules.")
+            self.say.warning(
+                307, place, "No 'end' can be reached, even with all doors open.", "Fix the map or the rules."
+            )
         elif shortest is not None and shortest > self.spec.limit:
             self.say.warning(
                 307,
                 place,
-                f"The limit of {self.spec.limit} steps is below the shortest way to any end ({shortest} steps).",
-                "Raise it.",
+                f"The limit of {self.spec.limit} steps is shorter than the shortest path to any end ({shortest} "
+                "steps).",
+                "Raise the limit.",
             )
 
     def unused(self) -> None:
@@ -216,7 +220,7 @@ class _Checks:
             if symbol not in self.names.asked:
                 hint = did_you_mean(symbol, [s for s in self.names.symbols if s != symbol]).strip()
                 place = self.root.key_position("trial")
-                self.say.warning(308, place, f"Nothing asks for the symbol '{symbol}' that a 'set' gives.", hint)
+                self.say.warning(308, place, f"A 'set' assigns the symbol '{symbol}', but nothing reads it.", hint)
         if self.spec.arena.drawn is not None:
             return  # a generator names more zones than a protocol needs
         held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
@@ -262,7 +266,7 @@ class _Checks:
                 self.say.warning(
                     313,
                     place,
-                    "'finish' is tested only on steps on which a rule fires; this one reads a clock.",
+                    "'finish' is tested only on steps where a rule fires, but this one reads a clock.",
                     "Use 'after' in a state, or 'limit'.",
                 )
 
@@ -270,13 +274,15 @@ class _Checks:
         """312: a success that is a number. 314: a text that is the name of a variable."""
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
-            self.say.warning(312, place, "'success' is a number: all but 0 counts as success.", "Compare it.")
+            self.say.warning(
+                312, place, "'success' is a number: anything except 0 counts as success.", "Write a comparison."
+            )
         for state in self.spec.states.values():
             for line in state.say:
                 if line in self.spec.variables or line in self.spec.columns:
                     place = self.root.find(("trial", "states", state.name, "say")).position
                     sentence = f"'say' shows the word '{line}', not what the variable holds."
-                    self.say.warning(314, place, sentence, "Give each text a state of its own.")
+                    self.say.warning(314, place, sentence, "Use one state for each text.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Return whether showing floor there replaces another glyph, which is a visible change."""
@@ -296,8 +302,8 @@ class _Checks:
                     self.say.warning(
                         VISIBLE_GOAL,
                         rule.position,
-                        f"The goal is visible: '{goal}' rewards and is drawn unlike its neighbours.",
-                        "Draw it like the others, unless the paradigm wants it seen.",
+                        f"The goal is visible: entering '{goal}' is rewarded, and it is drawn unlike its neighbours.",
+                        "Draw it like the others, unless the paradigm needs a visible goal.",
                     )
 
     def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
@@ -356,7 +362,7 @@ class _Checks:
                         continue
                     if "after" in (earlier.trigger, rule.trigger) or self._meet(earlier, rule):
                         self.say.info(
-                            401, rule.position, f"'{rule.text}' can fall on the same step as '{earlier.text}' "
+                            401, rule.position, f"'{rule.text}' can fire on the same step as '{earlier.text}' "
                             f"(line {earlier.position.line}), which comes first and wins if its condition holds.",
                         )  # fmt: skip
 

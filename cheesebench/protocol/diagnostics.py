@@ -80,7 +80,7 @@ class Diagnostics:
             del self._found[diagnostic]
             if diagnostic.severity == "error":
                 sentence = f"There are more than {MAX_FINDINGS} errors."
-                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Mend the others first.")] = None
+                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Fix the ones above first.")] = None
             raise EnoughFindingsError
 
     @property

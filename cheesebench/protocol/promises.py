@@ -31,11 +31,11 @@ def _late_clocks(spec: Specification, say: Diagnostics) -> None:
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if isinstance(rule.after, ex.Number) and rule.after.value > longest:
-                say.warning(303, rule.position, f"'{rule.text}' never comes: {limit}", remedy)
+                say.warning(303, rule.position, f"'{rule.text}' never fires: {limit}", remedy)
             elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
                 late = list(_late_blocks(spec, rule.after.name, longest))
                 if late:
-                    sentence = f"'{rule.text}' never comes where it is {' and '.join(late)}: {limit}"
+                    sentence = f"'{rule.text}' never fires where it is {' and '.join(late)}: {limit}"
                     say.warning(303, rule.position, sentence, remedy)
 
 
@@ -72,13 +72,11 @@ def _frozen_traps(spec: Specification, say: Diagnostics) -> None:
             continue
         passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
         if not passing:
-            sentence = f"The state '{state.name}' is frozen and has no 'after': nothing ends it."
+            sentence = f"The state '{state.name}' is frozen and has no 'after', so it never ends."
             say.warning(304, state.position, sentence, "Add one.")
         elif not spec.finish and not any(_leads_out(rule, state.name) for rule in passing):
-            sentence = (
-                f"The state '{state.name}' is frozen and none of its rules leads out: it is a trap until the limit."
-            )
-            say.warning(304, state.position, sentence, "Give one a 'go' or an 'end'.")
+            sentence = f"The state '{state.name}' is frozen and no rule leaves it, so it lasts until the limit."
+            say.warning(304, state.position, sentence, "Give a rule a 'go' or an 'end'.")
 
 
 def _leads_out(rule: RuleSpec, state: str) -> bool:
@@ -90,8 +88,10 @@ def _estimand(spec: Specification, root: Node, say: Diagnostics) -> None:
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
-        sentence = f"A life has {spec.planned_trials} trials, so that its last {last} are all of them."
-        say.warning(317, root.find(("estimand", "last")).position, sentence, "Say 'estimand: all', or fewer.")
+        sentence = f"A subject has {spec.planned_trials} trials, so its last {last} are all of them."
+        say.warning(
+            317, root.find(("estimand", "last")).position, sentence, "Write 'estimand: all', or a smaller number."
+        )
 
 
 def _reference(spec: Specification, root: Node, say: Diagnostics) -> None:
@@ -109,5 +109,7 @@ def _readable_rows(spec: Specification, root: Node, say: Diagnostics) -> None:
     for draw in spec.draws:
         if draw.order == "by_subject" and len(set(draw.rows)) > 1:
             place = root.find(("draw", draw.name)).key_position("order")
-            sentence = f"The subject's number tells the row of '{draw.name}': subject 0 always has the first one."
+            sentence = (
+                f"The row of '{draw.name}' follows from the subject's number: subject 0 always gets the first row."
+            )
             say.info(405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed.")

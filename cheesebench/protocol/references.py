@@ -55,7 +55,7 @@ class _Resolver:
             if rows:
                 sentence = f"No animal has {in_words(sessions)}."
             elif curve:
-                sentence = f"The curve has {len(curve)} sessions, and the value would be over {in_words(sessions)}."
+                sentence = f"The curve has {len(curve)} sessions, but the value would cover {in_words(sessions)}."
             self._error(sentence, "Add 'value', a 'curve' for all sessions, or 'animals'.")
             return None
         n = written.n_animals or computed.n
@@ -95,14 +95,14 @@ class _Resolver:
             sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
             self.say.error(217, self.node.position, sentence, "Write 0.8 for 80 %.")
         if written.interval and written.interval[0] > written.interval[1]:
-            self.say.error(217, self.node.position, "The interval runs backwards.", "Write [low, high].")
+            self.say.error(217, self.node.position, "The interval is reversed.", "Write [low, high].")
         if written.sd is not None and written.sem is not None:
-            self._error("'sd' and 'sem' are two ways to write one number.", "Keep one of them.", "sem")
+            self._error("'sd' and 'sem' are two ways to write the same number.", "Keep one of them.", "sem")
         if any(spread is not None and spread < 0 for spread in (written.sd, written.sem, *written.curve_sd)):
-            self._error("A standard deviation is never below 0.", "Write it without a sign.")
+            self._error("A standard deviation is never below 0.", "Remove the sign.")
         if (written.sd is not None or written.sem is not None) and written.n_animals is None and not written.animals:
             key = "sd" if written.sd is not None else "sem"
-            self._error(f"'{key}' says nothing without the number of animals.", "Add 'n_animals'.", key)
+            self._error(f"'{key}' needs the number of animals.", "Add 'n_animals'.", key)
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
             self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
@@ -124,12 +124,10 @@ class _Resolver:
             if row is None:
                 position = self.node.find(("animals", number)).position
                 remedy = "Write [animal, session, trials, passed], or the name of a CSV file."
-                self.say.error(225, position, f"{self.written.animals[number]!r:.100} is no row of an animal.", remedy)
+                self.say.error(225, position, f"{self.written.animals[number]!r:.100} is not a valid row.", remedy)
         kept = [row for row, _ in rows if row is not None]
         if len({row[:2] for row in kept}) < len(kept):
-            self.say.error(
-                225, self.node.key_position("animals"), "A session of an animal stands there twice.", "Keep one."
-            )
+            self.say.error(225, self.node.key_position("animals"), "A session of an animal appears twice.", "Keep one.")
         if not rows:
             self.say.error(225, self.node.key_position("animals"), "There is no animal in it.", "Add some.")
         return kept
@@ -178,15 +176,17 @@ class _Resolver:
         """325: the value is over other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
-        remedy = "Leave 'value' and 'over' out: it is computed from the curve; or say in 'estimand' which trials count."
+        remedy = (
+            "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
+        )
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
-            sentence = f"The animals' value is over {in_words(over)}, the pass rate over {in_words(own)}."
+            sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}."
             self.say.warning(325, place, sentence, remedy)
         elif differs:
             assert computed is not None
             sentence = (
-                f"The pass rate is over {in_words(own)}, and there the animals' own curve comes to {computed:.2f}, "
+                f"The pass rate covers {in_words(own)}, for which the animals' curve gives {computed:.2f}, "
                 f"not {value:g}."
             )
             self.say.warning(325, place, sentence, remedy)
@@ -197,12 +197,14 @@ class _Resolver:
         if rows:
             lived = {row[1] for row in rows}
             if missing := [session for session in self.judged if session not in lived]:
-                sentence = f"No animal has {in_words(missing)}, which the pass rate is over."
-                remedy = "Number the sessions as the schedule does, over the whole life; or say in 'over' which count."
+                sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
+                remedy = (
+                    "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
+                )
                 self.say.warning(326, self._place("animals"), sentence, remedy)
         elif curve and not last <= len(curve) <= sessions:
-            sentence = f"The animals' curve has {len(curve)} sessions, and a life has {sessions}."
-            remedy = "Give the sessions that the schedule has, counted over the whole life."
+            sentence = f"The animals' curve has {len(curve)} sessions, the schedule {sessions}."
+            remedy = "Give one value for each session of the schedule, through all blocks."
             self.say.warning(326, self._place("curve"), sentence, remedy)
 
     def _place(self, key: str) -> Position:

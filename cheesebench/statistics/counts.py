@@ -18,7 +18,7 @@ class SubjectCounts:
     scored: int
     missing: int
     """Trials without a result: missing, or settled."""
-    mark: str
+    digest: str
     """Digest of the subject's trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
     settled: int = 0
     """The part of ``missing`` that was not run because it could not have changed the verdict."""

@@ -141,7 +141,7 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
     count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
     total = plural(len(cells), "cell" if all(cell.plan.in_words for cell in cells) else "protocol")
     if count[Verdict.PASS] == len(cells):
-        return Verdict.PASS, f"All of {total} passed, and that needs no correction."
+        return Verdict.PASS, f"All {total} passed, which needs no correction."
     tally = f"{count[Verdict.PASS]} of {total} passed"
     broken = f"{count[Verdict.ERROR]} could not be measured" if count[Verdict.ERROR] else ""
     if count[Verdict.FAIL]:
@@ -152,4 +152,4 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
-    return Verdict.INCONCLUSIVE, f"{tally}, none failed: the others need more data, or make no claim."
+    return Verdict.INCONCLUSIVE, f"{tally} and none failed; the others need more data or make no claim."

@@ -166,7 +166,7 @@ def signature(life: SubjectRecords) -> str:
         return ""
     digest = hashlib.blake2b(digest_size=10)
     for record in life:
-        digest.update(trial_mark(record))
+        digest.update(trial_bytes(record))
     return digest.hexdigest()
 
 
@@ -179,7 +179,7 @@ def has_acted(record: TrialRecord) -> bool:
     return bool(record.actions.strip("S.")) or (bool(record.actions) and bool(record.success))
 
 
-def trial_mark(r: TrialRecord) -> bytes:
+def trial_bytes(r: TrialRecord) -> bytes:
     """Return what a trial contributes to its subject's signature."""
     drawn = sorted(r.variables.items())
     return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
@@ -203,7 +203,7 @@ def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, .
     if kind == "block" and argument.strip():
         names = [name.strip() for name in argument.split(",")]
         return tuple(r for r in compared if r.block in names or (r.missing and not r.block))
-    raise ValueError(f"The estimand is '{estimand}'; it can be 'all', 'last:K' or 'block:NAME'.")
+    raise ValueError(f"The estimand is '{estimand}'; it must be 'all', 'last:K' or 'block:NAME'.")
 
 
 def _planned_trials(plan: CellPlan) -> int:

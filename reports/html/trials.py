@@ -134,12 +134,12 @@ def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Sh
     failed = sum(sketch.success is False for life in lives for sketch in life)
     shelf = Shelf(plan, sum(map(len, lives)), failed)
     try:
-        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
+        replayed = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
     except Exception as error:
         # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
         shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
     else:
-        shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
+        shelf.trials = [replayed[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
 

@@ -117,7 +117,7 @@ def test_names_that_lead_nowhere(run: Run, results: Path) -> None:
     ("content", "said"),
     [
         ("", "cannot be read as a baseline"),
-        ("[]", "is no baseline"),
+        ("[]", "is not a baseline"),
         ('{"cheesebench_baseline": 99}', "format 99; this CheeseBench reads 1"),
         ('{"cheesebench_baseline": 1}', "damaged"),
         ('{"cheesebench_baseline": 1, "name": "", "seed": 0, "manifest": {}, "cells": [{"subjects": [3]}]}', "damaged"),

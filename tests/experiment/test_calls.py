@@ -150,7 +150,7 @@ def test_what_the_replayed_run_does_not_have_is_missing(laboratory: Laboratory, 
         with laboratory.log("replay", cells) as log:
             laboratory.run(log, model, cells, source)
             assert [record.subject for record in log.trials() if record.missing] == [1] * 5
-            assert "is not in the run that is replayed" in errors(log)[0]
+            assert "is not in the replayed run" in errors(log)[0]
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 40])
@@ -453,7 +453,7 @@ def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed
             with connection:
                 connection.execute("DELETE FROM lives")
             connection.close()
-            with pytest.raises(RunLogError, match="asks something else than was recorded"):
+            with pytest.raises(RunLogError, match="differs from the recorded one"):
                 laboratory.run(log, model, cells)
         assert server.count == 0
 
@@ -604,7 +604,7 @@ def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> N
         with laboratory.log("uncounted", cells) as log:
             laboratory.run(log, model, cells)
             assert server.count == calling.UNCOUNTED
-            assert all("does not say how many tokens" in text for text in errors(log))
+            assert all("does not report the tokens" in text for text in errors(log))
             assert {record.missing for record in log.trials() if record.missing} == {"infrastructure"}
 
 

@@ -85,7 +85,7 @@ def test_holm_takes_back_what_one_protocol_would_say_alone(run: MakeRun) -> None
     among = compare_runs(run("a", {"x": low} | others), run("b", {"x": EVEN} | others)).models[0].cells[0]
     assert among.answer == "indistinguishable"
     assert among.adjusted_p == pytest.approx(9 * 2 / 2**6)
-    assert "not after the correction" in among.reason
+    assert "not after correcting" in among.reason
 
 
 def test_what_cannot_be_paired_is_refused_and_named(run: MakeRun) -> None:

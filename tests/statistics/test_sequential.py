@@ -192,7 +192,7 @@ def test_an_undecided_cell_says_what_it_needs(plan: MakePlan, cohort: MakeTrials
     everybody = judge(plan(subjects=12, looks=looks_until(12)), cohort(*lives))
     assert "All 12 subjects have been run" in everybody.reason
     margin = judge(plan(subjects=60, looks=looks), cohort(*["+" * 14 + "-" * 6] * 30))
-    assert "Stopped at 24 of at most 60 subjects: even the last look could not be expected to decide." in margin.reason
+    assert "Stopped at 24 of at most 60 subjects: even the last look was unlikely to decide." in margin.reason
 
 
 def test_the_p_value_of_a_look_is_below_alpha_where_it_fails(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -215,7 +215,7 @@ def test_settled_trials_are_neither_missing_nor_failed(plan: MakePlan, cohort: M
     assert (found.missing, found.settled, found.valid, found.outcomes["settled"]) == (0, 10, 110, 10)
     assert found.flags.truncated
     assert found.n_text == "6 subjects x 20 trials (110/120 valid, 10 settled)"
-    assert "10 trials could not change the verdict and were not run: rate and curve lack them." in found.reason
+    assert "10 trials could not change the verdict and were not run; rate and curve exclude them." in found.reason
 
 
 def test_missing_trials_do_not_stop_a_cell_that_they_could_decide(plan: MakePlan, cohort: MakeTrials) -> None:

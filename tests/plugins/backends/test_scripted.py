@@ -108,7 +108,7 @@ def test_no_line_fits(tmp_path: Path) -> None:
         ("replies: [{say: 3}]", "Expected a text, or a list of texts."),
         ("replies: [{say: []}]", "Expected a text, or a list of texts."),
         ("replies: [{say: x, latency: [2, 1]}]", "the smaller number first"),
-        ("replies: [{say: x, latency: soon}]", "Expected seconds, or two numbers of them."),
+        ("replies: [{say: x, latency: soon}]", "Expected seconds, or a range of two numbers."),
         ("replies: [{say: x, fault: overload}]", "either 'say' or 'fault'"),
         ("replies: [{}]", "either 'say' or 'fault'"),
         ("replies: [{fault: overlord}]", "Expected one of 'rate_limit'"),

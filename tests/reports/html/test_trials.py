@@ -140,7 +140,7 @@ def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
     with_nothing.unregister(name="cheesebench.paradigms")
     for shelf in shelves(log, with_nothing):
         assert shelf.shown == 0
-        assert "no plugin compiles protocols" in shelf.problem
+        assert "no plugin handles protocols" in shelf.problem
 
 
 def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:
@@ -190,5 +190,5 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
     changed.register(SimpleNamespace(cheesebench_model_agents=lambda: [agent]), name="contrary")
     (shelf,) = shelves(log, changed)
     assert (shelf.shown, shelf.problem) == (8, "")
-    assert "acts otherwise after call 0 of trial 0 than the run did" in shelf.note
+    assert "After call 0 of trial 0, the agent acts differently than in the run" in shelf.note
     assert not any("calls" in trial for trial in shelf.trials)
