@@ -217,7 +217,7 @@ class CallLog:
         return {name for (name,) in self._log.select(query, (model, most))}
 
     def totals(self) -> CallTotals:
-        """Return what all calls come to, those included that are about to be written."""
+        """Return the totals of all calls, including those that are about to be written."""
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 

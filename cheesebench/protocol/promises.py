@@ -27,7 +27,7 @@ def _late_clocks(spec: Specification, say: Diagnostics) -> None:
     limit, remedy = f"a trial is over after {spec.limit} steps.", "Shorten it, or raise the limit."
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
-        # A state that is come to later begins its clock later, and the limit does not wait for it.
+        # A state that is entered later starts its clock later, and the limit does not wait for it.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if isinstance(rule.after, ex.Number) and rule.after.value > longest:

@@ -138,7 +138,7 @@ def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
 
 
 def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdict, str]:
-    """Return what the tests of these cells come to together, and why: red where one of them is red."""
+    """Return the overall result of these cells' tests and its reason: red if one of them is red."""
     count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
     total = plural(len(cells), "cell" if all(cell.plan.in_words for cell in cells) else "protocol")
     if count[Verdict.PASS] == len(cells):

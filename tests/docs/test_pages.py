@@ -2,7 +2,7 @@
 
 A page is read from top to bottom in an empty directory of its own. Shell blocks are run by bash with ``pytest`` and
 ``cheesebench`` on the PATH (designs are ``smoke`` unless a command says otherwise), YAML is loaded by whatever reads
-such files, Python is run, SQL asks the last run. A block of a language that nobody runs is a failure. What the reader
+such files, Python is run, SQL asks the last run. A block of a language that no test runs is a failure. What the reader
 does not see stands in comments before the block:
 
 ``<!-- test: skip: REASON -->``    It cannot run here. Its options are parsed, its models and extras looked up.
@@ -104,7 +104,7 @@ def read_page(text: str) -> Page:
                 elif name in OF_PAGES | OF_BLOCKS:
                     (page.marks if name in OF_PAGES else waiting)[name] = argument
                 else:
-                    raise ValueError(f"line {line}: nobody knows the mark {name!r}")
+                    raise ValueError(f"line {line}: unknown mark {name!r}")
         elif waiting:
             raise ValueError(f"line {line}: no block follows the mark {sorted(waiting)}")
         elif token.type == "code_block":

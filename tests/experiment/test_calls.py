@@ -103,7 +103,7 @@ def laboratory(plugins: PluginManager, stranger: ModuleType, tmp_path: Path) -> 
 
 @pytest.fixture
 def undisturbed(laboratory: Laboratory) -> list[str]:
-    """What the run comes to when nothing goes wrong."""
+    """The results of the run if nothing goes wrong."""
     with FakeServer(walk) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
