@@ -153,4 +153,4 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
-    return Verdict.INCONCLUSIVE, f"{tally} and none failed; the others need more data or make no claim."
+    return Verdict.INCONCLUSIVE, f"{tally} and none failed; the rest need more data or make no claim."
