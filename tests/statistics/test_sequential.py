@@ -22,7 +22,7 @@ from cheesebench.statistics.sequential import (
     next_look,
     what_it_still_needs,
 )
-from cheesebench.statistics.spending import LOOKS, most_wrong, symmetric_tails, tails
+from cheesebench.statistics.spending import FULL, LATE, LOOKS, most_wrong, symmetric_tails, tails
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -36,7 +36,7 @@ def cell(*passed: int, trials: int = 20) -> list[SubjectTrials]:
 
 
 def test_looks_end_with_the_largest_number() -> None:
-    assert LOOKS_60 == LOOKS
+    assert (*LOOKS_60, 75) == LOOKS
     assert looks_until(12) == (6, 10, 12)
     assert looks_until(10) == (6, 10)
     assert looks_until(3) == (3,)
@@ -44,12 +44,14 @@ def test_looks_end_with_the_largest_number() -> None:
     assert [next_look(LOOKS_60, lived) for lived in (0, 6, 7, 60)] == [6, 10, 10, None]
 
 
-@pytest.mark.parametrize("most", [1, 5, 6, 7, 10, 13, 30, 60, 75])
+@pytest.mark.parametrize("most", [1, 5, 6, 7, 10, 13, 30, 60, 61, 75, 100])
 def test_tails_are_as_large_as_the_error_allows(most: int) -> None:
     looks = looks_until(most)
     found = tails(looks)
     assert 0.049 <= most_wrong(looks, found) <= 0.05
-    assert list(found) == sorted(found)
+    until_sixty = [tail for look, tail in zip(looks, found, strict=True) if look <= FULL]
+    assert until_sixty == sorted(until_sixty)
+    assert all(tail == LATE * until_sixty[-1] for look, tail in zip(looks, found, strict=True) if look > FULL)
     assert all(one <= other for one, other in zip(symmetric_tails(looks), found, strict=True))
 
 
