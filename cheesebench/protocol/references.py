@@ -51,7 +51,7 @@ class _Resolver:
         computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
         value = written.value if written.value is not None else computed.value
         if value is None:
-            sentence = "There is no number."
+            sentence = "The reference has no value."
             if rows:
                 sentence = f"No animal has {in_words(sessions)}."
             elif curve:
