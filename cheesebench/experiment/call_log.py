@@ -19,7 +19,7 @@ from cheesebench.redaction import redactor
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
 
-#: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
+#: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
 PICTURE = "[picture]"
 _COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "

@@ -119,7 +119,7 @@ def commands(script: str) -> list[str]:
     lines = script.replace("\\\n", " ").splitlines()
     if any(line.startswith("$ ") for line in lines):
         strange = [line for line in lines if line and not line.startswith(("$ ", "#"))]
-        assert not strange, f"output belongs into a block of its own: {strange}"
+        assert not strange, f"output belongs in its own block: {strange}"
         lines = [line.removeprefix("$ ") for line in lines]
     return lines
 

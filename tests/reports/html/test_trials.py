@@ -1,4 +1,4 @@
-"""Trials for the player: chosen, lived again, packed; nothing of them is lost or invented."""
+"""Trials for the player: chosen, replayed, packed; nothing of them is lost or invented."""
 
 from __future__ import annotations
 
