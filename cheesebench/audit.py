@@ -110,7 +110,7 @@ def findings_table(report: AuditReport) -> str:
     rows = [[printable(one.rule), one.verdict, printable(" ".join(one.text.split()))] for one in report.findings]
     text: str = tabulate(
         rows,
-        headers=["rule", "verdict", "found"],
+        headers=["rule", "verdict", "result"],
         tablefmt="simple",
         disable_numparse=True,
         maxcolwidths=[30, None, 84],

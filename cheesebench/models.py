@@ -91,5 +91,5 @@ def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, Model
     for entry in entries.values():
         if (entry.backend, entry.id) == (backend, identity):
             return dataclasses.replace(entry, name=name, aliases=())
-    # Nobody knows whether it sees; the server will say.
+    # Whether it accepts images is unknown; the server will say.
     return ModelEntry(name=name, backend=backend, id=identity, images=backends[backend].capabilities.images)

@@ -28,7 +28,7 @@ def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
 def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
     """Set up once more what pytest has found by the values of ``options``, and put ``args`` right for what follows.
 
-    Raises UsageError, with the spelling that helps, where this pytest cannot be told.
+    Raises UsageError, with the spelling that helps, where this pytest cannot be corrected.
     """
     # Only where it makes a difference is anything touched.
     ours = [word for word, value in pairwise(args) if word in options and _exists(config, value)]

@@ -57,10 +57,10 @@ def film_text(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) 
 
 
 class _Talk:
-    """What a subject that asks a model was told, trial by trial from its first one; nothing for other subjects."""
+    """The calls of a subject that asks a model, trial by trial from its first one; nothing for other subjects."""
 
     def __init__(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, view: View) -> None:
-        #: Why replies are not told (any more).
+        #: Why replies are not shown (any more).
         self.problem = ""
         self._agent: ModelAgent | None = None
         self._calls: dict[int, list[CallRecord]] = {}

@@ -87,7 +87,7 @@ class Game:
         self._total = 0.0
 
     def play(self, actions: Iterator[int]) -> None:
-        """Play trial after trial until the schedule or the actions are over; say what it came to."""
+        """Play trial after trial until the schedule or the actions are over; print a summary."""
         over = False
         while not over:
             observation = self._life.begin_trial()

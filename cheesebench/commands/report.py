@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("--html names its own format and file. Remove --format and --output.")
     plugins = installed_plugins()
     name = "html" if options.html is not None else options.format or "markdown"
-    plugins.reporter(name)  # an unknown one is told before anything is computed
+    plugins.reporter(name)  # an unknown one is reported before anything is computed
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         from cheesebench.statistics import summarise_subjects
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what each test came to, then a summary; return FINDINGS when one failed or a file has errors."""
+    """Print the result of each test, then a summary; return FINDINGS if one failed or a file has errors."""
     catalogue, plugins = installed_catalogue(), installed_plugins()
     view = next(iter(plugins.views.values()))
     played = failed = broken = 0

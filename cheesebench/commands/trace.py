@@ -14,7 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.interfaces import ACTIONS, RUNNING, STAY, ObservableSubject, SubjectEnvironment, TrialResult
 from cheesebench.plugin_manager import installed_plugins
 
-#: Changed squares of one step that are told one by one.
+#: Maximum number of changed squares of one step that are listed one by one.
 MOST_CHANGES = 4
 _HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
 

@@ -113,7 +113,7 @@ class RunLog:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
+        """Open a run for writing (this repairs an interrupted one); ``path`` is its directory or its file."""
         return cls._open(path, log_file.connect)
 
     @classmethod
@@ -247,7 +247,7 @@ class RunLog:
         """Write a finished trial in one transaction.
 
         A trial that is missing so far is replaced. If it is there already it must be the same (a resumed life
-        is lived again from its first trial); RunLogError names the difference otherwise.
+        is replayed from its first trial); RunLogError names the difference otherwise.
         """
         key = (*_life(record), record.trial)
         with self.transaction():

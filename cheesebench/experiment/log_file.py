@@ -82,7 +82,7 @@ def make_directory(results: Path, run_id: str) -> Path:
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
-        # Replies of models and prompts are nobody else's: on a shared machine only their owner may read them.
+        # Replies of models and prompts are private: on a shared machine only their owner may read them.
         directory.mkdir(mode=0o700)
     except FileExistsError:
         if not results.is_dir():

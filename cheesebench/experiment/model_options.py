@@ -131,7 +131,7 @@ def call_options(options: RunOptions) -> CallOptions:
 
 
 def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if there is a limit in dollars for a model of which nobody knows what it costs."""
+    """Raise OptionError if there is a limit in dollars for a model without a known price."""
     for model in models:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(

@@ -14,7 +14,7 @@ from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, NUMBER, TRUTH, D
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
-#: Functions are told by their parentheses; only the first three are words that nothing else may be called.
+#: Functions are recognized by their parentheses; only the first three are words that nothing else may be called.
 RESERVED = (*(name for name, known in BUILT_INS.items() if not known.later), "where", "size", "time", *ex.KEYWORDS)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",

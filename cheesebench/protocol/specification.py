@@ -352,5 +352,5 @@ class Specification(BaseSpecification):
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
 
 
-#: Code of the warning that a rewarded place can be told from the picture.
+#: Code of the warning that the picture shows a rewarded place.
 VISIBLE_GOAL = 311

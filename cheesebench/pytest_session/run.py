@@ -123,7 +123,7 @@ class Run:
                 run_id,
                 cells,
                 options=self.settings.recorded,
-                # A replay calls nobody; its manifest must not vouch for what somebody else may have written.
+                # A replay makes no calls; its manifest must not vouch for what somebody else may have written.
                 signed=bool(self.settings.language) and self.source is None,
                 plugins=self.plugins.strangers(),
             )

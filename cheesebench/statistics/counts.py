@@ -81,11 +81,11 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
     )
 
 
-def count_subjects(lives: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
+def count_subjects(subjects: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
     """Return the counts of every subject of a sample, by subject number."""
     return {
-        life.subject: SubjectCounts(
-            sum(life.results), len(life.results), life.missing + life.settled, life.digest, life.settled
+        one.subject: SubjectCounts(
+            sum(one.results), len(one.results), one.missing + one.settled, one.digest, one.settled
         )
-        for life in lives
+        for one in subjects
     }

@@ -23,7 +23,7 @@ from cheesebench.statistics.spending import tails
 from cheesebench.statistics.summary import Verdict
 
 
-class Lived(NamedTuple):
+class TrialFacts(NamedTuple):
     """What a verdict needs to know about one trial, and a digest of the subject's trials up to it."""
 
     compared: bool
@@ -36,7 +36,7 @@ class Lived(NamedTuple):
 
 @dataclass(slots=True)
 class _Subject:
-    trials: list[Lived] = field(default_factory=list)
+    trials: list[TrialFacts] = field(default_factory=list)
     hasher: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=10))
     complete: bool = False
     broken: bool = False
@@ -50,7 +50,7 @@ class _Subject:
     def add(self, record: TrialRecord) -> None:
         self.hasher.update(trial_bytes(record))
         acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
-        self.trials.append(Lived(record.compared, record.block, record.success, self.hasher.digest(), acted))
+        self.trials.append(TrialFacts(record.compared, record.block, record.success, self.hasher.digest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
         """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
@@ -61,8 +61,8 @@ class _Subject:
 
     def digest_of(self, trials: int | None) -> bytes:
         """Return the digest of the first ``trials`` trials, equal for exact copies; empty before the first action."""
-        lived = self.trials[:trials]
-        return lived[-1].digest if lived and lived[-1].acted else b""
+        facts = self.trials[:trials]
+        return facts[-1].digest if facts and facts[-1].acted else b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,13 +254,13 @@ class CellCourse:
         return found
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
-        lived = subject.trials[:limit]
+        facts = subject.trials[:limit]
         whole = self._whole(subject, limit)
         # A complete idle subject is not a copy of another one, as in ``draw_sample``.
         distinct = distinct or (whole and not subject.digest_of(limit))
-        estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(lived)
+        estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(facts)
         if not whole and estimand.startswith("last:"):
             # Which trials are the last ones is known only at the end.
             return SubjectTrials(0, 0, min(self._plan.trials, int(estimand.partition(":")[2])), distinct)
-        scored = [one.success for one in enter_estimand(estimand, lived) if one.success is not None]
+        scored = [one.success for one in enter_estimand(estimand, facts) if one.success is not None]
         return SubjectTrials(sum(scored), len(scored), rest, distinct)

@@ -11,7 +11,7 @@ NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rat
 
 def sample_size(sample: Sample) -> str:
     """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
-    lengths = sorted({life.entered for life in sample.per_subject}) or [sample.absent_trials]
+    lengths = sorted({one.entered for one in sample.per_subject}) or [sample.absent_trials]
     per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
     everybody = sample.seen + sample.absent
     who = plural(everybody, "subject")

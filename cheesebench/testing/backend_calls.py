@@ -33,7 +33,7 @@ HALF_KEY = KEY[:12]
 #: Seconds that a call may take which is to time out.
 SHORT = 0.5
 
-#: What a call came to.
+#: The result of a call.
 Outcome = ChatReply | ChatFaultError
 T = TypeVar("T")
 

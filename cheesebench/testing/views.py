@@ -1,4 +1,4 @@
-"""What every view must do: bounded, pure, told by its heading, and with every cue in it."""
+"""What every view must do: bounded, pure, different for every heading, and with every cue in it."""
 
 from __future__ import annotations
 

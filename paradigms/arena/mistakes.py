@@ -13,7 +13,7 @@ def bad_limit(program: Program, limit: RuntimeValue, state: str | None) -> Proto
 
 
 def no_floor(program: Program, place: RuntimeValue, state: str | None) -> ProtocolError:
-    """Return the error of placing a subject where nobody can stand."""
+    """Return the error of placing a subject where it cannot stand."""
     sentence = f"The subject would be placed at '{plain_name(place)}', which is not floor"
     return _mistake(program, sentence, "Name a zone.", state)
 

@@ -78,7 +78,7 @@ class ScalarLanes:
         self._subjects: list[ArenaSubject] = []
         #: Steps of the whole batch so far; of what follows every entry is about one lane.
         self._clock = 0
-        #: Value of the clock when the trial began, and when the life was last told where it stands.
+        #: Value of the clock when the trial began, and up to which value the subject has caught up.
         self._began, self._caught_up = [0] * num_envs, [0] * num_envs
         self._over = [False] * num_envs
         #: Where the lane stands: first entry of its page, and page + pose.
@@ -91,7 +91,7 @@ class ScalarLanes:
         """Start new subjects, with a seed each, numbered from ``first``."""
         program, view = self._program, self._view
         self._subjects = [ArenaSubject(program, view, seed, first + lane) for lane, seed in enumerate(seeds)]
-        self._over = [True] * self._count  # nothing is to be told to a new life
+        self._over = [True] * self._count  # a new subject has nothing to catch up with
 
     def begin(self) -> Infos:
         """Begin the next trial in every lane; return the infos."""

@@ -1,4 +1,4 @@
-"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and ways of failing."""
+"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and kinds of failure."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _failures(shares: dict[str, dict[str, float]]) -> str:
     )
 
 
-#: The ways of failing that the paper speaks of: edges that are not there, loops, detours.
+#: The kinds of failure in the paper: edges that do not exist, loops, detours.
 _MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": "detour"}
 
 

@@ -27,7 +27,7 @@ _KEYS = ("conditions", "scenes", "answer")
 
 
 class DialogueFamily:
-    """Protocols whose arena is a graph that is told."""
+    """Protocols whose arena is a graph described in words."""
 
     name = "dialogue"
     plural = "dialogues"

@@ -9,7 +9,7 @@ from typing import Any
 from cheesebench import BackendContext, BackendSpec, Connection, OptionError, quoted
 from cheesebench.plugins.backends.chat_completions import RESERVED, ChatCompletions, endpoint
 
-#: Where calls go when nobody says where.
+#: Where calls go by default.
 PUBLIC = "https://api.openai.com/v1"
 #: What the limit of a reply may be called in the request.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")

@@ -57,7 +57,7 @@ class VllmServer:
         self.process = process
 
     def stop(self) -> None:
-        """Stop the server and all of its processes; return when they are gone. One that had ended before is told of."""
+        """Stop the server and all of its processes; return when they are gone. One that ended before is reported."""
         code = self.process.ended
         self.process.stop()
         if code is not None:

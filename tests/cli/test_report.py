@@ -1,4 +1,4 @@
-"""``report``: what a real run came to, from its log alone."""
+"""``report``: the results of a real run, from its log alone."""
 
 from __future__ import annotations
 

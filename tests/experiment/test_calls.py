@@ -103,7 +103,7 @@ def laboratory(plugins: PluginManager, stranger: ModuleType, tmp_path: Path) -> 
 
 @pytest.fixture
 def undisturbed(laboratory: Laboratory) -> list[str]:
-    """What the run comes to when nothing goes wrong."""
+    """The results of the run if nothing goes wrong."""
     with FakeServer(walk) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
@@ -723,13 +723,13 @@ def test_settings_are_checked_before_anything_runs(laboratory: Laboratory) -> No
         assert laboratory.model(server, history="2").settings["history"] == 2
         with pytest.raises(OptionError, match=r"no setting 'histroy'. Did you mean 'history'\?"):
             laboratory.model(server, histroy=2)
-        with pytest.raises(OptionError, match="history=two: expected something like 3"):
+        with pytest.raises(OptionError, match="history=two: expected a value such as 3"):
             laboratory.model(server, history="two")
         refuses = ModelEntry(name="thinker", backend="openai", id="thinker-1", drops=("temperature", "seed"))
         model = laboratory.model(server, refuses)
         assert model.settings["dropped"] == ["temperature", "seed"]
         assert model.settings["temperature"] is None
-        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' takes none"):
+        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' does not support it"):
             laboratory.model(server, refuses, temperature=0.5)
         cells = laboratory.cells(model, subjects=1, names=("hall",))
         with laboratory.log("drops", cells) as log:

@@ -136,7 +136,7 @@ def test_an_existing_run_is_left_alone(log: RunLog) -> None:
 def test_results_cannot_be_a_file(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("")
     for place in (tmp_path / "results", tmp_path / "results" / "deeper"):
-        with pytest.raises(RunLogError, match=r"(not a directory|Not a directory).* [Cc]hoose another place"):
+        with pytest.raises(RunLogError, match=r"(not a directory|Not a directory).* [Cc]hoose another --results"):
             RunLog.create(place, "r1", [], options={})
 
 

@@ -79,7 +79,7 @@ def reachable(arena: Arena, closed: tuple[str, ...] = ()) -> set[int]:
 def check_any(arena: Arena) -> None:
     """What is true of every generated arena."""
     assert len(reachable(arena)) == len(arena.cells)
-    for column, row in arena.cells:  # walls all around: nobody can look out of the arena
+    for column, row in arena.cells:  # walls all around: no view leads out of the arena
         for across, down in COMPASS:
             assert arena.kind((column + across, row + down)) in (WALL, FLOOR)
     for members in arena.groups.values():

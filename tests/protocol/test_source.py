@@ -142,7 +142,7 @@ def test_a_byte_order_mark_does_not_move_positions(tmp_path: Path) -> None:
         ("a:\n - |\n\n    ###\n    #x#\n", 6, 5, 6),
         ("a: |2\n    ##\n  #x#\n", 6, 3, 4),
         ("a: >\n  it != x\n", 3, 2, 6),
-        ("a: >-\n  it\n  != x\n", 3, 1, 4),  # folded: nobody knows, so where the value begins
+        ("a: >-\n  it\n  != x\n", 3, 1, 4),  # folded: unknown, so where the value begins
         ("a: it\n  != x\n", 3, 1, 4),
         (r'a: "it\x20!= x"', 3, 1, 4),
         ("a: 'it''s x'", 3, 1, 4),

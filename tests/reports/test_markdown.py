@@ -50,7 +50,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert rows["cage"]["rate"] == rows["cage"]["95 %"] == rows["cage"]["rate − rodent"] == "–"
     assert "200 missing" in rows["cage"]["remarks"]
     undecided = section(report, "Undecided, and why")
-    assert re.search(r"\*\*box\*\*: .* subjects would settle it", undecided)
+    assert re.search(r"\*\*box\*\*: .* subjects would decide it", undecided)
     assert "**cage**" in undecided
     assert "**pool**" not in undecided
     assert "maze stands (p < .001)" in section(report, "Verdicts")

@@ -1,4 +1,4 @@
-"""What dialogues come to: by condition and model, ways of failing, and against what is published."""
+"""Results of dialogues: by condition and model, kinds of failure, and compared with published results."""
 
 from __future__ import annotations
 

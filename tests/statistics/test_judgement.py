@@ -69,7 +69,7 @@ def test_inconclusive_says_how_many_subjects_would_settle_it(plan: MakePlan, coh
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert cell.subjects_needed is not None
     assert cell.subjects_needed > 3
-    assert f"About {cell.subjects_needed} subjects would settle it" in cell.reason
+    assert f"About {cell.subjects_needed} subjects would decide it" in cell.reason
 
 
 def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -173,7 +173,7 @@ def test_a_breakdown_is_never_green_and_never_a_failure(plan: MakePlan, cohort: 
     assert cell.verdict is Verdict.ERROR
     assert cell.rate is not None
     assert "1 trial of 200 failed for technical reasons" in cell.reason
-    assert cell.reason.endswith(f"By the 199 trials that were run: {verdict}.")
+    assert cell.reason.endswith(f"From the 199 trials that were run: {verdict}.")
 
 
 def test_absent_subjects_are_missing(plan: MakePlan, cohort: MakeTrials) -> None:

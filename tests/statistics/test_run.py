@@ -1,4 +1,4 @@
-"""What a model comes to over its protocols: average, profile, gate and Holm; and the way to JSON."""
+"""Results of a model over its protocols: average, profile, gate and Holm; and their JSON."""
 
 from __future__ import annotations
 

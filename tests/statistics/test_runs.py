@@ -100,7 +100,7 @@ def test_what_cannot_be_paired_is_refused_and_named(run: MakeRun) -> None:
     assert compare_runs(mixed, before, protocols=["x"]).models[0].cells[0].protocol == "x"
     with pytest.raises(ComparisonError, match="seed of after is 1, that of before is 0"):
         compare_runs(run("after", {"x": EVEN}, seed=1), before)
-    with pytest.raises(ComparisonError, match=r"x lives 2 trials in one \(design smoke\) and 20 in the other"):
+    with pytest.raises(ComparisonError, match=r"x has 2 trials in one \(design smoke\) and 20 in the other"):
         compare_runs(run("after", {"x": EVEN}, trials=2, design="smoke"), before)
     with pytest.raises(ComparisonError, match="no protocol in the same view in common"):
         compare_runs(run("after", {"z": EVEN}), before)

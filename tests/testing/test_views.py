@@ -85,7 +85,7 @@ def test_a_good_view_passes() -> None:
         (NoHeading(), "heading", "look the same"),
         (Longer(), "bounded", "max_length is"),
         (Impure(), "pure", "drawn in two ways"),
-        (Undeclared(), "characters", "neither the scene"),
+        (Undeclared(), "characters", "neither in the scene"),
         (BlindToDoors(), "cues", "closed door"),
         (BlindToLandmarks(), "cues", "landmark"),
         (Silent(), "words", "is missing from the observation"),

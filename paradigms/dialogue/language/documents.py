@@ -149,7 +149,7 @@ class Condition(Model):
 
 
 class Scene(Model):
-    """How a vocabulary is told. What is left out is said as in the scene ``like``."""
+    """The wording of a vocabulary. Sentences that are left out are those of the scene ``like``."""
 
     like: Name = Field("places", description="The shipped scene that supplies all other sentences.")
     nouns: list[Text] | None = Field(None, description="Words of a name that an answer may leave out.")

@@ -11,7 +11,7 @@ from cheesebench.plugins.agents.llm.prompts import variants
 
 #: What is done about a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
-#: How observations are told.
+#: How observations are shown.
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {

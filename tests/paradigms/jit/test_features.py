@@ -101,7 +101,7 @@ def paradigm(measure: str) -> ArenaParadigm:
 
 
 def assert_same_lives(made: ArenaParadigm, lanes: int, steps: int = 90) -> list[float]:
-    """Step a vector environment and scalar ones by the same actions; return what the measure came to."""
+    """Step a vector environment and scalar ones by the same actions; return the measure's value."""
     vector = vector_class(made.specification, made)(lanes)
     assert isinstance(vector._lanes, ScalarLanes), "the compiled kernel does not have it"
     scalar = [environment_class(made.specification)(subject=lane) for lane in range(lanes)]

@@ -42,7 +42,7 @@ KEY = "pass-0123456789-word"
 CLIENTS = ("hosted_vllm/tiny", "openai/tiny")
 
 needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to mend.
+# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 

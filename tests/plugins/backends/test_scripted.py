@@ -94,7 +94,7 @@ def test_thoughts_finish_and_tokens(tmp_path: Path) -> None:
 def test_no_line_fits(tmp_path: Path) -> None:
     fault = Script(tmp_path / "s.yaml", "replies: [{when: never, say: x}]").fault()
     assert fault.kind == "bad_request"
-    assert "No line of s.yaml fits" in str(fault)
+    assert "No line of s.yaml matches" in str(fault)
 
 
 @pytest.mark.parametrize(

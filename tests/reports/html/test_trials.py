@@ -1,4 +1,4 @@
-"""Trials for the player: chosen, lived again, packed; nothing of them is lost or invented."""
+"""Trials for the player: chosen, replayed, packed; nothing of them is lost or invented."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
 
 def test_where_there_are_too_many_steps_failed_trials_come_first(run: Run) -> None:
     # Of sixty steps for each cell, 36 lead to the first failed trial, and none of the others is as near.
-    for shelf in shelves(*run, lived=3 * 60):
+    for shelf in shelves(*run, budget=3 * 60):
         shown = [(trial["subject"], trial["trial"], trial["success"]) for trial in shelf.trials]
         assert shown[0] == (0, 1, False)
         assert shown[1:] == [(0, 0, True), (0, 2, True), (0, 3, True), (0, 4, True), (1, 0, True)]

@@ -11,7 +11,7 @@ from cheesebench.paradigms.arena.audit.lesions.ceilings import TRIALS, Ceiling, 
 from cheesebench.paradigms.arena.audit.numbers import shown
 from cheesebench.paradigms.arena.audit.runs import Runner
 
-#: What an intact subject must come to at last; below, too little effort may look like validity.
+#: The pass rate that an intact subject must finally reach; below, too little effort may look like validity.
 INTACT_AT_LAST = 0.99
 #: What must be left under a lesion that spares the construct.
 SPARED = 0.95

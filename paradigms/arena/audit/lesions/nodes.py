@@ -152,7 +152,7 @@ class Nodes:
         return there
 
     def _node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life, which nobody else goes on with."""
+        """Return the node of a life, which no other code continues."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.circumstances(), life.read_values, limit
