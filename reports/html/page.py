@@ -14,7 +14,7 @@ from cheesebench.reports import cells as words
 from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
-from cheesebench.reports.html.trials import Shelf, life_shelf, make_room, shelves
+from cheesebench.reports.html.trials import Shelf, make_room, shelves, subject_shelf
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.wording import percent, shares, shown_value
@@ -59,7 +59,7 @@ def render_life(
     """
     from markupsafe import Markup
 
-    shelf = life_shelf(log, plugins, plan, subject)
+    shelf = subject_shelf(log, plugins, plan, subject)
     make_room([shelf], largest)
     scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
     text: str = (
@@ -201,9 +201,9 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
-    silence = "No call was made for this step." if plan.agent else "This agent is a program: it has no words to show."
+    silence = "No call was made for this step." if plan.agent else "This agent is a program: it gives no replies."
     if plan.model == PERSON:
-        silence = "A person pressed a key: there are no words to show."
+        silence = "A person pressed a key: there are no replies."
     return {
         "link": link,
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),
