@@ -187,7 +187,8 @@ class RunWatch:
             self._joined = self._joined or (now, done)
             began, before = self._joined
         left = sum(state.left for state in known.states) if running else 0
-        pace = (done - before) / (now - began) if now > began else 0.0
+        # Trials of subjects that are stopped can be taken back, so that there may be fewer than before.
+        pace = max(0, done - before) / (now - began) if now > began else 0.0
         options = known.manifest.get("options")
         options = options if isinstance(options, Mapping) else {}
         most = options.get("max_cost")
