@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cheesebench.experiment.records import CellPlan
 
-#: Seconds between two looks at a log, and what share of the time looking may take.
+#: Seconds between two looks at a log, and what share of a processor looking may take.
 INTERVAL, SHARE = 0.5, 0.25
 #: Pages that may be kept up to date at once.
 STREAMS = 32
@@ -214,7 +214,7 @@ class Viewer:
         self._streams += 1
         try:
             while True:
-                began = time.monotonic()
+                began = time.process_time()
                 try:
                     await tell(send)
                 except RunLogError as error:  # removed, or being written for the first time: it may come back
@@ -222,7 +222,7 @@ class Viewer:
                 if time.monotonic() - heard > HEARTBEAT:
                     heard = time.monotonic()
                     await response.write(b": here\n\n")
-                await asyncio.sleep(max(pause, (time.monotonic() - began) * (1 / SHARE - 1)))
+                await asyncio.sleep(max(pause, (time.process_time() - began) / SHARE))
         except ConnectionResetError:
             return response
         finally:
