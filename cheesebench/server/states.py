@@ -76,7 +76,7 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "reference": None if plan.reference is None else plan.reference.value,
         "margin": plan.margin,
         "chance": plan.chance,
-        "subjects": result.subjects,
+        "subjects": cell.begun,
         "planned": plan.subjects,
         "look": None if look is None else look.following or look.subjects,
         "done": cell.done,

@@ -31,12 +31,13 @@ _COARSE = 2.0
 class CellState:
     """One cell: its result so far, and how far it has come.
 
-    ``done`` are the trials that were run, ``left`` those to come before the cell is judged next (at the end, or at a
+    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come before the cell is judged next (at the end, or at a
     look), ``most`` those to come if no look before the last one decides. ``decided``: the session is done with it.
     """
 
     result: CellResult
     decided: bool
+    begun: int
     done: int
     left: int
     most: int
@@ -268,10 +269,14 @@ def _cell(result: CellResult, lives: _Lives, complete: Mapping[int, int], decide
         return sum(plan.trials - lives.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
 
     present = plan.subjects if look is None else look.following or look.subjects
-    done = sum(run for run, _ in lives.values())
-    if decided:
-        return CellState(result=result, decided=True, done=done, left=0, most=0)
-    return CellState(result=result, decided=False, done=done, left=left(present), most=left(plan.subjects))
+    return CellState(
+        result=result,
+        decided=decided,
+        begun=sum(run > 0 for run, _ in lives.values()),
+        done=sum(run for run, _ in lives.values()),
+        left=0 if decided else left(present),
+        most=0 if decided else left(plan.subjects),
+    )
 
 
 def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Scheme = Literal["light", "dark"]
 Serve = Callable[[Serving], str]
 Lived = Callable[..., RunLog]
+Check = Callable[["playwright.Page"], None]
 Open = Callable[..., "playwright.Page"]
 
 TOKEN = "a-token-that-is-known"
@@ -237,7 +238,7 @@ def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1400])
 def test_pages_fit_and_lead_to_one_another(
-    finished: Path, serve: Serve, open_page: Open, width: int, scheme: Scheme
+    finished: Path, serve: Serve, open_page: Open, check_axe: Check, width: int, scheme: Scheme
 ) -> None:
     page = open_page(serve(viewer(finished)), width=width, scheme=scheme)
     visited = set()
@@ -246,6 +247,7 @@ def test_pages_fit_and_lead_to_one_another(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
         back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
         assert (sum(back) < 200) == (scheme == "dark")
+        check_axe(page)
         visited.add(page.url.rpartition("/")[0])
 
     page.locator("#lines tr").nth(2).wait_for()

@@ -73,7 +73,7 @@
       const scored = life.passed + life.failed;
       const made = link("", "life?cell=" + one.number + "&subject=" + life.subject);
       made.append(element("b", "Subject " + life.subject), " " + (scored ? "✔ " + life.passed + " ✘ " + life.failed : life.trials + " trials"));
-      made.append(element("small", life.complete ? "complete" : life.trials + " trials so far"));
+      made.append(element("small", life.complete ? "complete" : life.trials + (life.trials === 1 ? " trial" : " trials") + " so far"));
       item.append(made);
       return item;
     }));
@@ -107,6 +107,8 @@
     say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + money(state.cost_left));
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
+    // Programs and people make no calls.
+    for (const id of ["cost", "cost-left", "calls", "tokens", "flight"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
     say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
     say("most", running && state.most > state.left ? "Trials and times reach to the next look of each cell; at most " + whole(state.most) + " trials are to come." : "");
     byId("bar").max = Math.max(1, state.done + state.left);
