@@ -13,7 +13,7 @@ from cheesebench.reports import cells as words
 from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
-from cheesebench.reports.html.trials import Shelf, make_room, shelves
+from cheesebench.reports.html.trials import Shelf, make_room, one_trial, shelves
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.wording import percent, shares, shown_value
@@ -47,6 +47,30 @@ def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest
     # 200 bytes for each cell: the text about trials that are left out differs in length.
     make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials)
+
+
+def render_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+    """Return a page with the player and one trial, for a notebook."""
+    from markupsafe import Markup
+
+    shelf = one_trial(log, plugins, plan, subject, trial)
+    script, style = Markup(_static("player.js")), Markup(_static("page.css"))
+    about = entry(shelf, plan.protocol)
+    text: str = (
+        _environment()
+        .get_template("trial.html.jinja")
+        .render(
+            policy=content_security_policy([script], [style]),
+            script=script,
+            style=style,
+            title=about["title"],
+            index=_data([about]),
+            packed=Markup(shelf.packed),
+            alone=True,
+            shelves=[],
+        )
+    )
+    return text
 
 
 def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
@@ -95,6 +119,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             short=SHORT,
             nothing=words.NOTHING,
             width=strips.WIDTH,
+            alone=False,
         )
     )
     return text
