@@ -383,6 +383,7 @@ OPTIONS = (
         choices=("skip", "fail"),
         default="skip",
     ),
+    Option(name="film", help="Show a failed trial of every FAIL frame by frame, as -v does.", flag=True),
     Option(name="exit-zero", help="Exit with 0 although a model has failed a verdict; errors still count.", flag=True),
 )
 

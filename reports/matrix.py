@@ -100,7 +100,9 @@ def matrix(summary: RunSummary) -> Matrix:
     for row in summary.published:
         shown = tuple(Field(rate=row.rates.get(column)) for column in columns)
         rows.append(Row(name=row.model, where="", kind="published", fields=shown, mean=row.overall))
-    source = ". ".join(filter(None, (summary.published[0].how, summary.published[0].source))) if summary.published else ""
+    source = (
+        ". ".join(filter(None, (summary.published[0].how, summary.published[0].source))) if summary.published else ""
+    )
     return Matrix(columns, tuple(rows), source)
 
 

@@ -22,6 +22,7 @@ from cheesebench.pytest_session.progress import tell_uncaptured, teller
 from cheesebench.pytest_session.settings import read_options, results_directory, usual_protocols
 from cheesebench.running.run import Cell, ModelRun, read_earlier
 from cheesebench.running.settings import read_settings
+from cheesebench.running.tally import Tally
 from cheesebench.statistics.course import CellCourse
 
 #: Key of what the controller of pytest-xdist hands to its workers.
@@ -47,6 +48,8 @@ class Run(ModelRun):
         #: What this run is to be compared with; a worker leaves that to its controller.
         self._stopped_by = read_comparing(config, settings.results)
         self.comparing = None if self.is_worker else self._stopped_by
+        #: How far the whole run is; None before it is started, and where the cells are spread over workers.
+        self.tally: Tally | None = None
         self._base_urls |= self._handed.get("base_urls", {})
 
     @property
@@ -64,6 +67,12 @@ class Run(ModelRun):
                 if not self.is_worker:
                     raise
         super().open(cells)
+
+    def start(self, cells: Sequence[Cell]) -> None:
+        """Start running the cells in the background."""
+        super().start(cells)
+        if not self.is_worker:
+            self.tally = Tally(self, [plan for plan, _ in cells])
 
     def _open_log(self, cells: Sequence[Cell]) -> None:
         if not self.is_worker:

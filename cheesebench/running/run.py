@@ -240,7 +240,7 @@ class ModelRun:
         try:
             while not self._runner.wait(plan, SLICE):
                 waiting(self._runner.progress(plan))
-                self._say_silence(self._runner.silence())
+                self.mention_silence()
         except KeyboardInterrupt:
             self.stop_sending()
             raise
@@ -250,9 +250,10 @@ class ModelRun:
         if self._runner is not None:
             self._runner.stop_sending()
 
-    def _say_silence(self, silence: tuple[str, float, str] | None) -> None:
+    def mention_silence(self) -> None:
         """Write a line when nothing has been answered for a minute, and again for as long as that lasts."""
-        model, seconds, fault = silence or ("", 0.0, "")
+        assert self._runner is not None
+        model, seconds, fault = self._runner.silence() or ("", 0.0, "")
         if seconds < SILENCE:
             self._silence_said = 0.0
         elif seconds >= self._silence_said + (REMINDER if self._silence_said else 0.0):

@@ -42,7 +42,7 @@ class Tally:
     def __init__(self, run: ModelRun, plans: Sequence[CellPlan]) -> None:
         self._run = run
         self._waiting = list(plans)
-        self._cells = len(self._waiting)
+        self.cells = len(self._waiting)
         self._verdicts: Counter[Verdict] = Counter()
         self._done: Counter[str] = Counter()
         self._begun = time.monotonic()
@@ -76,8 +76,8 @@ class Tally:
         cost = run.log.calls.totals().cost if run.settings.language else 0.0
         most = run.settings.calls.limits.cost
         return Standing(
-            decided=self._cells - len(self._waiting),
-            cells=self._cells,
+            decided=self.cells - len(self._waiting),
+            cells=self.cells,
             verdicts=self._verdicts,
             trials=done,
             share=share,
