@@ -33,7 +33,7 @@ VERDICTS: Mapping[str, Kind] = {
 def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
     """Yield the columns of VERDICTS for every cell."""
     for cell in summary.cells:
-        yield {name: value for name, value in zip(VERDICTS, _verdict(cell), strict=True)}
+        yield dict(zip(VERDICTS, _verdict(cell), strict=True))
 
 
 def _verdict(cell: CellResult) -> list[Any]:
@@ -83,7 +83,7 @@ def _pandas() -> Any:
         import pandas
     except ImportError:
         raise OptionError(
-            "Data frames need pandas, which is not installed. Install it with: pip install 'pytest-cheesebench[pandas]' "
-            "(from a clone: pip install -e '.[pandas]')."
+            "Data frames need pandas, which is not installed. Install it with: "
+            "pip install 'pytest-cheesebench[pandas]' (from a clone: pip install -e '.[pandas]')."
         ) from None
     return pandas

@@ -18,7 +18,7 @@ from cheesebench.film import printable
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.redaction import redact
-from cheesebench.running.run import SLICE, Cell, ModelRun, read_earlier
+from cheesebench.running.run import Cell, ModelRun, read_earlier
 from cheesebench.running.settings import read_settings
 from cheesebench.running.tally import Tally
 
@@ -59,7 +59,7 @@ def run(
         plugins: Modules or objects with hooks (agents, backends, views), beside those that are installed.
         progress: Whether to show how far it is, or a function that is called with that line; by default it is shown
             on a terminal and in a notebook.
-        options: Any other option of a run by its name in Python: ``max_cost=5``, ``base_url="..."``, ``control="blind"``.
+        options: Any other option of a run by its name in Python: ``max_cost=5``, ``control="blind"``, ...
 
     Raises:
         CheeseBenchError: For what cannot be meant, before anything is run; with the remedy.

@@ -22,7 +22,6 @@ from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 from cheesebench.statistics.run import with_causes
 
-
 #: What stands before a test that is in no file; in JUnit XML it is the name of the class.
 PREFIX = "cheesebench::"
 

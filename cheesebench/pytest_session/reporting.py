@@ -140,9 +140,9 @@ class Reporting:
             session.exitstatus = pytest.ExitCode.OK
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._after_comparing(session.exitstatus)
-        self._lines.append(self._why(session.exitstatus, forgiven))
+        self._lines.append(self._why(session.exitstatus))
 
-    def _why(self, status: int | pytest.ExitCode, forgiven: bool) -> str:
+    def _why(self, status: int | pytest.ExitCode) -> str:
         """Say which exit code the session ends with, and why."""
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
         if status == pytest.ExitCode.OK:

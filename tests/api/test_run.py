@@ -31,8 +31,8 @@ def records(log: Path) -> list[object]:
 
 
 def test_the_records_are_those_of_pytest(made: cheesebench.Run, tmp_path: Path) -> None:
-    arguments = "--model random --protocols t_maze --protocols shuttle_box --design cohort --subjects 6 --seed 3 --run-id theirs"
-    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments.split())
+    chosen = "--model random --protocols t_maze --protocols shuttle_box --design cohort --subjects 6 --seed 3"
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen.split(), "--run-id", "theirs")
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert finished.returncode == pytest.ExitCode.TESTS_FAILED, finished.stdout
     theirs = tmp_path / "results" / "theirs"
@@ -122,7 +122,7 @@ def test_every_option_of_a_run_can_be_given() -> None:
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
     async def cut() -> None:
         task = asyncio.create_task(
-            cheesebench.run_async("random", None or ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)  # type: ignore[arg-type]
+            cheesebench.run_async("random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)  # type: ignore[arg-type]
         )
         while not (tmp_path / "cut").exists():
             await asyncio.sleep(0.05)
