@@ -367,6 +367,11 @@ OPTIONS = (
         metavar="PATH",
     ),
     Option(
+        name="profile",
+        help="Take options from [tool.cheesebench.profiles.NAME] of pyproject.toml; what is typed comes before them.",
+        example="nightly",
+    ),
+    Option(
         name="compare",
         help="Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
         metavar="BASELINE",

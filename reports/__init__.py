@@ -80,6 +80,8 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
+        ModuleReporter("badge", ".svg", "cheesebench.reports.badge"),
+        ModuleReporter("comment", ".md", "cheesebench.reports.comment"),
         ModuleReporter("matrix", ".md", "cheesebench.reports.matrix"),
         ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
         ModuleRunReporter("html", ".html", "cheesebench.reports.html"),

@@ -148,6 +148,7 @@ class _Work:
 
 def _given(models: Names, protocols: Names, view: Names, **options: Any) -> dict[str, Any]:
     """Return what was given, by the keys of the options. Raises OptionError for a name or a type that cannot be."""
+    profile = options.pop("profile", None)
     values = {"model": _names(models), "protocols": _names(protocols), "view": _names(view), **options}
     given: dict[str, Any] = {}
     for key, value in values.items():
@@ -157,6 +158,11 @@ def _given(models: Names, protocols: Names, view: Names, **options: Any) -> dict
             raise OptionError(f"run(): {key}= is {known}.{did_you_mean(key, SETTINGS)}")
         if value is not None and value != []:
             given[key] = _typed(option, value)
+    if profile is not None:
+        from cheesebench.profiles import find_file, read_profile
+
+        found = read_profile(str(profile), find_file(Path.cwd()))
+        given |= {key: _typed(BY_KEY[key], value) for key, value in found.items() if key in SETTINGS and key not in given}
     return given
 
 

@@ -43,6 +43,7 @@ COMMANDS = {
             "write a package for a backend, an agent or a view of your own",
             "cheesebench.commands.new_plugin",
         ),
+        CommandSpec("completion", "print what a shell needs to complete commands", "cheesebench.commands.completion"),
         CommandSpec("plugins", "show what is loaded from where", "cheesebench.commands.plugins"),
     )
 }

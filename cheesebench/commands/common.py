@@ -13,6 +13,7 @@ from cheesebench.film import printable
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, Specification
 from cheesebench.protocol.inherit import file_names, protocol_name
+from cheesebench.terminal import coloured
 
 
 def installed_catalogue() -> Catalogue:
@@ -71,7 +72,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
     cells = [["" if cell is None else one_line(cell) for cell in row] for row in rows]
     text: str = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return coloured("\n".join(line.rstrip() for line in text.splitlines()))
 
 
 def write_picture(picture: Picture, path: str) -> None:
@@ -95,7 +96,8 @@ def write_output(text: str, path: str | None) -> None:
 def write_lines(lines: Iterable[str], path: str | None) -> None:
     """Write like ``write_output``, but line by line, without holding the whole text in memory."""
     if path is None:
-        sys.stdout.writelines(map(printable, lines) if sys.stdout.isatty() else lines)
+        terminal = sys.stdout.isatty()
+        sys.stdout.writelines((coloured(printable(line)) for line in lines) if terminal else lines)
         return
     try:
         with open(path, "w", encoding="utf-8") as file:

@@ -21,6 +21,7 @@ from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_session.annotations import annotations
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
@@ -48,6 +49,8 @@ class Reporting:
         self._other_failures = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()
+        self._items: list[CellItem] = []
+        self._annotations: list[str] = []
         #: What is put back into a report once pytest has written its line.
         self._blanked: tuple[str, int, str] | None = None
         #: Whether the run is worse than the baseline, or could not be compared with it.
@@ -119,6 +122,10 @@ class Reporting:
         if self._blanked is not None:
             report.longrepr, self._blanked = self._blanked, None
             _write_reason(self._run.config, report.longrepr[2])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember where the protocols are."""
+        self._items = [item for item in session.items if isinstance(item, CellItem)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failures that ``--cheese-exit-zero`` must not hide."""
@@ -217,6 +224,11 @@ class Reporting:
         )
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
+        comment = run.plugins.reporter("comment").render(summary)
+        self._lines.append(_write("\n".join(filter(None, (comment, compared))), log.directory / "comment.md"))
+        paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
+        forgiven = run.settings.exit_zero
+        self._annotations = list(annotations(summary, paths, config.invocation_params.dir, not forgiven))
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
         failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)
@@ -237,6 +249,8 @@ class Reporting:
             terminalreporter.section("cheesebench")
             for line in printable("\n\n".join(filter(None, self._lines))).split("\n"):
                 _write_line(terminalreporter, line)
+        for command in self._annotations:
+            terminalreporter.write_line(command)
         # The verdicts have just been listed; pytest would list them again.
         failed = terminalreporter.stats.get("failed", [])
         usual = set(getattr(terminalreporter, "reportchars", "")) - {"w"} == {"E", "f"}
