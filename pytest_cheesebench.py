@@ -1,7 +1,7 @@
 """Where pytest and the command ``cheesebench`` come in: outside of the package, to see whether it is ours.
 
-Another distribution has a module of the same name, ``cheesebench``. Where both are installed, each overwrites files of the
-other, and neither works.
+Another distribution has a module of the same name, ``cheesebench``. Where both are installed, each overwrites files of
+the other, and neither works.
 """
 
 from __future__ import annotations

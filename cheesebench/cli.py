@@ -13,7 +13,15 @@ from typing import Any, NoReturn
 
 from cheesebench import __version__
 from cheesebench.commands import COMMANDS
-from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.errors import (
+    CheeseBenchError,
+    FileError,
+    OptionError,
+    PluginError,
+    ProtocolError,
+    UnknownNameError,
+    did_you_mean,
+)
 from cheesebench.interfaces import CommandSpec
 from cheesebench.terminal import coloured, replace_unprintable
 

@@ -25,7 +25,7 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, as they are written. Raises a CheeseBenchError for what cannot be meant."""
+    """Return the options of a profile by key, as they are written. Raises CheeseBenchError for what cannot be meant."""
     if path is None:
         raise OptionError(f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one.")
     profiles = _profiles(path)
@@ -50,7 +50,9 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     found: Any = content
     for key in ("tool", "cheesebench", "profiles"):
         found = found.get(key, {}) if isinstance(found, dict) else {}
-    wrong = [name for name, values in found.items() if not isinstance(values, dict)] if isinstance(found, dict) else [""]
+    wrong = (
+        [name for name, values in found.items() if not isinstance(values, dict)] if isinstance(found, dict) else [""]
+    )
     if wrong:
         raise OptionError(f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options.")
     return found

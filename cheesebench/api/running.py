@@ -162,7 +162,9 @@ def _given(models: Names, protocols: Names, view: Names, **options: Any) -> dict
         from cheesebench.profiles import find_file, read_profile
 
         found = read_profile(str(profile), find_file(Path.cwd()))
-        given |= {key: _typed(BY_KEY[key], value) for key, value in found.items() if key in SETTINGS and key not in given}
+        given |= {
+            key: _typed(BY_KEY[key], value) for key, value in found.items() if key in SETTINGS and key not in given
+        }
     return given
 
 
