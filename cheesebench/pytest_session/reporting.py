@@ -170,7 +170,7 @@ class Reporting:
             parts = parts or ["another test failed"]
         else:
             return ""
-        return f"Exit code {int(status)}: {'; '.join(parts)}."
+        return textwrap.fill(f"Exit code {int(status)}: {'; '.join(parts)}.", 80, subsequent_indent="  ")
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
         """Return the exit status, taking the result of ``--cheese-compare`` into account."""

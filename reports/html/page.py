@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, studies
+from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
 from cheesebench.reports.html.trials import Shelf, make_room, one_trial, shelves
@@ -88,7 +88,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
         return len(drawn) - 1
 
     models = [_model(model, words.cells_of(summary, model), names, first_failed, draw) for model in summary.models]
-    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "player.js")]
+    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "tables.js", "player.js")]
     style = Markup(_static("page.css"))
     text: str = (
         _environment()
@@ -101,8 +101,12 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             facts=run_facts(summary),
             models=models,
             best_of_views=summary.best_of_views,
-            published=summary.published,
+            matrix=matrix.matrix(summary),
+            how_to_read_matrix=matrix.HOW,
+            marks=words.MARKS,
+            together=_together(summary, draw),
             study=studies.study_name(summary),
+            study_chart=_study_chart(summary, draw),
             study_table=studies.settings_table(summary),
             how_to_read_study=studies.HOW,
             controls=[_control(result, draw) for result in summary.controls],
@@ -123,6 +127,27 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
         )
     )
     return text
+
+
+def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
+    """Return a chart for every protocol that several models (or views) have a learning curve of."""
+    by_label: dict[str, list[tuple[CellResult, str]]] = {}
+    wheres = {words.whose(model)[1] for model in summary.models}
+    for model in summary.models:
+        name, where = words.whose(model)
+        for cell in words.cells_of(summary, model):
+            by_label.setdefault(cell.plan.label, []).append((cell, name if len(wheres) == 1 else f"{name}, {where}"))
+    found = []
+    for pairs in by_label.values():
+        chart = charts.together([cell for cell, _ in pairs], [name for _, name in pairs])
+        if chart is not None:
+            found.append({**chart, "chart": draw(chart)})
+    return found
+
+
+def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
+    chart = charts.settings(summary.models) if studies.study_name(summary) else None
+    return chart and {**chart, "chart": draw(chart)}
 
 
 def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

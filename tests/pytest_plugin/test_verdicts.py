@@ -23,9 +23,9 @@ def test_pass_and_inconclusive_are_green(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "cheesebench: walker; view ascii_2d; design cohort; seed 0",
-            "lab/east.protocol.yaml::east[[]ascii_2d-statue[]] PASS*",
-            "lab/few.protocol.yaml::few[[]ascii_2d-statue[]] INCONCLUSIVE*",
-            "lab/west.protocol.yaml::west[[]ascii_2d-statue[]] PASS*",
+            "lab/east.protocol.yaml::east[[]ascii_2d-walker[]] PASS*",
+            "lab/few.protocol.yaml::few[[]ascii_2d-walker[]] INCONCLUSIVE*",
+            "lab/west.protocol.yaml::west[[]ascii_2d-walker[]] PASS*",
             "*= cheesebench =*",
             "[?] INCONCLUSIVE  few *",
             "*6 subjects (1 distinct) x 2 trials (12/12 valid)*",
@@ -121,7 +121,12 @@ def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) ->
 def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "walker", "--inconclusive=fail", "lab")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["INCONCLUSIVE lab/few.protocol.yaml::few*", "*1 failed, 2 passed in *"])
+    result.stdout.fnmatch_lines(
+        [
+            "Exit code 1: 1 inconclusive, which --cheese-inconclusive=fail counts.",
+            "*1 failed, 2 passed in *",
+        ]
+    )
 
 
 def test_a_design_that_claims_nothing_does_not_fail(project: pytest.Pytester) -> None:
