@@ -45,14 +45,15 @@ def main() -> int:
     return command()
 
 
+def _refuse() -> None:
+    """Say it instead of failing at the first import."""
+    import pytest
+
+    raise pytest.UsageError(_PROBLEM)
+
+
 _PROBLEM = clash()
 if _PROBLEM:
-
-    def pytest_load_initial_conftests() -> None:
-        """Say it instead of failing at the first import."""
-        import pytest
-
-        raise pytest.UsageError(_PROBLEM)
-
+    globals()["pytest_load_initial_conftests"] = _refuse
 else:
     from cheesebench.pytest_plugin import pytest_configure, pytest_load_initial_conftests  # noqa: F401

@@ -55,7 +55,8 @@ def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     )
     if wrong:
         raise OptionError(f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options.")
-    return found
+    profiles: Mapping[str, Mapping[str, Any]] = found
+    return profiles
 
 
 def _checked(option: Option, value: Any, place: str) -> Any:

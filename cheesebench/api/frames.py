@@ -39,7 +39,7 @@ def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
 def _verdict(cell: CellResult) -> list[Any]:
     plan, reference = cell.plan, cell.plan.reference
     low, high = cell.interval or (None, None)
-    limits = (None, None)
+    limits: tuple[float | None, float | None] = (None, None)
     if reference is not None and has_interval(reference):
         limits = reference_limits(reference, 0.025)
     totals = None if cell.calls is None else cell.calls.totals

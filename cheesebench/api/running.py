@@ -107,7 +107,7 @@ class _Work:
         """Run everything and return the run."""
         given, plugins, here = self._given, self._plugins, Path.cwd()
         results = here / (given.get("results") or str(BY_KEY["results"].default))
-        models = given.get("model") or ()
+        models: list[str] = given.get("model") or []
         earlier = read_earlier(plugins, results, given.get("resume"), models)
         replays = earlier.replayed is not None
         origin = f"model {models[0]}" if replays else f"resume={given.get('resume')}"

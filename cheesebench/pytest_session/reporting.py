@@ -21,7 +21,7 @@ from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
-from cheesebench.pytest_session.annotations import annotations
+from cheesebench.pytest_session import annotations
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
@@ -141,7 +141,7 @@ class Reporting:
         try:
             self._report(session.config)
         except (CheeseBenchError, OSError) as error:
-            self._lines.append(f"No report could be written: {error}")
+            self._lines.append(f"The report could not be written: {error}")
         forgiven = run.settings.exit_zero and not self._other_failures
         if forgiven and exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.OK
@@ -215,8 +215,7 @@ class Reporting:
             how = ", with a larger budget" if larger else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
-                "nothing that was finished is lost. "
-                f"To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
+                f"finished trials are kept. To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(
@@ -228,7 +227,7 @@ class Reporting:
         self._lines.append(_write("\n".join(filter(None, (comment, compared))), log.directory / "comment.md"))
         paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
         forgiven = run.settings.exit_zero
-        self._annotations = list(annotations(summary, paths, config.invocation_params.dir, not forgiven))
+        self._annotations = list(annotations.commands(summary, paths, config.invocation_params.dir, not forgiven))
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
         failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)

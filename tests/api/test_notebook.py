@@ -27,7 +27,7 @@ def executed(tmp_path: Path) -> Any:
 
 
 def test_every_cell_runs_and_shows_what_it_says(executed: Any) -> None:
-    shown = [
+    shown: list[dict[str, str]] = [
         next((one["data"] for one in cell.outputs if one.output_type == "execute_result"), {})
         for cell in executed.cells
         if cell.cell_type == "code"

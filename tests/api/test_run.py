@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, Unkno
 from cheesebench.experiment.log import RunLog
 from cheesebench.options import OPTIONS
 
-FEW = {"design": "cohort", "subjects": 6, "progress": False}
+FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
 
 
 @pytest.fixture(scope="module")

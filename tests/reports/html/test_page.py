@@ -58,7 +58,7 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
         assert text in words
     for text in (
         "Cognitive profile",
-        "What became of the trials",
+        "Outcomes of the trials",
         "latency",
         "20250131-093000-ab12",
         "Watch the trials",
