@@ -21,8 +21,8 @@ from cheesebench.film import printable
 from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
-from cheesebench.pytest_session import annotations
 from cheesebench.pytest_session.comparing import shown
+from cheesebench.pytest_session.github import annotate
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
@@ -227,7 +227,7 @@ class Reporting:
         self._lines.append(_write("\n".join(filter(None, (comment, compared))), log.directory / "comment.md"))
         paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
         forgiven = run.settings.exit_zero
-        self._annotations = list(annotations.commands(summary, paths, config.invocation_params.dir, not forgiven))
+        self._annotations = list(annotate(summary, paths, config.invocation_params.dir, not forgiven))
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
         failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)

@@ -14,7 +14,7 @@ MOST = 10
 _KINDS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "warning"}
 
 
-def commands(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool) -> Iterator[str]:
+def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells that are no PASS, if this is one; ``paths`` are files by protocol.
 
     A FAIL that the exit code forgives is a warning.
