@@ -197,6 +197,7 @@ def columns_of(found: Matrix, width: int) -> list[list[list[str]]]:
     Every block begins with the paradigms; the first line of it are the headings. What is published is left out.
     """
     names = ["", *found.columns, "all pass?", "mean", "cost"]
+    one_place = len({row.where for row in found.rows if row.kind == "model"}) == 1
     first = max(map(len, names))
     across = []
     for row in found.rows:
@@ -205,7 +206,7 @@ def columns_of(found: Matrix, width: int) -> list[list[list[str]]]:
         gate = "" if row.gate is None else words.marked(row.gate)
         mean = "" if row.mean is None else percent(row.mean)
         cost = row.cost_shown if row.kind == "model" else ""
-        across.append([row.whose, *(field.shown for field in row.fields), gate, mean, cost])
+        across.append([row.name if one_place else row.whose, *(field.shown for field in row.fields), gate, mean, cost])
     blocks: list[list[list[str]]] = []
     room = 0
     for column in across:

@@ -41,16 +41,13 @@ def _matrix(found: Matrix, width: int) -> str:
     """Return models x paradigms, in as many blocks as the width asks for."""
     from tabulate import tabulate
 
-    tables = [
-        tabulate(
-            [[clean(value) for value in line] for line in block],
-            headers="firstrow",
-            tablefmt="simple",
-            disable_numparse=True,
-            colalign=["left", *("right" for _ in block[0][1:])],
-        )
-        for block in columns_of(found, width)
-    ]
+    tables = []
+    for block in columns_of(found, width):
+        head, *lines = [[clean(value) for value in line] for line in block]
+        rule = ["-" * max(len(line[at]) for line in (head, *lines)) for at in range(len(head))]
+        # The headers are a row like the others: tabulate pads real headers by two columns.
+        align = ["left", *("right" for _ in head[1:])]
+        tables.append(tabulate([head, rule, *lines], tablefmt="plain", disable_numparse=True, colalign=align))
     return "\n\n".join("\n".join(line.rstrip() for line in table.splitlines()) for table in tables)
 
 

@@ -125,7 +125,7 @@ def test_hostile_text_is_text(hostile: Run, run: Run, report: Report) -> None:
     text = report(*hostile)
     page, decent = Outline(text), Outline(report(*run))
     assert {tag for tag, _ in page.tags} == {tag for tag, _ in decent.tags}
-    assert sum(tag == "script" for tag, _ in page.tags) == 3 + 2 + 1
+    assert sum(tag == "script" for tag, _ in page.tags) == 4 + 2 + 1
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "\x00" not in text
