@@ -310,7 +310,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Py
 
 
 def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cheesebench.pytest_session.run.SILENCE", 0.5)
+    monkeypatch.setattr("cheesebench.running.run.SILENCE", 0.5)
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
