@@ -45,22 +45,23 @@ _BOUND_OF_QUESTIONS = (
     "have full length."
 )
 _PROFILES = (
-    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
-    "walks at random, 'ratlike' fails in a quarter of its trials, 'competent' in a twentieth. Replies of about 90 "
-    "tokens (hopeless: 12); a model that reasons writes more."
+    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' never gives an action, "
+    "'weak' moves at random, 'ratlike' fails a quarter of its trials, 'competent' a twentieth. Their replies have "
+    "about 90 tokens (hopeless: 12); a model that reasons writes more."
 )
 _POWER = (
-    "Simulated with the rule that judges: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as the "
-    "rodent, and for one worse by exactly the margin, where each should stay near 5 %. 'flake' is the probability "
-    "that two runs of the same model disagree, the larger of both cases; 'for 80 %' the subjects with which a "
-    "model as good as the rodent passes four times in five."
+    "Simulated with the rule of the verdict: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as "
+    "the rodent, and for one worse by exactly the margin (each should stay near 5 %). 'flake' is the probability "
+    "that two runs of the same model disagree, in the worse of both cases; 'for 80 %' is the number of subjects with "
+    "which a model as good as the rodent passes four times in five."
 )
 
 _POWER_OF_LOOKS = (
-    "Simulated with the rule that judges, looks included: the probability of PASS (✔) and FAIL (✘) for a model exactly "
-    "as good as the rodent, and for one worse by exactly the margin, where each stays near 5 %. 'flake' is the "
-    "probability that two runs of the same model disagree, the larger of both cases; 'subjects' the mean number that "
-    "it takes for a model that never succeeds / that is as good as the rodent. An estimate of calls is for the latter."
+    "Simulated with the rule of the verdict, including its looks: the probability of PASS (✔) and FAIL (✘) for a "
+    "model exactly as good as the rodent, and for one worse by exactly the margin (each stays near 5 %). 'flake' is "
+    "the probability that two runs of the same model disagree, in the worse of both cases; 'subjects' is the mean "
+    "number needed by a model that never succeeds / by one as good as the rodent. The estimate of calls is for the "
+    "latter."
 )
 
 

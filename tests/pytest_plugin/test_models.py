@@ -92,7 +92,9 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     with FakeServer(script) as server:
         result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
+    result.stdout.fnmatch_lines(
+        ["*could not be run. This says nothing about the model*", "*authentication: *", "*--resume one*"]
+    )
     with FakeServer(walk) as server:
         # What was recorded is not asked for again; only the base URL is a new one.
         result = project.runpytest(
