@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
+from cheesebench.errors import OptionError
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
@@ -44,22 +45,23 @@ _BOUND_OF_QUESTIONS = (
     "have full length."
 )
 _PROFILES = (
-    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
-    "walks at random, 'ratlike' fails in a quarter of its trials, 'competent' in a twentieth. Replies of about 90 "
-    "tokens (hopeless: 12); a model that reasons writes more."
+    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' never gives an action, "
+    "'weak' moves at random, 'ratlike' fails a quarter of its trials, 'competent' a twentieth. Their replies have "
+    "about 90 tokens (hopeless: 12); a model that reasons writes more."
 )
 _POWER = (
-    "Simulated with the rule that judges: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as the "
-    "rodent, and for one worse by exactly the margin, where each should stay near 5 %. 'flake' is the probability "
-    "that two runs of the same model disagree, the larger of both cases; 'for 80 %' the subjects with which a "
-    "model as good as the rodent passes four times in five."
+    "Simulated with the rule of the verdict: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as "
+    "the rodent, and for one worse by exactly the margin (each should stay near 5 %). 'flake' is the probability "
+    "that two runs of the same model disagree, in the worse of both cases; 'for 80 %' is the number of subjects with "
+    "which a model as good as the rodent passes four times in five."
 )
 
 _POWER_OF_LOOKS = (
-    "Simulated with the rule that judges, looks included: the probability of PASS (✔) and FAIL (✘) for a model exactly "
-    "as good as the rodent, and for one worse by exactly the margin, where each stays near 5 %. 'flake' is the "
-    "probability that two runs of the same model disagree, the larger of both cases; 'subjects' the mean number that "
-    "it takes for a model that never succeeds / that is as good as the rodent. An estimate of calls is for the latter."
+    "Simulated with the rule of the verdict, including its looks: the probability of PASS (✔) and FAIL (✘) for a "
+    "model exactly as good as the rodent, and for one worse by exactly the margin (each stays near 5 %). 'flake' is "
+    "the probability that two runs of the same model disagree, in the worse of both cases; 'subjects' is the mean "
+    "number needed by a model that never succeeds / by one as good as the rodent. The estimate of calls is for the "
+    "latter."
 )
 
 
@@ -73,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
-    add_option(parser, "model", required=True, help="Plan for this model; repeat it (or use commas) for several.")
-    add_options(parser, "design", "subjects", "generations", "view")
+    add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
+    add_options(parser, "profile", "design", "subjects", "generations", "view")
     about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
@@ -98,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
     run_options = RunOptions(vars(options))
     run_options.check()
     names = run_options.value("model")
+    if not names:
+        raise OptionError("Say which model: --model NAME, or a --profile that names one.")
     models = language_models(plugins, names, run_options, user_models(options.models))
     cells = list(_cells(plugins, names, models, run_options))
     found = forecast(

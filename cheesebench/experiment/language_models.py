@@ -7,6 +7,7 @@ import contextlib
 import ipaddress
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -115,7 +116,14 @@ def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
     async def ask_all() -> None:
         await asyncio.gather(*(_probe(name, model, directory) for name, model in models.items()))
 
-    asyncio.run(ask_all())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(ask_all())
+        return
+    # A notebook has a loop already, in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, ask_all()).result()
 
 
 async def _probe(name: str, model: LanguageModel, directory: Path) -> None:

@@ -147,7 +147,7 @@ def locate(results: Path, run: str) -> Path:
         if candidate.is_file():
             return candidate.absolute()
     runs = sorted(path.parent.name for path in results.glob(f"*/{FILE_NAME}"))
-    latest = f" The latest is '{runs[-1]}'." if runs else f" {results} holds no runs."
+    latest = f" The latest is '{runs[-1]}'." if runs else " That directory has no runs."
     raise RunLogError(f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}")
 
 

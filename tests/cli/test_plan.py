@@ -109,7 +109,7 @@ def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
         text.rindex("with the sequential design "),
         text.index("No estimate"),
         text.index("At most 10 calls in flight: one per running subject (the limit is 256)."),
-        text.index("Simulated with the rule that judges"),
+        text.index("Simulated with the rule of the verdict"),
         text.index("The bound: at most "),
     ]
     assert places == sorted(places)
