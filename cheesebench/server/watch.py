@@ -31,8 +31,9 @@ _COARSE = 2.0
 class CellState:
     """One cell: its result so far, and how far it has come.
 
-    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come before the cell is judged next (at the end, or at a
-    look), ``most`` those to come if no look before the last one decides. ``decided``: the session is done with it.
+    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come
+    before the cell is judged next (at the end, or at a look), ``most`` those to come if no look before the last one
+    decides. ``decided``: the session is done with it.
     """
 
     result: CellResult
@@ -113,7 +114,7 @@ class _Session:
 
 
 #: Per subject: trials that were run, and trials that are missing.
-_Lives = Mapping[int, tuple[int, int]]
+_Counts = Mapping[int, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -131,7 +132,7 @@ class _Known:
 
 
 class RunWatch:
-    """Looks at one run again and again; only cells that have changed are judged again, life by life."""
+    """Looks at one run again and again; only cells that have changed are judged again, subject by subject."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -151,11 +152,11 @@ class RunWatch:
     def _read(self, log: RunLog, stamp: object) -> _Known:
         plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
         ended, session = _journal(log)
-        lives = _lives(log)
+        counts = _trial_counts(log)
         known = _Known(stamp=stamp, session=session, manifest=log.manifest)
         states = []
         for plan in plans:
-            own = lives.get(plan.key, {})
+            own = counts.get(plan.key, {})
             complete = log.completed_subjects(plan)
             mark = (own, complete, causes.get(plan.key))
             before = self._known.cells.get(plan.key)
@@ -250,8 +251,8 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
     return ended, _Session(began, last, first)
 
 
-def _lives(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
-    """Return how many trials of each life were run, and how many are missing."""
+def _trial_counts(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
+    """Return how many trials of each subject were run, and how many are missing."""
     key = "model, protocol, view, variant"
     query = f"SELECT {key}, subject, sum(missing = ''), sum(missing != '') FROM trials GROUP BY {key}, subject"
     found: dict[CellKey, dict[int, tuple[int, int]]] = {}
@@ -261,19 +262,19 @@ def _lives(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
     return found
 
 
-def _cell(result: CellResult, lives: _Lives, complete: Mapping[int, int], decided: bool) -> CellState:
+def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:
     plan, look = result.plan, result.look
-    ended = {subject for subject, (_, missing) in lives.items() if missing} | set(complete)
+    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(complete)
 
     def left(subjects: int) -> int:
-        return sum(plan.trials - lives.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
+        return sum(plan.trials - counts.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
 
     present = plan.subjects if look is None else look.following or look.subjects
     return CellState(
         result=result,
         decided=decided,
-        begun=sum(run > 0 for run, _ in lives.values()),
-        done=sum(run for run, _ in lives.values()),
+        begun=sum(run > 0 for run, _ in counts.values()),
+        done=sum(run for run, _ in counts.values()),
         left=0 if decided else left(present),
         most=0 if decided else left(plan.subjects),
     )

@@ -194,7 +194,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             gate.onward.release()
         lists.locator("#lines .pill.running").wait_for()
         page.locator("#cells button:enabled").first.click()
-        page.locator("#lives-list a").first.click()
+        page.locator("#subjects-list a").first.click()
         page.locator("#sentence", has_text="Step 0 of 6").wait_for()  # it is played while the run goes on
         page.get_by_role("button", name="Next trial").focus()
         page.keyboard.press("End")
@@ -265,7 +265,7 @@ def test_pages_fit_and_lead_to_one_another(
     page.locator("#status.finished").wait_for()
     fits()
     page.get_by_role("button", name="Watch trials of random").click()
-    page.locator("#lives-list a").nth(3).click()
+    page.locator("#subjects-list a").nth(3).click()
     page.locator("#sentence", has_text="Step 0 of").wait_for()
     fits()
     page.get_by_role("link", name="tuesday").click()
@@ -347,20 +347,26 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
         "C:%5C",
     ]
     for name in names:
-        for page in ("", "states", "life?cell=0&subject=0", "report", "lives?cell=0"):
+        for page in ("", "states", "subject?cell=0&subject=0", "report", "subjects?cell=0"):
             status, _, body = ask(base, f"/{TOKEN}/run/{name}/{page}")
             assert status == 404, (name, page)
             assert "private" not in body
     for query in ("a=monday&b=../secret/private", "a=..&b=monday", "a=monday", ""):
         assert ask(base, f"/{TOKEN}/compare?{query}")[0] == 404, query
     for query in ("cell=9&subject=0", "cell=-1&subject=0", "cell=0", "cell=x&subject=0", "cell=0&subject=1e3", ""):
-        assert ask(base, f"/{TOKEN}/run/monday/life?{query}")[0] == 404, query
+        assert ask(base, f"/{TOKEN}/run/monday/subject?{query}")[0] == 404, query
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
 
 
 def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
     base = serve(viewer(finished))
-    paths = ["", "run/monday/", "run/monday/life?cell=0&subject=0", "run/monday/report", "run/monday/lives?cell=0"]
+    paths = [
+        "",
+        "run/monday/",
+        "run/monday/subject?cell=0&subject=0",
+        "run/monday/report",
+        "run/monday/subjects?cell=0",
+    ]
     for path in [*paths, "compare?a=monday&b=tuesday", "trend?model=random", "nothing"]:
         status, headers, _ = ask(base, f"/{TOKEN}/{path}")
         assert status == (404 if path == "nothing" else 200)
