@@ -198,10 +198,10 @@ def final_statement(
 
 
 def _told(line: str) -> str:
-    """Return a line without the question at its end, and a mere colon for one that announces what comes after it."""
+    """Return a line without the questions at its end, and a mere colon for one that announces what comes after it."""
     kept = line.rstrip(" \t*_")
-    while kept.endswith("?"):
-        kept = kept[: max(map(kept[:-1].rfind, ".!?")) + 1].rstrip()
+    if kept.endswith("?"):
+        kept = kept[: max(map(kept.rfind, ".!")) + 1]
     return ":" if kept.endswith(":") else kept
 
 
