@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.paradigms.dialogue.answers import Answer, Form, read_answer
+from cheesebench.paradigms.dialogue.answers import Answer, read_answer
+from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 
 Row = dict[str, Any]

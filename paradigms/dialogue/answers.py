@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Literal
 
+from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
 
-Form = Literal["path", "first_step", "number"]
 #: Characters parsed at the end of a reply, where the answer is; longer than any model's reply.
 MAX_READ = 200_000
 
@@ -26,7 +25,8 @@ _MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}
 _MENTIONS = re.compile(r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$", re.IGNORECASE)
 #: A copy of the requested pattern instead of an answer.
 _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
-_ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
+#: What stands before an item of a list.
+ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
 #: What stands in bold letters; a line of nothing else.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
@@ -168,9 +168,8 @@ def final_statement(
     ``could_be`` says of a line whether it may be an answer, and ``is_answer`` of a text that stands out (and of what
     stands before it in its line) whether it is one; both matter where nothing is marked.
     """
-    if next_turn := _NEXT_TURN.search(reply):
-        reply = reply[: next_turn.start()]
-    markers = [m for m in _MARKER.finditer(reply) if not _MENTIONS.search(reply, max(0, m.start() - 40), m.start())]
+    reply = _before_next_turn(reply)
+    markers = _markers(reply)
     end = len(reply)
     for marker in reversed(markers):
         if statement := _marked(reply[marker.end() : end]):
@@ -189,12 +188,32 @@ def final_statement(
             while (
                 first
                 and not _concludes(lines[last], is_answer)
-                and _ITEM.match(lines[first])
-                and _ITEM.match(lines[first - 1])
+                and ITEM.match(lines[first])
+                and ITEM.match(lines[first - 1])
             ):
                 first -= 1
             return _joined(lines[first : last + 1]), False
     return "", False
+
+
+def _before_next_turn(reply: str) -> str:
+    next_turn = _NEXT_TURN.search(reply)
+    return reply[: next_turn.start()] if next_turn else reply
+
+
+def _markers(reply: str) -> list[re.Match[str]]:
+    return [m for m in _MARKER.finditer(reply) if not _MENTIONS.search(reply, max(0, m.start() - 40), m.start())]
+
+
+def own_part(reply: str) -> str:
+    """Return what follows the last ``Answer:`` that is followed by words, all of it; without one, the whole reply."""
+    reply = _before_next_turn(reply)
+    end = len(reply)
+    for marker in reversed(_markers(reply)):
+        if words_of(reply[marker.end() : end]):
+            return reply[marker.end() : end]
+        end = marker.start()
+    return reply
 
 
 def _told(line: str) -> str:
@@ -207,7 +226,7 @@ def _told(line: str) -> str:
 
 def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
     """Whether an item of a list is a sentence with a whole answer in it: "3. The shortest path is A, B, C"."""
-    return bool(_COPULA.intersection(words_of(_ITEM.sub("", line)))) and is_answer(_ITEM.sub("", line), "")
+    return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(ITEM.sub("", line), "")
 
 
 def _marked(text: str) -> str:
@@ -219,7 +238,7 @@ def _marked(text: str) -> str:
         return ""
     taken = [lines[first]]
     for line in lines[first + 1 :]:
-        is_list = _ITEM.match(taken[-1]) and _ITEM.match(line)
+        is_list = ITEM.match(taken[-1]) and ITEM.match(line)
         if not (taken[-1].rstrip(" *`").endswith(_GOES_ON) or is_list):
             break
         taken.append(line)
@@ -229,7 +248,7 @@ def _marked(text: str) -> str:
 def _joined(lines: Sequence[str]) -> str:
     if len(lines) == 1:
         return lines[0]
-    return " , ".join(_ITEM.sub("", line).rstrip(" ,;") for line in lines)
+    return " , ".join(ITEM.sub("", line).rstrip(" ,;") for line in lines)
 
 
 def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:

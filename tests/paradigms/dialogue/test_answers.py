@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, Form, read_answer
+from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, read_answer
+from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 
 ROOMS = Lexicon({str(n): f"room {n}" for n in range(1, 16)} | {"0": "the lobby"}, ["room", "rooms"])
