@@ -162,11 +162,14 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
 
 
 def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
-    """Return by level of a factor the share of all answers that have each flag; an answer may have several."""
+    """Return by level of a factor the share of all answers that have each flag; an answer may have several.
+
+    Lists of edges (group "Map") are no paths: they have a row of their own among conditions, and count nowhere else.
+    """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
     for score in scores:
-        if score.failures:
+        if score.failures and (score.group != "Map" or factor == "condition"):
             level = getattr(score, factor)
             counts.setdefault(level, Counter()).update(score.failures)
             totals[level] += score.total
