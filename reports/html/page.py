@@ -16,6 +16,7 @@ from cheesebench.reports.html import charts, strips
 from cheesebench.reports.html.trials import Shelf, make_room, shelves
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             models=models,
             best_of_views=summary.best_of_views,
             published=summary.published,
+            published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
+            contrasts=summary.contrasts,
+            how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
             study=studies.study_name(summary),
             study_table=studies.settings_table(summary),
             how_to_read_study=studies.HOW,
