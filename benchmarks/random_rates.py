@@ -1,6 +1,6 @@
 """Random actions under the paper's rules: how often they succeed here, and in the published package itself.
 
-``python benchmarks/random_rates.py`` (some minutes) prints the rates of 1,000 subjects of each paradigm beside the
+``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials of each paradigm beside the
 package's intervals over 99 seeds. ``--peer PYTHON`` asks the package as well, by the Python of an environment that has
 it (``--seeds`` of each paradigm), twice: as it is, and with sines and cosines of 12 places. ``--write`` puts the table
 into docs/explanation/earlier-numbers.md.
@@ -27,7 +27,7 @@ from cheesebench.protocol import Catalogue
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
 _PLACE = re.compile(r"(?<=<!-- measured: random -->\n).*?(?=<!-- end -->)", re.DOTALL)
-SUBJECTS, SEEDS = 1000, 300
+TRIALS, SEEDS = 6000, 99
 
 
 class Task(NamedTuple):
@@ -96,15 +96,22 @@ def there(python: Path, name: str, seeds: int, *, rounded: bool) -> Rate:
     return rate_of(json.loads(child.stdout), task.trials)
 
 
-def table(subjects: int, peer: Path | None, seeds: int) -> str:
+def table(trials: int, peer: Path | None, seeds: int) -> str:
     """Return the table in Markdown."""
-    headers = ["protocol", f"here, {subjects:,} subjects", "package, 99 seeds", "inside"]
+    headers = ["protocol", "subjects", f"here, {trials:,} trials", "package, 99 seeds", "inside"]
     headers += [f"package, {seeds:,} seeds", "the same, rounded"] if peer else []
     lines = [headers, ["---"] * len(headers)]
     for name, task in TASKS.items():
+        subjects = trials // task.trials
         own = here(name, subjects)
         inside = "yes" if task.low <= round(own.mean, 1) <= task.high else "no"
-        line = [f"`{name}@paper`", str(own), f"{task.rate:.1f} [{task.low:.1f}, {task.high:.1f}]", inside]
+        line = [
+            f"`{name}@paper`",
+            str(subjects),
+            str(own),
+            f"{task.rate:.1f} [{task.low:.1f}, {task.high:.1f}]",
+            inside,
+        ]
         line += [str(there(peer, name, seeds, rounded=rounded)) for rounded in (False, True)] if peer else []
         lines.append(line)
         print(*line, sep="  ", flush=True)
@@ -114,12 +121,12 @@ def table(subjects: int, peer: Path | None, seeds: int) -> str:
 def main() -> None:
     """Print the table, or write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--subjects", type=int, default=SUBJECTS)
+    parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--peer", type=Path, metavar="PYTHON")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
-    found = table(asked.subjects, asked.peer, asked.seeds)
+    found = table(asked.trials, asked.peer, asked.seeds)
     if asked.write:
         page, times = _PLACE.subn(lambda _: found, PAGE.read_text(encoding="utf-8"))
         assert times == 1, f"{PAGE} has no place for the table"
