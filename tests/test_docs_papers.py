@@ -1,8 +1,8 @@
 """The page on the papers: every row says where, and every command in it is carried out.
 
 Commands of ``cheesebench`` run here, those that need a run on small ones. What takes longer (audits, and whole sessions
-of ``pytest``, whose models are answered by a server) is marked slow: sessions run with the options of the page on a part
-of what it selects (``-k``), in the design ``smoke`` where it names none.
+of ``pytest``, whose models are answered by a server) is marked slow: sessions run with the options of the page on a
+part of what it selects (``-k``), in the design ``smoke`` where it names none.
 """
 
 from __future__ import annotations
