@@ -292,5 +292,5 @@ def _range(limits: tuple[float, float]) -> str:
 #: Stands above the table of a run beside a published model.
 HOW_TO_READ_CONTRASTS = (
     "Same rules, trials, view and settings; in no verdict. The 95 % interval takes all trials for independent, which "
-    "those of one life are not: it is too narrow. Between intervals that reach 0 nothing is decided."
+    "those of one life are not: it is too narrow. An interval that contains 0 decides nothing."
 )

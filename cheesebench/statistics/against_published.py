@@ -43,8 +43,10 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
         return "Nothing is published of controls and studies with --against. Leave --control and --study out."
     if plan.view not in model["views"] or paradigm not in model["views"][plan.view]:
         return f"'{name}' was published in {', '.join(model['views'])}, not in '{plan.view}'. Choose another --view."
-    if plan.design != "paper" or plan.subjects != 1:
+    if plan.design != "paper":
         return f"'{name}' was published as one life with the trials of the paper's Table 1. Run --design paper."
+    if plan.subjects != 1:
+        return f"'{name}' was published as one life; this run has {plan.subjects}. Leave --subjects out."
     limit = steps_of(model)
     if limit is not None and most_steps > limit:
         return (
