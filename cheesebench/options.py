@@ -258,9 +258,11 @@ OPTIONS = (
     ),
     Option(
         name="base-url",
-        help="Where the model's server is.",
+        help="Where the model's server is; repeat it (or use commas) for several, which share the subjects.",
         metavar="URL",
         example="http://127.0.0.1:8000/v1",
+        repeatable=True,
+        commas=True,
         recorded=True,
         overridable=True,
         guarded=True,
@@ -302,7 +304,7 @@ OPTIONS = (
     ),
     Option(
         name="concurrency",
-        help="Most calls in flight at once; fewer as long as the server objects.",
+        help="Most calls in flight at once, at each server; fewer as long as the server objects.",
         type=int,
         default=256,
         positive=True,

@@ -18,6 +18,7 @@ from cheesebench.errors import CheeseBenchError, ComparisonError, OptionError
 from cheesebench.experiment.contestants import replayed_models
 from cheesebench.experiment.language_models import (
     LanguageModels,
+    base_urls,
     connected,
     probe,
     start_servers,
@@ -84,10 +85,11 @@ class Run:
         self.log: RunLog | None = None
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
+        self._language: LanguageModels | None = None
         self._servers: dict[str, Server] = {}
         #: Of how many seconds without a reply it was told last.
         self._silence_said = 0.0
-        self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
+        self._base_urls: dict[str, list[str]] = dict(self._handed.get("base_urls", {}))
 
     @property
     def is_controller(self) -> bool:
@@ -153,8 +155,8 @@ class Run:
             return
         try:
             self._servers = start_servers(models, self.log.directory, teller(self.config))
-            self._base_urls |= {name: server.base_url for name, server in self._servers.items()}
-            probe(connected(models, self._base_urls), self.log.directory)
+            self._base_urls |= base_urls(models, self._servers)
+            probe(connected(models, self._base_urls), self.log.directory, teller(self.config))
         except BaseException:
             directory = self.log.directory
             servers, self._servers = self._servers, {}
@@ -168,7 +170,6 @@ class Run:
         """Start running the cells in the background; a worker starts each cell when its item is run."""
         assert self.log is not None
         settings = self.settings
-        language = None
         if settings.language:
             options = settings.calls
             if self.is_worker:
@@ -176,7 +177,12 @@ class Run:
                 share = max(1, options.concurrency // int(self._handed["workers"]))
                 options = replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
             models = connected(settings.language, self._base_urls)
-            language = LanguageModels(self.log, models, options, self.source)
+            if self.is_worker:
+                # Each worker deals for itself; where each begins elsewhere, the servers have equal shares.
+                models = {
+                    name: replace(model, base_urls=self._rotated(model.base_urls)) for name, model in models.items()
+                }
+            self._language = LanguageModels(self.log, models, options, self.source)
         self._runner = RunSession(
             self.log,
             self.plugins,
@@ -184,13 +190,18 @@ class Run:
             seed=settings.seed,
             processes=self._processes(),
             executor=settings.executor,
-            language=language,
+            language=self._language,
             course_of=self.course_of,
             ahead=settings.ahead,
         )
         self._runner.connect()
         if not self.is_worker:
             self._runner.start()
+
+    def _rotated(self, urls: tuple[str, ...]) -> tuple[str, ...]:
+        worker = int(self.config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
+        first = worker % max(1, len(urls))
+        return urls[first:] + urls[:first]
 
     def _processes(self) -> int | None:
         if self.settings.processes is not None or not self.is_worker:
@@ -245,6 +256,8 @@ class Run:
             while not self._runner.wait(plan, SLICE):
                 waiting(self._runner.progress(plan))
                 self._say_silence(self._runner.silence())
+                for line in self._language.news() if self._language is not None else ():
+                    tell_uncaptured(self.config, f"cheesebench: {line}")
         except KeyboardInterrupt:
             self.stop_sending()
             raise
