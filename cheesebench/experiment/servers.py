@@ -12,7 +12,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -49,7 +49,7 @@ class ModelServer:
     retired: bool = False
     #: When it is tried again while it is dead, and the pause after that.
     retry_at: float = 0.0
-    absence: float = FIRST_ABSENCE
+    absence: float = field(default_factory=lambda: FIRST_ABSENCE)
     #: When it last came up, and when it last answered.
     up_since: float = 0.0
     answered_at: float = 0.0
