@@ -47,7 +47,7 @@ class ModelServer:
     up: bool = True
     #: Whether it is not asked again in this session: its key or its model is a wrong one.
     retired: bool = False
-    #: When it is tried again while it is dead, and the pause after that.
+    #: When it is tried again while it is dead, and the pause before that.
     retry_at: float = 0.0
     absence: float = field(default_factory=lambda: FIRST_ABSENCE)
     #: When it last came up, and when it last answered.
@@ -106,7 +106,7 @@ class ServerPool:
         server.calls += 1
         server.faults, server.answered_at = 0, now
         if not server.up and not server.retired:
-            server.up, server.up_since, server.absence = True, now, FIRST_ABSENCE
+            server.up, server.up_since = True, now
             self._tell(f"{server.name} answers again.")
 
     def failed(self, server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
@@ -151,8 +151,10 @@ class ServerPool:
         )
 
     def _lose(self, server: ModelServer, text: str) -> None:
-        server.up = False
-        server.retry_at = time.monotonic() + server.absence
+        now = time.monotonic()
+        if now - server.up_since > LONGEST_ABSENCE:
+            server.absence = FIRST_ABSENCE  # one that comes and goes is tried more and more rarely
+        server.up, server.retry_at = False, now + server.absence
         # Whoever waits there for a place has to wait no longer.
         server.limiter.resume()
         up = sum(other.up for other in self.servers)

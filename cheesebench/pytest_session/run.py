@@ -256,8 +256,8 @@ class Run:
             while not self._runner.wait(plan, SLICE):
                 waiting(self._runner.progress(plan))
                 self._say_silence(self._runner.silence())
-                for line in self._language.news() if self._language is not None else ():
-                    tell_uncaptured(self.config, f"cheesebench: {line}")
+                self._say_news()
+            self._say_news()
         except KeyboardInterrupt:
             self.stop_sending()
             raise
@@ -266,6 +266,10 @@ class Run:
         """Make no further call: the session ends, and what is not sent need not be paid for."""
         if self._runner is not None:
             self._runner.stop_sending()
+
+    def _say_news(self) -> None:
+        for line in self._language.news() if self._language is not None else ():
+            tell_uncaptured(self.config, f"cheesebench: {line}")
 
     def _say_silence(self, silence: tuple[str, float, str] | None) -> None:
         """Write a line when nothing has been answered for a minute, and again for as long as that lasts."""
