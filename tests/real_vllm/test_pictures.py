@@ -1,7 +1,7 @@
 """A real multimodal engine: Qwen2.5-VL with tiny random weights, shown the pictures of a view.
 
-The model is the real architecture with the real processor of pictures, so what is counted here is what a large one would
-count: a picture of 448 x 448 pixels is 16 x 16 tokens. What it says means nothing.
+The model is the real architecture with the real processor of pictures, so what is counted here is what a large one
+would count: a picture of 448 x 448 pixels is 16 x 16 tokens. What it says means nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(seeing: Any, 
             ("which way?", blue),
             (red, blue, "?"),
             ("which way?", picture(224, 140)),
-        )  # fmt: skip
+        )
     )
     assert once.usage.prompt - words.usage.prompt == 16 * 16 + FRAME
     assert small.usage.prompt - words.usage.prompt == 8 * 5 + FRAME
