@@ -67,9 +67,9 @@ def found(engine: subprocess.Popen[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 @contextlib.contextmanager
-def keeping(vllm: recipe.RealVllm, model: Path, directory: Path) -> Iterator[Kept]:
+def keeping(vllm: recipe.RealVllm, model: Path, directory: Path, most: str) -> Iterator[Kept]:
     keeper = subprocess.Popen(
-        [sys.executable, HERE / "keeper.py", vllm.python, model, directory],
+        [sys.executable, HERE / "keeper.py", vllm.python, model, directory, most],
         env=recipe.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -88,12 +88,12 @@ def kept(
     vllm: recipe.RealVllm, engine: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Kept]:
     """A server that was started through our plugin."""
-    with keeping(vllm, vllm.model, tmp_path_factory.mktemp("server")) as found:
+    with keeping(vllm, vllm.model, tmp_path_factory.mktemp("server"), recipe.ENGINE["max_model_len"]) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def seeing(vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     """A server with a model that sees pictures."""
-    with keeping(vllm, vllm.seeing, tmp_path_factory.mktemp("seeing")) as found:
+    with keeping(vllm, vllm.seeing, tmp_path_factory.mktemp("seeing"), "32768") as found:
         yield found

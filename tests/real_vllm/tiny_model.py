@@ -22,7 +22,8 @@ from transformers import (
 )
 
 SEED = 0
-CONTEXT = 8192
+#: Words are cut into far more tokens than by a real tokenizer, and pictures are in the prompt besides.
+CONTEXT = 32768
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
     "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
