@@ -84,8 +84,13 @@ class ServerPool:
         if stay.trying is not None:
             return stay.trying
         if stay.home is None:
-            stay.home = self._fewest(self.servers)
+            # All who were at home with a dead server may have ended meanwhile: then whoever is new tries it.
+            due = next((server for server in self.servers if not server.up and self._is_due(server)), None)
+            stay.home = due or self._fewest()
             stay.home.subjects += 1
+            if due is not None:
+                stay.trying = due
+                return due
         if stay.home.up:
             self._leave(stay)
             return stay.home
@@ -96,7 +101,7 @@ class ServerPool:
             self._leave(stay)
             if not any(server.up for server in self.servers):
                 return self._next_tried()
-            stay.host = self._fewest(self.servers)
+            stay.host = self._fewest()
             stay.host.guests += 1
         return stay.host
 
@@ -161,9 +166,9 @@ class ServerPool:
         rest = f"its subjects go on with the other {up}" if up > 1 else "its subjects go on with the other one"
         self._tell(f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})")
 
-    def _fewest(self, servers: Iterable[ModelServer]) -> ModelServer:
+    def _fewest(self) -> ModelServer:
         """Return the server with the fewest subjects, the first of those in the list, among those that are up."""
-        up = [server for server in servers if server.up]
+        up = [server for server in self.servers if server.up]
         return min(up or [self._next_tried()], key=lambda server: server.subjects + server.guests)
 
     def _next_tried(self) -> ModelServer:

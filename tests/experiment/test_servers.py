@@ -366,6 +366,14 @@ def test_guests_are_dealt_out_evenly_and_go_home(monkeypatch: pytest.MonkeyPatch
     assert told[1] == "http://h1:80 answers again."
 
 
+def test_a_dead_server_that_nobody_is_at_home_with_is_tried_by_whoever_is_new() -> None:
+    two = pool(2)
+    assert fail(two, 1)
+    assert [two.server_for(Stay()).name for _ in range(3)] == ["http://h0:80"] * 3
+    two.servers[1].retry_at = 0.0
+    assert [two.server_for(Stay()).name for _ in range(3)] == ["http://h1:80", "http://h0:80", "http://h0:80"]
+
+
 def test_where_none_is_left_each_is_tried_in_turn() -> None:
     three = pool(3)
     stay = Stay()

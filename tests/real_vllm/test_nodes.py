@@ -36,10 +36,10 @@ def cluster(vllm: Any) -> Iterator[str]:
         os.environ.update(before)
 
 
-def engines() -> set[int]:
-    """Return the processes of vLLM servers that were started on nodes."""
-    found = set()
-    for process in parents():
+def servers() -> set[int]:
+    """Return the processes of vLLM that were started on nodes, without those that they have started in their turn."""
+    found, known = set(), parents()
+    for process in known:
         try:
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
             started = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
@@ -47,7 +47,7 @@ def engines() -> set[int]:
             continue
         if b"vllm.entrypoints.openai.api_server" in words and MARK in started:
             found.add(process)
-    return found
+    return {process for process in found if known[process] not in found}
 
 
 #: Tells these servers from those of other tests: variables that begin so reach the nodes.
@@ -72,10 +72,11 @@ def test_two_nodes_share_a_run_and_one_of_them_dies(cluster: str, vllm: Any, tmp
         text=True,
     ) as session:
         try:
-            wait_for(lambda: len(calls(tmp_path, "nodes")) > 60 or session.poll() is not None)
-            servers = engines()
-            assert len(servers) == 2, session.communicate()[0] if session.poll() is not None else servers
-            os.kill(min(servers), signal.SIGKILL)
+            begun = recipe.STARTUP_TIMEOUT
+            wait_for(lambda: len(calls(tmp_path, "nodes")) > 60 or session.poll() is not None, begun)
+            found = servers()
+            assert len(found) == 2, session.communicate()[0] if session.poll() is not None else found
+            os.kill(min(found), signal.SIGKILL)
             output, _ = session.communicate()
         finally:
             session.kill()
@@ -86,4 +87,4 @@ def test_two_nodes_share_a_run_and_one_of_them_dies(cluster: str, vllm: Any, tmp
     assert "64 subjects x 2 trials (128/128 valid)" in output
     [load] = [text for (text,) in read(tmp_path, "nodes", "SELECT text FROM journal WHERE text LIKE '%subjects, %'")]
     assert re.findall(r"(\d+) subjects", load) == ["32", "32"]
-    wait_for(lambda: not engines())
+    assert not servers()
