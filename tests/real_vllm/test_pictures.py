@@ -103,19 +103,21 @@ def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path:
     seen = [call for call in calls if call[0] == "topdown_2d"]
     told = [call for call in calls if call[0] == "ascii_2d"]
     assert not any(call[-1] for call in calls)
-    # Pictures have arrived: one at least in each of these calls, none in the others, and each is 256 tokens.
-    assert grown["mm_cache_queries_total"] >= len(seen) > 0
-    assert min(call[3] for call in seen) > 16 * 16 + FRAME
-    first = {view: min(call[3] for call in calls if call[0] == view and call[1] == call[2] == 0) for view in VIEWS}
-    print(f"{len(seen)} calls with pictures, {len(told)} without; first prompts {first}; the engine counts {grown}")
+    # Pictures have arrived, and each was counted as 256 tokens at least.
+    pictures = grown["mm_cache_queries_total"]
+    assert pictures >= len(seen) > 0
+    assert sum(call[3] for call in seen) > 16 * 16 * pictures
+    assert len(told) > 0
+    print(f"{len(seen)} calls with pictures, {len(told)} without; the engine counts {grown}")
     # The pictures of the last steps are there again in the next prompt.
     assert grown["mm_cache_hits_total"] > 0
     prompt, cached = (sum(call[number] for call in calls) for number in (3, 4))
     # Our counts are the engine's, but for the question before the run.
     assert 0 < grown["prompt_tokens_total"] - prompt < 100
     assert grown["prefix_cache_hits_total"] == cached > 0
-    assert f"{prompt:,} prompt tokens, {100 * cached / prompt:.1f} % cached" in re.sub(r"\s+", " ", done.stdout)
+    said = re.sub(r"\s+", " ", done.stdout)
+    for view in (seen, told):
+        assert re.search(rf"{sum(call[3] for call in view):,} prompt tokens, [\d.]+ % cached", said)
 
 
-VIEWS = ("topdown_2d", "ascii_2d")
 COUNTERS = ("mm_cache_queries_total", "mm_cache_hits_total", "prefix_cache_hits_total", "prompt_tokens_total")
