@@ -50,7 +50,9 @@ def language_models(
     urls = addresses(options.value("base_url"))
     for url in urls:
         if _SECRETS.search(url):
-            raise OptionError("--base-url holds a key, and is written down. Put the key into an environment variable.")
+            raise OptionError(
+                "--base-url contains a key and would be recorded. Put the key into an environment variable."
+            )
         check_address(url)
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
@@ -70,8 +72,8 @@ def language_models(
     if urls and len(served) > 1:
         # One backend's key must not go to another one's server.
         raise OptionError(
-            f"--base-url {','.join(urls)}: the models are served in different ways ({', '.join(sorted(served))}), "
-            "so one URL cannot be meant for all of them. Run them one after the other."
+            f"--base-url {','.join(urls)}: the models use different backends ({', '.join(sorted(served))}), so one "
+            "server cannot serve all of them. Run them one after another."
         )
     if not found:
         meant = [
@@ -81,7 +83,8 @@ def language_models(
         ]
         if meant:
             raise OptionError(
-                f"{options.spelling(meant[0])} is about language models; {', '.join(names)} is none. Leave it out."
+                f"{options.spelling(meant[0])} applies only to language models, and {', '.join(names)} is not one. "
+                "Remove it."
             )
     return found
 
@@ -98,10 +101,10 @@ def _prompt(name: str) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
     if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
-        raise OptionError(f"--prompt {name}: a prompt has more than one word, and at most {_MOST_PROMPT} bytes.")
+        raise OptionError(f"--prompt {name}: a prompt must have more than one word and at most {_MOST_PROMPT} bytes.")
     return text.strip()
 
 
@@ -133,7 +136,7 @@ def call_options(options: RunOptions) -> CallOptions:
 
 
 def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if there is a limit in dollars for a model of which nobody knows what it costs."""
+    """Raise OptionError if there is a limit in dollars for a model without a known price."""
     for model in models:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(

@@ -223,7 +223,7 @@ def server_name(url: str | None) -> str:
 def check_address(url: str) -> None:
     """Raise OptionError for a URL that holds a user or a password, because it is written down."""
     if "@" in urlsplit(url).netloc:
-        raise OptionError("--base-url holds a user or password. Put the key into an environment variable instead.")
+        raise OptionError("--base-url contains a user name or password. Put the key into an environment variable instead.")
 
 
 def each_address(url: str) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def test_when_the_last_server_dies_a_line_says_why_and_how_to_go_on(
     ("urls", "error"),
     [
         ("http://x/v1,http://y/v1?api_key=abc", "--base-url holds a key, and *"),
-        ("http://x/v1,http://me:hunter2@y/v1", "--base-url holds a user or password. *"),
+        ("http://x/v1,http://me:hunter2@y/v1", "--base-url contains a user name or password. *"),
         ("http://x/v1,nonsense", "The base URL 'nonsense' is none. *"),
     ],
 )
