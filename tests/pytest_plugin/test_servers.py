@@ -78,9 +78,9 @@ def test_when_the_last_server_dies_a_line_says_why_and_how_to_go_on(
 @pytest.mark.parametrize(
     ("urls", "error"),
     [
-        ("http://x/v1,http://y/v1?api_key=abc", "--base-url holds a key, and *"),
+        ("http://x/v1,http://y/v1?api_key=abc", "--base-url contains a key and would be recorded. *"),
         ("http://x/v1,http://me:hunter2@y/v1", "--base-url contains a user name or password. *"),
-        ("http://x/v1,nonsense", "The base URL 'nonsense' is none. *"),
+        ("http://x/v1,nonsense", "The base URL 'nonsense' is not valid. *"),
     ],
 )
 def test_an_address_that_cannot_be_meant(project: pytest.Pytester, urls: str, error: str) -> None:
