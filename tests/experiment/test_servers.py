@@ -49,8 +49,9 @@ class Process:
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> Process:
-        command = [sys.executable, "-m", "tests.experiment.server_process", self.notes, str(self.latency)]
-        self._process = subprocess.Popen([*command, str(self.port)], stdout=subprocess.PIPE, text=True)
+        arguments = (str(self.notes), str(self.latency), str(self.port))
+        command = [sys.executable, "-m", "tests.experiment.server_process", *arguments]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.base_url = self._process.stdout.readline().strip()
         self.port = int(self.base_url.rpartition(":")[2].removesuffix("/v1"))
