@@ -45,7 +45,8 @@ def servers() -> set[int]:
             started = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"vllm.entrypoints.openai.api_server" in words and MARK in started:
+        # The supervisor of a server has its command among its arguments, too.
+        if words[1:3] == [b"-m", b"vllm.entrypoints.openai.api_server"] and MARK in started:
             found.add(process)
     return {process for process in found if known[process] not in found}
 
