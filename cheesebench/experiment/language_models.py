@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from cheesebench.chat import (
     FATAL,
@@ -31,7 +29,15 @@ from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.servers import THROTTLES, ModelServer, ServerPool, addresses, each_address, server_name
+from cheesebench.experiment.servers import (
+    THROTTLES,
+    ModelServer,
+    ServerPool,
+    addresses,
+    each_address,
+    is_private,
+    server_name,
+)
 from cheesebench.family import Seat
 from cheesebench.redaction import quoted, redact
 
@@ -373,15 +379,6 @@ class ModelWorker:
         """Yield every finished trial of the job's subject, with the rules that fired in it."""
         seat = Seat(plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject)
         return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), seat, caller)
-
-
-def is_private(url: str) -> bool:
-    """Return whether the host of a URL is this machine or in a private network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
 def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]) -> dict[str, LanguageModel]:

@@ -223,7 +223,9 @@ def server_name(url: str | None) -> str:
 def check_address(url: str) -> None:
     """Raise OptionError for a URL that holds a user or a password, because it is written down."""
     if "@" in urlsplit(url).netloc:
-        raise OptionError("--base-url contains a user name or password. Put the key into an environment variable instead.")
+        raise OptionError(
+            "--base-url contains a user name or password. Put the key into an environment variable instead."
+        )
 
 
 def each_address(url: str) -> tuple[str, ...]:
@@ -247,3 +249,12 @@ def each_address(url: str) -> tuple[str, ...]:
     port_text = f":{parts.port}" if parts.port else ""
     named = (f"[{ip}]" if ip.version == 6 else str(ip) for ip in ips)
     return tuple(urlunsplit(parts._replace(netloc=f"{ip}{port_text}")) for ip in named)
+
+
+def is_private(url: str) -> bool:
+    """Return whether the host of a URL is this machine or in a private network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))

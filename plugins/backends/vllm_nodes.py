@@ -72,7 +72,7 @@ def main() -> None:
     """Start the servers, write where they are, and stop them when told to (SIGTERM)."""
     asked = json.loads(sys.argv[1])
     told = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told.set())
+    _listen(told)
     with contextlib.ExitStack() as cleanup:
         try:
             answer: dict[str, Any] = {"urls": _start(asked["model"], asked["options"], told, cleanup)}
@@ -98,6 +98,7 @@ def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: 
     except ImportError:
         raise PluginError("nodes needs Ray. Install it (pip install 'pytest-cheesebench[ray]').") from None
     _connect(ray)
+    _listen(told)  # Ray has a handler of its own
     cleanup.callback(ray.shutdown)
     needed = {"GPU": per_node} if ray.cluster_resources().get("GPU") else {"CPU": 1}
     _check(ray.nodes(), nodes, needed)
@@ -131,6 +132,10 @@ def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: 
             urls[number] = _answer(ray, ready, number)
             _say(f"{len(urls)} of {nodes} servers are ready")
     return [urls[number] for number in range(nodes)]
+
+
+def _listen(told: threading.Event) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: told.set())
 
 
 def _connect(ray: Any) -> None:
