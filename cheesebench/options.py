@@ -375,6 +375,11 @@ OPTIONS = (
         metavar="PATH",
     ),
     Option(
+        name="profile",
+        help="Take options from [tool.cheesebench.profiles.NAME] of pyproject.toml; what is typed comes before them.",
+        example="nightly",
+    ),
+    Option(
         name="compare",
         help="Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
         metavar="BASELINE",
@@ -391,6 +396,7 @@ OPTIONS = (
         choices=("skip", "fail"),
         default="skip",
     ),
+    Option(name="film", help="Show a failed trial of every FAIL frame by frame, as -v does.", flag=True),
     Option(name="exit-zero", help="Exit with 0 even if a model fails; errors still count.", flag=True),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, studies
+from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
@@ -38,25 +38,9 @@ def render(summary: RunSummary) -> str:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    rows = summary.published
-    if not rows:
-        return [f"> {ELSEWHERE}"] if published_elsewhere(cell.plan for cell in summary.cells) else []
-    protocols = list(dict.fromkeys(name for row in rows for name in row.rates))
-    cells = [
-        (
-            row.model,
-            words.NOTHING if row.overall is None else percent(row.overall),
-            *(percent(row.rates[name]) if name in row.rates else words.NOTHING for name in protocols),
-            row.trials or words.NOTHING,
-        )
-        for row in rows
-    ]
-    headers = ("model", "mean", *map(escape, protocols), "trials")
-    return [
-        "## Published",
-        f"Not from this run and not used in any verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
-        table(headers, cells, headers[1:-1]),
-    ]
+    """Say why there is nothing published beside this run, where somebody may look for it."""
+    elsewhere = not summary.published and published_elsewhere(cell.plan for cell in summary.cells)
+    return [f"> {ELSEWHERE}"] if elsewhere else []
 
 
 def _study(summary: RunSummary) -> list[str]:
@@ -82,21 +66,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
 
 
 def _overview(summary: RunSummary) -> list[str]:
-    if not summary.models:
-        return ["No cell was run, so there is nothing to judge."]
-    if len(summary.models) == 1:
-        return []
-    rows = [
-        (
-            model.model,
-            " ".join(filter(None, (model.view, model.variant))),
-            words.marked(model.gate),
-            words.counts(words.cells_of(summary, model)),
-            words.NOTHING if model.overall is None else percent(model.overall.mean),
-        )
-        for model in summary.models
-    ]
-    return [table(("model", "view", "all pass?", "verdicts", "mean rate"), rows, right=["mean rate"])]
+    return [matrix.render(summary).rstrip()]
 
 
 def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:

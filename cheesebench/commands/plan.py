@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
+from cheesebench.errors import OptionError
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
@@ -74,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
-    add_option(parser, "model", required=True, help="Plan for this model; repeat it (or use commas) for several.")
-    add_options(parser, "design", "subjects", "generations", "view")
+    add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
+    add_options(parser, "profile", "design", "subjects", "generations", "view")
     about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
@@ -99,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
     run_options = RunOptions(vars(options))
     run_options.check()
     names = run_options.value("model")
+    if not names:
+        raise OptionError("Say which model: --model NAME, or a --profile that names one.")
     models = language_models(plugins, names, run_options, user_models(options.models))
     cells = list(_cells(plugins, names, models, run_options))
     found = forecast(

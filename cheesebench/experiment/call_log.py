@@ -26,6 +26,7 @@ _COLUMNS = (
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
     "written_tokens, seal"
 )
+_JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
 _INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
@@ -115,6 +116,13 @@ class CallLog:
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
         """Yield the recorded calls of a subject in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+
+    def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
+        """Return the calls that were written last, newest first, each with its cell and its subject."""
+        order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"
+        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {order}")
+        with damage_explained(self._log.path):
+            return [(tuple(row[:4]), row[4], _record(row)) for row in found]
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
@@ -239,8 +247,7 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        joined = f"SELECT {_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
-        found = self._log.select(f"{joined} {where}", values)
+        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {where}", values)
         for row in found:
             with damage_explained(self._log.path):
                 record = _record(row)

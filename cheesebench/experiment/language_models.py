@@ -1,4 +1,7 @@
-"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects."""
+"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects.
+
+It is longer than 400 lines because starting servers, asking each a first question and connecting belong together.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +33,7 @@ from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.pulse import Flight, Pulse
 from cheesebench.experiment.servers import (
     THROTTLES,
     ModelServer,
@@ -135,7 +140,14 @@ def probe(
     async def ask_all() -> None:
         await asyncio.gather(*(_probe(name, model, directory, progress) for name, model in models.items()))
 
-    asyncio.run(ask_all())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(ask_all())
+        return
+    # A notebook has a loop already, in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, ask_all()).result()
 
 
 async def _probe(name: str, model: LanguageModel, directory: Path, progress: Callable[[str], None]) -> None:
@@ -223,6 +235,7 @@ class LanguageModels:
         self._limiters: dict[str, Limiter] = {}
         self._channels: dict[str, ModelChannel] = {}
         self._news: deque[str] = deque()
+        self._pulse = Pulse(log.directory, self._flight)
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     async def connect(self, names: Iterable[str]) -> None:
@@ -233,6 +246,8 @@ class LanguageModels:
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
+            if self._source is None:
+                self._pulse.start()
             model, options = self.models[name], self.options
             urls = model.base_urls or (None,)
             pool = ServerPool([self._server(model, url, alone=len(urls) == 1) for url in urls], self._tell)
@@ -295,13 +310,16 @@ class LanguageModels:
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the progress line."""
-        limiters = list(self._limiters.values())
-        if not limiters:
+        if not self._limiters:
             return ""
         spent = self.budget.spent
-        flying, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        flying, limit = self._flight()
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
         return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+
+    def _flight(self) -> Flight:
+        limiters = list(self._limiters.values())
+        return Flight(sum(one.in_flight for one in limiters), sum(one.limit for one in limiters))
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
@@ -323,6 +341,7 @@ class LanguageModels:
 
     async def close(self) -> None:
         """Close all connections; what each of several servers has done is noted."""
+        await self._pulse.stop()
         for channel in self._channels.values():
             if len(channel.pool.servers) > 1:
                 with contextlib.suppress(RunLogError):

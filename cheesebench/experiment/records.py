@@ -14,6 +14,9 @@ from cheesebench.interfaces import Memory, Value
 #: Version of the run log and of these records.
 FORMAT = 3
 
+#: The model of a cell whose subjects are people (``cheesebench people``).
+PERSON = "human"
+
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]
 

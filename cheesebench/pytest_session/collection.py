@@ -12,7 +12,7 @@ from cheesebench.experiment.selection import Broken, Selected, default_protocols
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.source import real_path
-from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
+from cheesebench.pytest_session.items import PREFIX, BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
 
 
@@ -78,7 +78,7 @@ class Collection:
             if isinstance(selected, Broken):
                 name = selected.path.name.removesuffix(SUFFIX)
                 yield BrokenProtocol.from_parent(
-                    session, name=name, nodeid=name, path=selected.path, text=str(selected.error)
+                    session, name=name, nodeid=PREFIX + name, path=selected.path, text=str(selected.error)
                 )
             else:
                 yield from cell_items(session, self._run, selected)

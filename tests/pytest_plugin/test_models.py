@@ -92,7 +92,9 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     with FakeServer(script) as server:
         result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
+    result.stdout.fnmatch_lines(
+        ["*could not be run. This says nothing about the model*", "*authentication: *", "*--resume one*"]
+    )
     with FakeServer(walk) as server:
         # What was recorded is not asked for again; only the base URL is a new one.
         result = project.runpytest(
@@ -308,7 +310,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Py
 
 
 def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cheesebench.pytest_session.run.SILENCE", 0.5)
+    monkeypatch.setattr("cheesebench.running.run.SILENCE", 0.5)
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
