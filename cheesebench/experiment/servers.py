@@ -126,6 +126,8 @@ class ServerPool:
         server.faults += 1
         if server.up and _is_death(server, fault, sent):
             self._lose(server, str(fault))
+        elif not server.up:
+            self._is_due(server)  # where none is up, the next one is tried next
         return not server.up and any(other.up for other in self.servers)
 
     def retire(self, server: ModelServer, text: str) -> bool:

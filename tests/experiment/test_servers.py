@@ -378,14 +378,26 @@ def test_where_none_is_left_each_is_tried_in_turn() -> None:
     three = pool(3)
     stay = Stay()
     assert three.server_for(stay) is three.servers[0]
-    assert fail(three, 0)
-    assert fail(three, 1)
-    assert not fail(three, 2), "nobody can take it"
+    assert [fail(three, number) for number in range(3)] == [True, True, False]
     for server in three.servers:
-        server.retry_at += 100
-    three.servers[1].retry_at -= 50
-    assert three.server_for(stay) is three.servers[1]
-    assert not three.retire(three.servers[0], "x") or not all(server.retired for server in three.servers)
+        server.retry_at = 0.0
+    tried = []
+    for _ in range(3):
+        server = three.server_for(stay)
+        tried.append(server.name)
+        stay.trying = None
+        assert not fail(three, three.servers.index(server)), "nobody can take it"
+    assert sorted(tried) == ["http://h0:80", "http://h1:80", "http://h2:80"]
+
+
+def test_a_server_that_is_retired_is_never_tried_again() -> None:
+    two = pool(2)
+    stay = Stay()
+    assert two.server_for(stay) is two.servers[0]
+    assert two.retire(two.servers[0], "authentication: no")
+    two.servers[0].retry_at = 0.0
+    assert two.server_for(stay) is two.server_for(Stay()) is two.servers[1]
+    assert not two.retire(two.servers[1], "authentication: no"), "that was the last one"
 
 
 def test_what_a_server_does_to_one_call_is_not_its_death() -> None:
