@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # What is chosen by file or directory has every edition unless one is named.
     add_option(parser, "edition", default=None)
     add_option(parser, "results", help="Directory of earlier runs. Default: results")
-    add_options(parser, "concurrency")
+    add_options(parser, "concurrency", "base-url")
     add_option(parser, "seed", help="Seed of the simulation. Default: 0")
     parser.add_argument(
         "--icc", metavar="X", type=proportion, help="Intraclass correlation of a subject's trials. Default: 0.3"
@@ -290,8 +290,12 @@ def _estimate(found: Forecast) -> Iterator[str]:
         minutes = f", {_time(found.minutes)} with {found.in_flight} in flight"
         yield _filled(f"About {_number(about.calls)} calls and {_number(about.tokens)} tokens{dollars}{minutes}.")
         yield _filled(_sources(found))
-    limit = f" (the limit is {found.concurrency})" if found.in_flight < found.concurrency else ""
+    several = len(found.servers) > 1
+    most = f"{found.concurrency} at each of {len(found.servers)} servers" if several else str(found.concurrency)
+    limit = f" (the limit is {most})" if found.in_flight < found.concurrency * max(1, len(found.servers)) else ""
     yield _filled(f"At most {counted(found.in_flight, 'call')} in flight: one per running subject{limit}.")
+    if several:
+        yield _filled(f"The subjects are dealt out evenly to {', '.join(found.servers)}.")
     if found.price_of is not None:
         yield _filled(f"Prices as published on {found.price_of}.")
     else:
