@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable
-
 from typing import TypeVar
 
 from cheesebench.interfaces import Scene, View
 from cheesebench.lesions import MOST_SCENES, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import History, Hypothesis, Script
+from cheesebench.paradigms.arena.audit.lesions.hypotheses import History, Hypothesis, OpenSequence, Script
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node, Nodes
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
 
 K = TypeVar("K")
 #: Most hypotheses that are kept; beyond, the least likely ones are dropped.
 MOST = 20_000
-#: Nodes, and ways in which trials begin, that are kept; beyond, all are forgotten.
-MOST_NODES, MOST_BEGINNINGS = 400_000, 400_000
+#: Nodes, lives that they hold, and ways in which trials begin, that are kept; beyond, all are forgotten.
+MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 400_000, 60_000, 400_000
 
 Grain = tuple[Node, int]
 """A node, and the number of a history."""
 Belief = dict[Grain, float]
 """What is believed in a trial; weights need not add up to 1."""
+Beginning = tuple[float, int, Node, tuple[OpenSequence, ...], Hashable]
+"""One way in which a trial begins: its chance, what is perceived, the node, the draws, and what tells these apart."""
 Rest = dict[int, float]
 """What is believed between trials."""
 Parts = dict[int, Belief]
@@ -78,6 +79,7 @@ class World:
         self._resting: dict[Hashable, int] = {}
         self._lives: list[Hypothesis] = []
         self._begun: dict[int, list[tuple[float, int | None, Grain | None]]] = {}
+        self._alike: dict[Hashable, list[Beginning]] = {}
         self._room = MOST_BEGINNINGS
 
     def prior(self) -> Rest:
@@ -93,9 +95,10 @@ class World:
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
         """Begin the next trial in each hypothesis; return them by what is perceived (None: the schedule is over)."""
-        if len(self.nodes) > MOST_NODES or self._room < 0:
+        if len(self.nodes) > MOST_NODES or self.nodes.lives > MOST_LIVES or self._room < 0:
             self.nodes.clear()
             self._begun.clear()
+            self._alike.clear()
             self._room = MOST_BEGINNINGS
         parts: dict[int | None, Belief] = defaultdict(dict)
         for number, weight in rest.items():
@@ -111,20 +114,32 @@ class World:
 
     def _beginnings(self, number: int) -> list[tuple[float, int | None, Grain | None]]:
         life = self._lives[number]
+        plan, key = life.beginning()
+        if key is None:
+            return [(1.0, None, None)]
+        if key not in self._alike:
+            self._alike[key] = self._begin(life)
+        found: list[tuple[float, int | None, Grain | None]] = []
+        for chance, percept, node, sequences, drawn in self._alike[key]:
+            history = self._history(History(plan, sequences, (plan.key(), drawn)))
+            found.append((chance, percept, (node, history)))
+        return found
 
+    def _begin(self, life: Hypothesis) -> list[Beginning]:
         def begin() -> tuple[Hypothesis, str | None]:
             twin = life.twin()
             return twin, twin.begin_trial()
 
-        found: dict[tuple[int | None, Grain | None], float] = defaultdict(float)
+        found: dict[Hashable, Beginning] = {}
         for chance, (twin, observation) in self.script.all_of(begin):
-            if observation is None:
-                found[None, None] += chance
-                continue
+            assert observation is not None
             percept = self.percept(observation, 0.0, False, twin.waiting)
-            history, limit = self._history(twin), twin.limit
-            found[percept, (self.nodes.node(twin.unhurried(), limit), history)] += chance
-        return [(chance, percept, grain) for (percept, grain), chance in found.items()]
+            history, limit = twin.history, twin.limit
+            node = self.nodes.node(twin.unhurried(), limit)
+            key = percept, node.number, history.key[1]
+            before = found[key][0] if key in found else 0.0
+            found[key] = before + chance, percept, node, history.sequences, history.key[1]
+        return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
         """Return the beliefs after an action, by what is perceived; ``steps`` have been taken in the trial."""
@@ -166,8 +181,7 @@ class World:
             self._lives.append(life())
         return number
 
-    def _history(self, life: Hypothesis) -> int:
-        history = life.history
+    def _history(self, history: History) -> int:
         number = self._history_numbers.setdefault(history.key, len(self.histories))
         if number == len(self.histories):
             self.histories.append(history)

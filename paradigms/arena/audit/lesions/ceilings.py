@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditSettings
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
@@ -139,4 +139,14 @@ def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner)
     if construct is not None:
         asked |= {*dict(construct.abolished_by), *construct.spared_by}
     orders = [Order(lesion, settings.effort, settings.seed, lesion not in asked) for lesion in lesions]
-    return runner.map(measure, orders, settings.progress)
+    return shared(runner.map(measure, orders, settings.progress))
+
+
+def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
+    """Return ceilings with the least bound that holds: whoever has less does no better than whoever has more."""
+    proofs = [one for one in found if one.proven is not None and not one.lesion.forgets_at]
+    together = []
+    for one in found:
+        bounds = [other.proven for other in (one, *proofs) if one.lesion.leaves_no_more_than(other.lesion)]
+        together.append(replace(one, proven=min([bound for bound in bounds if bound is not None], default=None)))
+    return together

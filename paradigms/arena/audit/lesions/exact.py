@@ -1,40 +1,48 @@
 """Upper bounds by dynamic programming over beliefs, where these are few.
 
 The bound is over one trial, so it holds where no trial tells anything about the next: under amnesia between trials, or
-where all that is drawn is drawn for the trial alone. Elsewhere the problem is relaxed: the subject is told all that
-earlier trials could have told it, which can only help.
+where all that is drawn is drawn for the trial alone, or where no trial tells what lasts. Elsewhere the problem is
+relaxed: the subject is told all that earlier trials could have told it, which can only help. So do clocks that are
+stopped after which a trial fails for sure.
 
-Time is not counted (unless a rule reads it), and a subject may let it run out whenever it likes: that can only help, too.
+Time is not counted (unless a rule reads it), and a subject may let it run out whenever it likes: that can only help,
+too.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from cheesebench.interfaces import STAY
+from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import Parts, Rest, World, cloud_of, signature
 from cheesebench.paradigms.arena.audit.lesions.living import Adversary, begun
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
+from cheesebench.protocol.specification import RuleSpec, Specification
 
 #: Beliefs, and steps of hypotheses, after which no bound is given (for an effort of 1).
-BELIEFS, STEPS = 400_000, 6_000_000
+BELIEFS, STEPS = 60_000, 1_500_000
+#: Lives that may be held for the beliefs of a bound, whatever the effort: a limit of memory.
+LIVES = 60_000
 #: Different ways in which a trial can begin, after which no bound is given.
 BEGINNINGS = 6
 #: Values that differ by less are equal.
 EQUAL = 1e-10
+#: A bound that says nothing.
+CERTAIN = 0.999
 #: How much more than the rest of the effort the first of several ways may let expect before the bound is given up.
 HOPEFUL = 2
 
 
-class TooMany(Exception):
+class TooManyError(Exception):
     """There are too many beliefs for the effort."""
 
 
-class Told(Exception):
+class ToldError(Exception):
     """A trial tells something about later ones."""
 
 
@@ -51,20 +59,63 @@ class Option:
 def upper_bound(adversary: Adversary, effort: float = 1.0) -> float | None:
     """Return how often a subject with the adversary's lesion can succeed in a trial at most; None: not proven."""
     world = adversary.world
-    if world.lesion.memoryless or len(world.lesion.forgets_at) > 1 or world.relevance.behaviour or world.relevance.trace:
+    if (
+        world.lesion.memoryless
+        or len(world.lesion.forgets_at) > 1
+        or world.relevance.behaviour
+        or world.relevance.trace
+    ):
         return None
-    program = Beliefs(world, effort)
+    specification = world.program.specification
+    hasty = without_deadlines(specification)
     try:
-        if world.lesion.forgets_trials or _stands_alone(world):
-            return program.best([(1.0, parts) for parts in _beginnings(adversary)])
-        if _is_independent(world):
-            try:
-                return program.best([(1.0, parts) for parts in _beginnings(adversary)], tells=False)
-            except Told:
-                program = Beliefs(world, effort)
-        return max(program.mean(ways) for ways in _told(adversary))
-    except TooMany:
+        if hasty is not specification:
+            # Whoever has all the time there is can do no worse. Where that is too much, the deadlines count.
+            unhurried = Adversary(ArenaParadigm(hasty), world.lesion, effort)
+            if (bound := _bound(unhurried, effort, tells=True)) < CERTAIN:
+                return bound
+        return _bound(adversary, effort, tells=False)
+    except TooManyError:
         return None
+
+
+def _bound(adversary: Adversary, effort: float, *, tells: bool) -> float:
+    """Return the bound for one protocol; without ``tells``, trials of which none tells what lasts are looked for."""
+    world = adversary.world
+    if world.lesion.forgets_trials or _stands_alone(world):
+        return Beliefs(world, effort).best(_beginnings(adversary))
+    if not tells and _is_independent(world):
+        try:
+            return Beliefs(world, effort).best(_beginnings(adversary), tells=False)
+        except ToldError:
+            pass
+    beliefs = Beliefs(world, effort)
+    return max(beliefs.mean(ways) for ways in _told(adversary))
+
+
+def without_deadlines(specification: Specification) -> Specification:
+    """Return the protocol without the clocks after which a trial fails for sure: its subjects have all the time."""
+    states = {}
+    for name, state in specification.states.items():
+        rules = tuple(rule for rule in state.rules if rule.after is None or not _fails(rule, specification))
+        states[name] = state if len(rules) == len(state.rules) else replace(state, rules=rules)
+    if all(states[name] is state for name, state in specification.states.items()):
+        return specification
+    return replace(specification, states=states)
+
+
+def _fails(rule: RuleSpec, specification: Specification) -> bool:
+    """Return whether no trial in which this rule has fired is a success."""
+    ends = {one.end for one in specification.watch if one.end} | {one.name for one in specification.finish} | {TIMEOUT}
+    pending, seen = [rule], set[str]()
+    while pending:
+        one = pending.pop()
+        ends |= {one.end} if one.end else set()
+        if one.go and one.go not in seen:
+            seen.add(one.go)
+            pending += specification.states[one.go].rules
+    pending_watch = [one.go for one in specification.watch if one.go]
+    return not pending_watch and all(_holds_of(specification.success, name) is False for name in ends)
 
 
 def _is_independent(world: World) -> bool:
@@ -87,8 +138,8 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
         parts = world.begin(rest)
         if None in parts:
             return
-        node, _ = next(iter(next(iter(parts.values()))))
-        if node.origin.block in judged:
+        _, history = next(iter(next(iter(parts.values()))))
+        if world.histories[history].plan.block in judged:
             yield rest
         rest = adversary.carried(parts, [])
 
@@ -101,14 +152,14 @@ def _parts(adversary: Adversary, rest: Rest) -> Parts:
     return parts
 
 
-def _beginnings(adversary: Adversary) -> Iterable[Parts]:
+def _beginnings(adversary: Adversary) -> list[Parts]:
     known: dict[Hashable, Parts] = {}
     for rest in _priors(adversary):
         parts = _parts(adversary, rest)
         known.setdefault(_signature(parts), parts)
         if len(known) > BEGINNINGS:
-            raise TooMany
-    return known.values()
+            raise TooManyError
+    return list(known.values())
 
 
 def _told(adversary: Adversary) -> Iterator[list[tuple[float, Parts]]]:
@@ -141,19 +192,19 @@ class Beliefs:
 
     def __init__(self, world: World, effort: float) -> None:
         self._world, self._nodes = world, world.nodes
-        self._left, self._room = STEPS * effort, BELIEFS * effort
+        self._left, self._room, self._most_lives = STEPS * effort, BELIEFS * effort, world.nodes.lives + LIVES
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
         self._lasting: dict[int, float] | None = None
         success = world.program.specification.success
-        self._waits_for_success = success is None or _at_timeout(success) is not False
+        self._waits_for_success = _holds_of(success, TIMEOUT) is not False
 
-    def best(self, ways: list[tuple[float, Parts]], *, tells: bool = True) -> float:
-        """Return the value of the best beginning; raise ``Told`` where a trial tells (and must not) what lasts."""
+    def best(self, beginnings: Sequence[Parts], *, tells: bool = True) -> float:
+        """Return the value of the best beginning; raise ``ToldError`` where a trial tells (and must not) what lasts."""
         if not tells:
-            self._lasting = _lasting(cloud_of(belief) for _, parts in ways[:1] for belief in parts.values())
-        return max(self._values(ways))
+            self._lasting = _lasting(cloud_of(belief) for belief in beginnings[0].values())
+        return max(self._values([(1.0, parts) for parts in beginnings]))
 
     def mean(self, ways: list[tuple[float, Parts]]) -> float:
         """Return the value of beginnings by their weights."""
@@ -168,7 +219,7 @@ class Beliefs:
             self._expand()
             rest = len(ways) - number - 1
             if rest * (before - self._left) > HOPEFUL * self._left and len(self._options) - room:
-                raise TooMany
+                raise TooManyError
         self._iterate()
         values = []
         for root in roots:
@@ -180,7 +231,7 @@ class Beliefs:
     def _number(self, cloud: Cloud) -> int:
         """Return the number of a belief."""
         if self._lasting is not None and not _equal(_lasting([cloud]), self._lasting):
-            raise Told
+            raise ToldError
         key = signature(cloud)
         number = self._numbers.get(key)
         if number is None:
@@ -191,8 +242,8 @@ class Beliefs:
 
     def _expand(self) -> None:
         while self._pending:
-            if len(self._options) > self._room or self._left < 0:
-                raise TooMany
+            if len(self._options) > self._room or self._left < 0 or self._nodes.lives > self._most_lives:
+                raise TooManyError
             # The first to reach a belief are those with the fewest steps, and so with the most that are left.
             option = self._options[self._pending.popleft()]
             cloud, whole = option.cloud, sum(option.cloud.values())
@@ -205,7 +256,7 @@ class Beliefs:
                         leads.append((sum(part.values()) / whole, self._number(part)))
                         continue
                     if self._lasting is not None and not _equal(_lasting([part]), self._lasting):
-                        raise Told
+                        raise ToldError
                     gain += sum(weight for node, weight in part.items() if node.success) / whole
                 option.gains.append(gain)
                 option.leads.append(leads)
@@ -249,15 +300,15 @@ def _equal(some: dict[int, float], others: dict[int, float]) -> bool:
     return some.keys() == others.keys() and all(abs(some[one] - others[one]) < EQUAL for one in some)
 
 
-def _at_timeout(tree: Expression) -> bool | None:
-    """Return whether this holds of a trial whose time is up; None: it depends."""
+def _holds_of(tree: Expression | None, outcome: str) -> bool | None:
+    """Return whether this holds of a trial that has ended so; None: it depends."""
     match tree:
         case Binary("==", BuiltIn("last"), Constant(name)):
-            return name == TIMEOUT
+            return name == outcome
         case Binary("and", left, right):
-            both = _at_timeout(left), _at_timeout(right)
+            both = _holds_of(left, outcome), _holds_of(right, outcome)
             return False if False in both else (None if None in both else True)
         case Binary("or", left, right):
-            both = _at_timeout(left), _at_timeout(right)
+            both = _holds_of(left, outcome), _holds_of(right, outcome)
             return True if True in both else (None if None in both else False)
     return None

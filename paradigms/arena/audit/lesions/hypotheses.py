@@ -244,6 +244,12 @@ class Hypothesis(ArenaSubject):
         super()._place_at_start(session_begins)
         self._script.is_mute = False
 
+    def _enter(self, name: str) -> float:
+        was_mute, self._script.is_mute = self._script.is_mute, name in self._relevance.stuck
+        reward = super()._enter(name)
+        self._script.is_mute = was_mute
+        return reward
+
     def _draw_rows(self, began: set[Scope]) -> None:
         for draw, sequence in self._open:
             if draw.per in began:
@@ -350,6 +356,20 @@ class Hypothesis(ArenaSubject):
         """Steps in the places in which steps are counted."""
         return tuple(self._counts)
 
+    def beginning(self) -> tuple[Schedule, Hashable]:
+        """Return the schedule once the next trial has begun, and what, besides histories, its beginning depends on."""
+        plan = self._plan.copy()
+        if self._ended and self.outcome is not None:
+            plan.note(self.outcome)
+        position = plan.next()
+        if position is None:
+            return plan, None
+        numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.read} else ()
+        began = position.block.name, frozenset(position.began), numbers
+        recent = self.last if self._relevance.last else None
+        pose = self._pose if self._relevance.carry else 0
+        return plan, (began, self.history.key[1], self.kept(), recent, pose)
+
     @property
     def history(self) -> History:
         """What is as it is for the whole trial: the schedule, and the draws."""
@@ -379,7 +399,7 @@ class History(NamedTuple):
 
     plan: Schedule
     sequences: tuple[OpenSequence, ...]
-    key: Hashable
+    key: tuple[Hashable, Hashable]
 
 
 _DEAF = Schedule(())

@@ -113,7 +113,9 @@ class Adversary:
         ``root`` is from where they go, so many steps into the trial. Those who enter sooner and later are put together:
         the time that has passed is forgotten, too.
         """
-        everybody = [(percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()]
+        everybody = [
+            (percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()
+        ]
         key = frozenset(everybody), steps, states, state
         if key not in self._pushed:
             self._pushed[key] = self._push(root, steps, states, state)

@@ -36,7 +36,9 @@ class Node:
         "success",
     )
 
-    def __init__(self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int, lasting: int) -> None:
+    def __init__(
+        self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int, lasting: int
+    ) -> None:
         #: Nodes are told apart by their numbers, which depend on nothing but the order in which they were met.
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
@@ -75,8 +77,8 @@ class Nodes:
         self._kinds: dict[Hashable, int] = {}
         self._lasting: dict[Hashable, int] = {}
         self._count = 0
-        #: Transitions that were worked out; each is one step of a hypothesis.
-        self.expanded = 0
+        #: Lives that nodes hold, which is what takes memory.
+        self.lives = 0
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -85,6 +87,7 @@ class Nodes:
         """Forget all nodes: those that are still held by somebody are no longer met again."""
         self._nodes.clear()
         self._circumstances.clear()
+        self.lives = 0
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
         """Return what an action leads to, the likeliest first; ``-1 - percept`` where the trial ends.
@@ -125,7 +128,6 @@ class Nodes:
 
     def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
         origin, ahead = node.origin, node.ahead
-        self.expanded += 1
         if not is_last and not self._relevance.trace and (pose := origin.quietly(node.pose, ahead, action)) is not None:
             observation, reward, waiting = origin.seen_from(pose)
             yield 1.0, self._perceive(observation, reward, False, waiting), self._moved(node, pose)
@@ -167,6 +169,7 @@ class Nodes:
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = self._new(life, limit, circumstances)
+            self.lives += 1
         return node
 
     def _ended(self, life: Hypothesis, limit: int) -> Node:
@@ -178,6 +181,7 @@ class Nodes:
         if node is None:
             node = self._nodes[key] = self._new(life, limit, 0)
             node.success = success
+            self.lives += 1
         return node
 
     def _new(self, life: Hypothesis, limit: int, circumstances: int) -> Node:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cheesebench.paradigms.arena.program import Program, names_in
-from cheesebench.protocol.expressions import BuiltIn, Call, Constant, Expression, Members, Variable, reads_trace, walk
+from cheesebench.protocol.expressions import (
+    BuiltIn,
+    Call,
+    Constant,
+    Expression,
+    Members,
+    Variable,
+    reads_place,
+    reads_trace,
+    walk,
+)
 from cheesebench.protocol.specification import EffectsSpec, Specification, StateSpec
 
 
@@ -77,6 +87,10 @@ class Relevance:
             program.states[name].entry.place is not None for _, name in program.entry
         )
 
+        #: States in which the blind only wait for the end of the trial: how they are put there is nothing to them.
+        is_told = self.carry or reads_place(specification.success)
+        self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
+
     def counts_at(self, pose: int) -> bool:
         """Return whether a step that ends in this pose is counted."""
         return any(inside[pose] for inside in self.timed)
@@ -109,6 +123,12 @@ def _timed_places(trees: Sequence[Expression | None], specification: Specificati
             case _:
                 return None
     return list(places)
+
+
+def _is_stuck(state: StateSpec) -> bool:
+    return state.freeze and all(
+        rule.after is not None and rule.end and rule.guard is None and rule.p is None for rule in state.rules
+    )
 
 
 def _is_set(column: str, specification: Specification) -> bool:
