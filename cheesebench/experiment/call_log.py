@@ -19,7 +19,7 @@ from cheesebench.redaction import redactor
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
 
-#: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
+#: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
 PICTURE = "[picture]"
 _COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
@@ -217,7 +217,7 @@ class CallLog:
         return {name for (name,) in self._log.select(query, (model, most))}
 
     def totals(self) -> CallTotals:
-        """Return what all calls come to, those included that are about to be written."""
+        """Return the totals of all calls, including those that are about to be written."""
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
@@ -250,7 +250,7 @@ class CallLog:
 def _record(row: Sequence[Any]) -> CallRecord:
     *row, system = row
     if system is None:
-        raise DamagedRowError("the system prompt of a call is lost")
+        raise DamagedRowError("the system prompt of a call is missing")
     trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)

@@ -67,7 +67,7 @@ SETTLED = "settled"
 End = Literal["complete", "settled", "broken"]
 
 #: Numbers of subjects at which a sequential cell is judged, as far as its largest number allows.
-LOOKS = (6, 10, 14, 18, 24, 30, 40, 50, 60)
+LOOKS = (6, 10, 14, 18, 24, 30, 40, 50, 60, 75)
 
 
 def looks_until(most: int, looks: Sequence[int] = LOOKS) -> tuple[int, ...]:

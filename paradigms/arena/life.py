@@ -214,7 +214,7 @@ class ArenaSubject(Path):
         if self._ended:
             self.steps -= 1
             self._trace.entries.pop()
-            raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
+            raise StepAfterEndError("This trial has ended. Call reset() before step().")
         program, state, reward, fired = self._program, self._current, 0.0, False
         if bits & program.where_mask:  # 9
             self._update_occupied(self._geometry.cell(self._pose))

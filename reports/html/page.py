@@ -169,7 +169,7 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
-    silence = "No call was made for this step." if plan.agent else "This agent is a program: it has no words to show."
+    silence = "No call was made for this step." if plan.agent else "This agent is a program: it gives no replies."
     return {
         "link": link,
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),

@@ -44,10 +44,10 @@ class BanditDocument(DocumentModel):
     paradigm: str = Field(description="The id; with `edition` it names the protocol.")
     edition: str = Field("default", description="Which edition of the paradigm this is.")
     extends: str | None = Field(None, description="The one parent, id or id@edition.")
-    title: str | None = Field(None, description="Title for people.")
+    title: str | None = Field(None, description="Title for readers.")
     dimension: str = Field("exploration", description="Cognitive dimension.")
     bandit: Bandit = Field(description="The levers.")
-    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance is above it in more than name.")
+    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance counts as above chance.")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def test_people_are_told_what_takes_so_long(caplog: pytest.LogCaptureFixture) ->
         assert function(1) == 2
         assert function(1.0) == 2.0
     assert [record.message for record in caplog.records] == [
-        "Compiling the steps of vector environments. This takes some 20 seconds, once on a machine."
+        "Compiling the steps of vector environments. This takes about 20 seconds, once per machine."
     ]
     with told():
         assert function(2) == 3
@@ -60,7 +60,7 @@ def test_what_would_take_too_much_memory_is_not_compiled(monkeypatch: pytest.Mon
     program = ArenaParadigm(load("patience")).program
     assert translate.translate(program).lane_size <= translate.MAX_LANE
     monkeypatch.setattr(translate, "MAX_LANE", 20)
-    with pytest.raises(UntranslatableError, match="cannot be compiled: a life has to remember too much"):
+    with pytest.raises(UntranslatableError, match="cannot be compiled: a subject has too many possible states"):
         translate.translate(program)
 
 

@@ -308,7 +308,7 @@ class Hypothesis(ArenaSubject):
         return self.state, self._pose, timer, relevant, (*self.occupied.values(), *self._counts)
 
     @property
-    def told(self) -> Hashable:
+    def read_values(self) -> Hashable:
         """Return what is read besides of what lasts for a trial at least."""
         return tuple([getattr(self, name) for name in self._relevance.read])
 

@@ -163,7 +163,7 @@ class Nodes:
         """Return the node of a life without a limit, which nobody else goes on with."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
-        around = life.circumstances(), life.counted, life.told, limit
+        around = life.circumstances(), life.counted, life.read_values, limit
         circumstances = self._circumstances.setdefault(around, len(self._circumstances))
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
