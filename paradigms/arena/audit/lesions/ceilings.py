@@ -17,7 +17,9 @@ from cheesebench.paradigms.arena.audit.runs import Runner, subjects
 from cheesebench.protocol import Specification
 
 #: Lives on which a ceiling is measured, and the maximum of their trials together (but at least two lives).
-LIVES, TRIALS = 8, 320
+LIVES, TRIALS = 8, 480
+#: Steps of hypotheses, in planning and in real beliefs, after which no further life is begun (but two), for an effort of 1.
+STEPS = 15_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
 #: Added to the seed of an audit, so that its other lives are not used here.
@@ -119,7 +121,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             lives = []
             for seed, subject in seeds:
                 lives.append(adversary.live(seed, subject, planned))
-                if order.is_brief and len(lives) >= FEWEST and _is_narrow(lives):
+                is_known = order.is_brief and len(lives) >= FEWEST and _is_narrow(lives)
+                if is_known or (len(lives) >= 2 and adversary.world.spent > STEPS * order.effort):
                     break
             proven = upper_bound(adversary, order.effort)
         finally:
