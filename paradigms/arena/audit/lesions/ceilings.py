@@ -18,7 +18,7 @@ from cheesebench.protocol import Specification
 
 #: Lives on which a ceiling is measured, and the maximum of their trials together (but at least two lives).
 LIVES, TRIALS = 8, 480
-#: Steps of hypotheses, in planning and in real beliefs, after which no further life is begun (but two), for an effort of 1.
+#: Steps of hypotheses, in planning and in real beliefs, after which no third life is begun (for an effort of 1).
 STEPS = 15_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
