@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from cheesebench.interfaces import Memory, Value
 
@@ -113,8 +113,18 @@ class TrialRecord:
         return (self.model, self.protocol, self.view, self.variant)
 
 
+class Summable:
+    """A dataclass with slots whose fields are numbers that add up."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        """Return the field-by-field sum."""
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallTotals:
+class CallTotals(Summable):
     """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
 
     Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
@@ -130,10 +140,6 @@ class CallTotals:
     cost: float = 0.0
     seconds: float = 0.0
     written: int = 0
-
-    def __add__(self, other: CallTotals) -> CallTotals:
-        """Return the field-by-field sum."""
-        return CallTotals(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
     def __sub__(self, other: CallTotals) -> CallTotals:
         """Return the field-by-field difference."""
