@@ -34,12 +34,12 @@ class Fault(Protocol):
         """Return what is done with a call that should have this answer."""
         ...
 
-    def met(self, before: int) -> bool:
-        """Return whether a prompt meets it that was received so often before."""
+    def met(self, prompt: str, before: int) -> bool:
+        """Return whether a prompt (a digest) meets it that was received so often before."""
         ...
 
 
-#: What is met by the fault: nothing; the first attempts at half of the prompts; every prompt. Never a subject's first.
+#: Which prompts are met by the fault: none; those that ``Fault.met`` says; all. Never a subject's first.
 Mood = Literal["calm", "passing", "lasting"]
 #: What is learnt from a first reply, and stands in every later prompt of the subject.
 LEARNT = "the way out is ahead"
@@ -142,8 +142,8 @@ class HostileServer:
         prompt = hashlib.sha256(f"{text} {body.get('seed')}".encode()).hexdigest()
         before, self.received[model, prompt] = self.received[model, prompt], self.received[model, prompt] + 1
         fault = self._faults.get(model)
-        chosen = self.mood == "lasting" or (self.mood == "passing" and int(prompt[0], 16) % 2)
-        if fault is not None and chosen and LEARNT in text and (self.mood == "lasting" or fault.met(before)):
+        met = fault is not None and self.mood != "calm" and LEARNT in text
+        if fault is not None and met and (self.mood == "lasting" or fault.met(prompt, before)):
             self.hit[model] += 1
             self.answered[model, prompt] += fault.outcome == "read"
             return fault.steps(good)

@@ -37,9 +37,12 @@ class Hostility:
     slow: bool = False
     """Whether a call lasts until it is given up."""
 
-    def met(self, before: int) -> bool:
-        """Return whether a prompt meets it that was received so often before."""
-        return self.outcome in ("read", "refused") or before == 0
+    def met(self, prompt: str, before: int) -> bool:
+        """Return whether a prompt (a digest) meets it that was received so often before.
+
+        What is refused is half of what is asked; all else happens to the first attempt at each prompt.
+        """
+        return int(prompt[0], 16) % 2 == 0 if self.outcome == "refused" else self.outcome == "read" or before == 0
 
 
 def _hostilities() -> Iterator[Hostility]:
