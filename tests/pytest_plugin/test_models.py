@@ -319,6 +319,20 @@ def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
     assert len(told) == 1
 
 
+def test_silence_is_told_by_workers(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write("\nimport cheesebench.pytest_session.run\ncheesebench.pytest_session.run.SILENCE = 0.5\n")
+
+    def script(call: Call) -> str | Answer:
+        return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
+
+    with FakeServer(script) as server:
+        result = project.runpytest_subprocess(*options(server, "-k", "few", "--cheese-concurrency=1", "-n", "1"))
+    assert result.parseoutcomes() == {"inconclusive": 1}
+    said = [line for line in result.errlines if line.startswith("cheesebench: no reply from 'openai/tiny' for ")]
+    assert len(said) == 1
+
+
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
