@@ -40,9 +40,9 @@ class Hostility:
     def met(self, prompt: str, before: int) -> bool:
         """Return whether a prompt (a digest) meets it that was received so often before.
 
-        What is refused is half of what is asked; all else happens to the first attempt at each prompt.
+        What is refused is three quarters of what is asked; all else happens to the first attempt at each prompt.
         """
-        return int(prompt[0], 16) % 2 == 0 if self.outcome == "refused" else self.outcome == "read" or before == 0
+        return int(prompt[0], 16) % 4 > 0 if self.outcome == "refused" else self.outcome == "read" or before == 0
 
 
 def _hostilities() -> Iterator[Hostility]:

@@ -106,7 +106,6 @@ _WARNINGS = {
     306: "A zone that cannot be walked to, even with all doors open.",
     307: "No end can be reached, or not within the limit.",
     308: "A variable, draw, symbol or zone that nothing uses.",
-    309: "An outcome that no trial ends with.",
     310: "A glyph that looks like something else in a view.",
     311: "A rewarded place can be told from the picture: the goal is visible.",
     312: "`success` is a number, not a condition.",
