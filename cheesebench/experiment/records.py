@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from cheesebench.interfaces import Memory, Value
 
 #: Version of the run log and of these records.
-FORMAT = 3
+FORMAT = 4
 
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]
@@ -128,7 +128,8 @@ class CallTotals(Summable):
     """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
 
     Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
-    retries; ``seconds`` is the total time of the successful attempts.
+    retries, ``malformed`` are those of them whose answer was no reply (wrong shape, a tool call); ``seconds`` is the
+    total time of the successful attempts.
     """
 
     calls: int = 0
@@ -140,6 +141,7 @@ class CallTotals(Summable):
     cost: float = 0.0
     seconds: float = 0.0
     written: int = 0
+    malformed: int = 0
 
     def __sub__(self, other: CallTotals) -> CallTotals:
         """Return the field-by-field difference."""
