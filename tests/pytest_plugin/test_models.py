@@ -152,6 +152,30 @@ def test_replies_that_are_no_answer_are_said_beside_the_verdict(
         assert _letters(said) in _letters(text), name
 
 
+RARE = {
+    7: (Answer(text="I cannot say."), "of replies without an answer that could be read"),
+    17: (Answer(text="ACTIONS: FORWARD, FORWARD", finish="length"), "of replies cut off"),
+    27: (Answer(body={"choices": [{"message": {"content": 5}}]}), "of answers malformed"),
+}
+
+
+@pytest.mark.parametrize("kinds", [(7,), (17,), (27,), (7, 17, 27)])
+def test_kinds_of_no_answer_that_are_rare_each_count_together(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kinds: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr("cheesebench.experiment.calling.FIRST_PAUSE", 0.01)
+
+    def script(call: Call) -> str | Answer:
+        return RARE[call.number % 40][0] if call.number % 40 in kinds else walk(call)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
+    for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
+        for kind, (_, said) in RARE.items():
+            told = len(kinds) > 1 and kind in kinds
+            assert (_letters(said) in _letters(text)) == told, (name, said)
+
+
 def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         result = project.runpytest("--model", "openai/\x1b[31mred", "--base-url", server.base_url, "lab", "-k", "east")
