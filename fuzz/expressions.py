@@ -84,7 +84,7 @@ class Expressions:
         kind = chance.randrange(4)
         if kind == 0:
             return chance.choice(("", " ")).join(chance.choices((*PIECES, *NAMES), k=chance.randrange(12))).encode()
-        words = written(chance, chance.randrange(12)).split(" ")
+        words = written(chance, chance.randrange(1 + chance.randrange(12))).split(" ")
         for _ in range(0 if kind == 1 else chance.randint(1, 4)):
             words[chance.randrange(len(words))] = chance.choice((*NAMES, *PIECES) if kind == 2 else NAMES)
         return " ".join(words).encode()
