@@ -13,6 +13,8 @@ import pytest
 
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
 
+#: The option that stands for others.
+PROFILE = BY_KEY["profile"]
 #: The spellings of each option that are ours in this session, by key; the short one may be another plugin's.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
@@ -26,6 +28,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
     _keep_root(early_config, parser, args)
+    _take_profile(early_config, args)
     try:
         yield
     except SystemExit as error:
@@ -61,9 +64,22 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     names = {name for option in with_value for name in (option.short, option.long)}
     if names.isdisjoint(args):
         return
-    from cheesebench.pytest_roots import mend
+    from cheesebench.pytest_roots import redetect
 
-    mend(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+    redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+
+
+def _take_profile(config: pytest.Config, args: list[str]) -> None:
+    """Put the options of a profile before those that were typed."""
+    if not any(arg.partition("=")[0] in (PROFILE.short, PROFILE.long) for arg in args):
+        return
+    from cheesebench.errors import CheeseBenchError
+    from cheesebench.profiles import expanded, find_file
+
+    try:
+        args[:0] = expanded(args, find_file(config.rootpath))[0]
+    except CheeseBenchError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
@@ -80,20 +96,24 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
-    """Raise UsageError with a suggestion for a misspelt ``--cheese-`` option."""
-    ours = {option.long for option in OPTIONS}
+    """Raise UsageError with a suggestion for a misspelt option of ours: ``--cheese-modl``, ``--desing``."""
+    ours = {spelling for option in OPTIONS for spelling in (option.short, option.long)}
     prefix = LONG.rstrip("-")
-    if not any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args):
+    long = any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args)
+    if not long and not any(arg.partition("=")[0] in ours for arg in args):
         return
     _, unknown = parser.parse_known_and_unknown_args(args)
     for arg in unknown:
-        if arg.startswith(prefix):
-            from cheesebench.errors import did_you_mean
+        name = arg.partition("=")[0]
+        is_long = name.startswith(prefix)
+        if not is_long and not name.startswith("--"):
+            continue
+        from cheesebench.errors import did_you_mean
 
-            name = arg.partition("=")[0]
-            # Compare without the common prefix, which would make any two names similar.
-            bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
-            hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG}")
+        # Compare without the common prefix, which would make any two names similar.
+        bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
+        hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG if is_long else '--'}")
+        if is_long or hint:
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")
 
 
@@ -115,7 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest itself would say that there is no such file.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
-            raise pytest.UsageError(f"{path} is run with a model: add --model NAME, for example --model random.")
+            raise pytest.UsageError(f"{path} needs a model: add --model NAME, for example --model random.")
 
 
 def _is_given(config: pytest.Config, key: str) -> bool:

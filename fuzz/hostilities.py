@@ -219,8 +219,10 @@ def _heads() -> Iterator[Hostility]:
 def _bodies() -> Iterator[Hostility]:
     """Bodies that are no JSON, or no whole one."""
     bodies = {
-        "empty": b"", "blank": b"  \n ", "page": b"<html>hello</html>", "null": b"null", "number": b"42", "text": b'"ok"',
-        "list": b"[]", "object": b"{}", "nul": b"\x00" * 400, "utf-16": '{"a": 1}'.encode("utf-16"), "deep": b"[" * 100_000,
+        "empty": b"", "blank": b"  \n ", "page": b"<html>hello</html>",
+        "null": b"null", "number": b"42", "text": b'"ok"',
+        "list": b"[]", "object": b"{}", "nul": b"\x00" * 400,
+        "utf-16": '{"a": 1}'.encode("utf-16"), "deep": b"[" * 100_000,
         "bom": b"\xef\xbb\xbf{}", "long-number": b"9" * 50_000, "many-megabytes": b" " * TOO_MUCH,
         "event-stream": b'data: {"choices": [{"delta": {"content": "ACTIONS: STAY"}}]}\n\ndata: [DONE]\n\n',
         "event-stream-error": b'event: error\ndata: {"error": {"message": "no"}}\n\n',
@@ -256,7 +258,8 @@ def _replies() -> Iterator[Hostility]:
     none = {**USAGE, "completion_tokens": 0}
     call = [{"id": "1", "type": "function", "function": {"name": "walk", "arguments": "{}"}}]
     replies: Mapping[str, dict[str, Any]] = {
-        "choices-none": {"choices": None}, "choices-empty": {"choices": []}, "choices-text": {"choices": "ACTIONS: STAY"},
+        "choices-none": {"choices": None}, "choices-empty": {"choices": []},
+        "choices-text": {"choices": "ACTIONS: STAY"},
         "choices-of-numbers": {"choices": [1]}, "no-message": {"choices": [{"text": "ACTIONS: STAY"}]},
         "message-text": {"choice_message": "ACTIONS: STAY"}, "content-number": {"message_content": 5},
         "content-truth": {"message_content": True}, "content-object": {"message_content": {"text": "ACTIONS: STAY"}},
@@ -279,7 +282,8 @@ def _replies() -> Iterator[Hostility]:
 def _odd_but_readable() -> Iterator[Hostility]:
     """Answers that are odd, and say what they should."""
     usages: Mapping[str, Any] = {
-        "missing": None, "empty": {}, "text": "100", "list": [1, 2], "negative": {"prompt_tokens": -9, "completion_tokens": -1},
+        "missing": None, "empty": {}, "text": "100", "list": [1, 2],
+        "negative": {"prompt_tokens": -9, "completion_tokens": -1},
         "absurd": {"prompt_tokens": 10**30, "completion_tokens": 1e308}, "words": {"prompt_tokens": "nine"},
         "fractions": {"prompt_tokens": 9.5, "completion_tokens": 0.5}, "truth": {"completion_tokens": True},
         "more-cached-than-asked": {**USAGE, "prompt_tokens_details": {"cached_tokens": 10**6}},
@@ -288,7 +292,8 @@ def _odd_but_readable() -> Iterator[Hostility]:
     for name, usage in usages.items():
         yield Hostility(f"usage-{name}", "read", "", _reply(usage=usage))
     others: Mapping[str, dict[str, Any]] = {
-        "reasoning-field": {"message_reasoning_content": "hm, ahead?"}, "reasoning-number": {"message_reasoning_content": 7},
+        "reasoning-field": {"message_reasoning_content": "hm, ahead?"},
+        "reasoning-number": {"message_reasoning_content": 7},
         "tool-calls-null": {"message_tool_calls": None}, "tool-calls-empty": {"message_tool_calls": []},
         "refusal-null": {"message_refusal": None}, "finish-odd": {"choice_finish_reason": "whatever"},
         "finish-null": {"choice_finish_reason": None}, "finish-number": {"choice_finish_reason": 3},

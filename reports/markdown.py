@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, studies
+from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
@@ -38,25 +38,9 @@ def render(summary: RunSummary) -> str:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    rows = summary.published
-    if not rows:
-        return [f"> {ELSEWHERE}"] if published_elsewhere(cell.plan for cell in summary.cells) else []
-    protocols = list(dict.fromkeys(name for row in rows for name in row.rates))
-    cells = [
-        (
-            row.model,
-            words.NOTHING if row.overall is None else percent(row.overall),
-            *(percent(row.rates[name]) if name in row.rates else words.NOTHING for name in protocols),
-            row.trials or words.NOTHING,
-        )
-        for row in rows
-    ]
-    headers = ("model", "mean", *map(escape, protocols), "trials")
-    return [
-        "## Published",
-        f"Not from this run, and in no verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
-        table(headers, cells, headers[1:-1]),
-    ]
+    """Say why there is nothing published beside this run, where somebody may look for it."""
+    elsewhere = not summary.published and published_elsewhere(cell.plan for cell in summary.cells)
+    return [f"> {ELSEWHERE}"] if elsewhere else []
 
 
 def _study(summary: RunSummary) -> list[str]:
@@ -82,21 +66,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
 
 
 def _overview(summary: RunSummary) -> list[str]:
-    if not summary.models:
-        return ["No cell was run, so there is nothing to judge."]
-    if len(summary.models) == 1:
-        return []
-    rows = [
-        (
-            model.model,
-            " ".join(filter(None, (model.view, model.variant))),
-            words.marked(model.gate),
-            words.counts(words.cells_of(summary, model)),
-            words.NOTHING if model.overall is None else percent(model.overall.mean),
-        )
-        for model in summary.models
-    ]
-    return [table(("model", "view", "all pass?", "verdicts", "mean rate"), rows, right=["mean rate"])]
+    return [matrix.render(summary).rstrip()]
 
 
 def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
@@ -116,7 +86,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
     blocks.extend(learning_curves(cells))
-    blocks.extend(["### What became of the trials", _outcomes(cells)])
+    blocks.extend(["### Outcomes of the trials", _outcomes(cells)])
     blocks.extend(_measures(cells))
     blocks.extend(_calls(cells))
     return blocks
@@ -190,9 +160,9 @@ def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         if p_value is None:
             continue
         shown = "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}".replace("0.", ".")
-        stands = "stands" if p_value < ALPHA else "does not stand"
+        stands = "stands" if p_value < ALPHA else "does not hold"
         items.append(f"{escape(name)} {stands} ({shown})")
-    return f"Every cell is a test; once the FAILs are corrected for that (Holm): {', '.join(items)}."
+    return f"Every cell is a test; after correcting the FAILs for that (Holm): {', '.join(items)}."
 
 
 def _open_questions(cells: Sequence[CellResult]) -> list[str]:
@@ -250,7 +220,7 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells:
             means = {measure.name: _number(measure.mean) for measure in cell.strategy}
             rows.append((cell.plan.label, *(means.get(name, words.NOTHING) for name in names)))
-        blocks += ["### How it moved (means per trial)", table(headers, rows, right=headers[1:])]
+        blocks += ["### Movement (means per trial)", table(headers, rows, right=headers[1:])]
     return blocks
 
 
@@ -287,8 +257,8 @@ def _best_of_views(best: BestOfViews) -> list[str]:
     headers = ("protocol", "views", "best", "cross-fitted", "if all views were equal")
     return [
         f"## Best of views: {escape(best.model)}",
-        f"Best of views **{percent(best.best)}**, biased upward. Beside it: the view chosen on one half of "
-        f"the data and scored on the other (**{fitted}**), and what equal views would give by chance "
+        f"Best of views **{percent(best.best)}**, biased upward. For comparison: the view chosen on one half of the "
+        f"data and scored on the other (**{fitted}**), and what equal views would give by chance "
         f"(**{percent(best.equal_views)}**).",
         table(headers, rows, right=headers[2:]),
     ]

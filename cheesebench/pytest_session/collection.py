@@ -13,7 +13,7 @@ from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.source import real_path
 from cheesebench.pytest_plugin import ended
-from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
+from cheesebench.pytest_session.items import PREFIX, BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
 
 
@@ -72,8 +72,8 @@ class Collection:
                     continue
                 if other is not item:
                     item.obstacle = (
-                        f"{item.specification.path}: the protocol {item.plan.protocol} is run from "
-                        f"{other.specification.path} already. Change 'paradigm' or 'edition' in one of them."
+                        f"{item.specification.path}: the protocol {item.plan.protocol} is already run from "
+                        f"{other.specification.path}. Change 'paradigm' or 'edition' in one of them."
                     )
             kept.append(item)
         items[:] = kept
@@ -87,7 +87,7 @@ class Collection:
             if isinstance(selected, Broken):
                 name = selected.path.name.removesuffix(SUFFIX)
                 yield BrokenProtocol.from_parent(
-                    session, name=name, nodeid=name, path=selected.path, text=str(selected.error)
+                    session, name=name, nodeid=PREFIX + name, path=selected.path, text=str(selected.error)
                 )
             else:
                 yield from cell_items(session, self._run, selected)

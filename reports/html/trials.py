@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
 
-#: Steps that are lived again for one page, at most: some ten seconds.
-LIVED = 5_000_000
+#: Maximum number of steps that are replayed for one page: about ten seconds.
+MAX_STEPS = 5_000_000
 #: Characters of an observation that the page shows.
 LONGEST = 10_000
 
@@ -60,13 +60,27 @@ class Shelf:
         return self.shown == self.played
 
 
-def shelves(log: RunLog, plugins: PluginManager, lived: int = LIVED) -> list[Shelf]:
-    """Return one shelf per cell, in the order of the run; all of them live at most ``lived`` steps again.
+def shelves(log: RunLog, plugins: PluginManager, budget: int = MAX_STEPS) -> list[Shelf]:
+    """Return one shelf per cell, in the order of the run; together they replay at most ``budget`` steps.
 
     Where that is too little for all trials, failed ones come first.
     """
     plans = log.plans()
-    return [_fill(log, plugins, plan, lived // len(plans)) for plan in plans]
+    return [_fill(log, plugins, plan, budget // len(plans), range(plan.subjects)) for plan in plans]
+
+
+def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
+    return _fill(log, plugins, plan, budget, [subject])
+
+
+def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
+    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
+    record = next(record for record in _played(log, plan, subject) if record.trial == trial)
+    shelf = Shelf(plan, 1, int(record.success is False))
+    shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
+    shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
+    return shelf
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
@@ -105,41 +119,41 @@ class Sketch(NamedTuple):
     success: bool | None
 
 
-def choose(lives: Iterable[Sequence[Sketch]], lived: int) -> list[Sketch]:
-    """Return the trials to be shown, failed ones first, as far as ``lived`` steps lead.
+def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
+    """Return the trials to be shown, failed ones first, within ``budget`` steps.
 
-    To live a trial again, all trials of its subject before it must be lived too.
+    To replay a trial, all earlier trials of its subject must be replayed too.
     """
     end_of: dict[Sketch, int] = {}
-    for life in lives:
-        end_of.update(zip(life, accumulate(sketch.steps for sketch in life), strict=True))
+    for sketches in subjects:
+        end_of.update(zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True))
     reached: dict[int, int] = {}
     chosen = []
     for sketch in sorted(end_of, key=lambda sketch: (sketch.success is not False, sketch.subject, sketch.trial)):
         before = reached.get(sketch.subject, 0)
         cost = max(0, end_of[sketch] - before)
-        if cost <= lived:
-            lived -= cost
+        if cost <= budget:
+            budget -= cost
             reached[sketch.subject] = before + cost
             chosen.append(sketch)
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Shelf:
-    lives = [
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: Iterable[int]) -> Shelf:
+    subjects = [
         [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
-        for subject in range(plan.subjects)
+        for subject in numbers
     ]
-    chosen = choose(lives, lived)
-    failed = sum(sketch.success is False for life in lives for sketch in life)
-    shelf = Shelf(plan, sum(map(len, lives)), failed)
+    chosen = choose(subjects, budget)
+    failed = sum(sketch.success is False for sketches in subjects for sketch in sketches)
+    shelf = Shelf(plan, sum(map(len, subjects)), failed)
     try:
-        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
+        replayed = {(trial["subject"], trial["trial"]): trial for trial in _replayed(log, plugins, shelf, chosen)}
     except Exception as error:
         # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
         shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
     else:
-        shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
+        shelf.trials = [replayed[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
 
@@ -148,7 +162,7 @@ def _played(log: RunLog, plan: CellPlan, subject: int) -> list[TrialRecord]:
     return [record for record in log.trials(plan, subject) if not record.missing]
 
 
-def _lived(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
+def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
     """Yield the chosen trials as JSON values; equal observations are one object."""
     plan = shelf.plan
     wanted: dict[int, set[int]] = {}

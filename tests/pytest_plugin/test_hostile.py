@@ -73,7 +73,8 @@ class Session:
             self.result = self.project.runpytest(
                 *("--model", ",".join(f"openai/{name}" for name in names), "--base-url", server.base_url),
                 *("--cheese-run-id", mood, "--subjects", str(SUBJECTS), "--junitxml=junit.xml", "--exit-zero"),
-                *("--cheese-timeout", str(ATTEMPT if silent else 60), "--cheese-retries", str(RETRIES), "lab/short.protocol.yaml"),
+                *("--cheese-timeout", str(ATTEMPT if silent else 60), "--cheese-retries", str(RETRIES)),
+                "lab/short.protocol.yaml",
             )  # fmt: skip
         with RunLog.open_read_only(self.project.path / "results" / mood) as log:
             self.records: dict[str, list[dict[str, Any]]] = {}

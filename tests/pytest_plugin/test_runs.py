@@ -98,7 +98,7 @@ def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
     assert "made with --model walker, not statue" in told("--model", "statue", "lab")
     assert "made with --design cohort, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
     assert "made with --subjects 6, not 2" in told("--model", "walker", "--subjects", "2", "lab")
-    assert "contradict each other" in told("--model", "walker", "--cheese-run-id", "two", "lab")
+    assert "cannot be combined" in told("--model", "walker", "--cheese-run-id", "two", "lab")
     east = project.path / "lab" / "east.protocol.yaml"
     east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
     assert "the protocol 'east' has changed" in told("--model", "walker", "lab")
@@ -149,3 +149,13 @@ def test_workers_resume_and_refuse_as_one_process_does(project: pytest.Pytester)
     assert changed.ret == pytest.ExitCode.TESTS_FAILED
     changed.stdout.fnmatch_lines(["*Run 'one' cannot be continued: the protocol 'east' has changed*"])
     assert "INTERNALERROR" not in str(changed.stdout)
+
+
+def test_what_is_decided_first_ends_a_session_that_stops_at_a_failure(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAWDLE", "1")  # the first test would wait for ever
+    result = project.runpytest("--model", "dawdler,statue", "-x", "-k", "west", "--cheese-run-id=one", "lab", "-v")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(failed=1, deselected=4)
+    result.stdout.fnmatch_lines(["*west[[]ascii_2d-statue[]] FAIL*", "1 of 2 cells is unfinished*"])

@@ -76,7 +76,7 @@ def test_a_life_of_two_trials() -> None:
         """)
     assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (FORWARD, ROTATE_LEFT)
     subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
-    assert subject.tally() == {"calls": 2, "unparsed": 0, "truncated": 0, "empty": 0, "unusable": 0, "dropped_actions": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 2, "dropped_actions": 1}
 
     subject.begin_trial(WEST)
     assert set(subject.tally().values()) == {0}
