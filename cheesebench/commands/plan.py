@@ -240,15 +240,14 @@ def _alike(cells: Sequence[CellForecast]) -> Iterator[list[CellForecast]]:
 
 
 def _row(cells: Sequence[CellForecast], every: Sequence[CellForecast]) -> list[object]:
-    from cheesebench.planning.plan import total
+    from cheesebench.planning.plan import total, total_estimate
 
     name, trials = _name(cells[0], every)
     if len(cells) > 1:
         trials = f"{cells[0].plan.subjects} x {sum(cell.plan.trials for cell in cells)}"
-    steps = [cell.steps for cell in cells]
-    most, known = total([cell.most for cell in cells]), [cell.estimate for cell in cells if cell.estimate is not None]
-    estimate = total(known) if len(known) == len(cells) else None
-    return [name, trials, _number(None if None in steps else max(s for s in steps if s)), *_amounts(most, estimate)]
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    longest = max(steps) if len(steps) == len(cells) else None
+    return [name, trials, _number(longest), *_amounts(total([cell.most for cell in cells]), total_estimate(cells))]
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:
