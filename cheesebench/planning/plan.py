@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
 from cheesebench.planning.profiles import ProfiledRun, outdated, profiled, shipped_profiles
@@ -106,6 +107,7 @@ class Forecast:
 
     cells: tuple[CellForecast, ...]
     concurrency: int
+    """The limit of each server."""
     most: Amount
     estimate: Amount | None
     """None if any cell has none."""
@@ -116,7 +118,9 @@ class Forecast:
     price_of: date | None
     """Date of the oldest price used for dollars."""
     in_flight: int
-    """Maximum calls in flight: one for each active subject, and at most ``concurrency``."""
+    """Maximum calls in flight: one for each active subject, and at most ``concurrency`` at each server."""
+    servers: tuple[str, ...] = ()
+    """Scheme, host and port of each server that is named."""
     as_planned: tuple[ProfiledRun, ...] = ()
     """Cost for respondents from hopeless to competent; empty if that was not measured."""
     sequential: tuple[ProfiledRun, ...] = ()
@@ -142,7 +146,10 @@ def forecast(
     found = tuple(
         _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
     )
-    in_flight = min(concurrency, max(1, sum(_alive(cell.plan) for cell in found if cell.plan.agent)))
+    servers = tuple(dict.fromkeys(server_name(url) for model in models.values() for url in model.base_urls))
+    in_flight = min(
+        concurrency * max(1, len(servers)), max(1, sum(_alive(cell.plan) for cell in found if cell.plan.agent))
+    )
     prices = [model.entry.price for model in models.values() if model.entry.price is not None]
     return Forecast(
         cells=found,
@@ -151,6 +158,7 @@ def forecast(
         estimate=total_estimate(found),
         minutes=_minutes(found, in_flight),
         in_flight=in_flight,
+        servers=servers,
         **_by_profiles(found, models),
         all_pass=_all_pass(found),
         price_of=min((price.on for price in prices), default=None),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
+from cheesebench.statistics.against_published import against_published
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.holm import holm
 from cheesebench.statistics.judgement import judge_sample
@@ -60,7 +61,15 @@ def summarise_subjects(
         best_of_views=best_of_views(plain, halves),
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
+        contrasts=against_published(_against(manifest), plain),
     )
+
+
+def _against(manifest: Mapping[str, object]) -> str | None:
+    """Return the published model that the run was to be compared with."""
+    options = manifest.get("options")
+    name = options.get("against") if isinstance(options, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:

@@ -179,7 +179,7 @@ def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> Non
         "*moving at random*",
     ]
     assert [row["all pass?"] for row in matrix] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2 + [""] * 2
-    assert matrix[0]["pool"].startswith("✘ 40 % (")
+    assert re.fullmatch(r"✘ [\d.]+ % \([\d.]+–[\d.]+, n 10\)", matrix[0]["pool"])
     assert report.count("\n### Verdicts\n") == 4
     best = section(report, "Best of views: swimmer")
     assert "cross-fitted" in table(best)[0]
