@@ -119,6 +119,13 @@ class CallLog:
         """Yield the recorded calls of a subject in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
 
+    def check(self) -> None:
+        """Raise RunLogError for a call that is not what was written; lives are read one after the other."""
+        lives = "SELECT DISTINCT model, protocol, view, variant, subject FROM calls"
+        for life in self._log.select(lives):
+            for _ in self._rows(f"WHERE {LIFE}", life):
+                pass
+
     def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
         """Return the calls that were written last, newest first, each with its cell and its subject."""
         order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"

@@ -312,9 +312,10 @@ class RunLog:
             self._connection.execute(f"DELETE FROM trials WHERE {log_file.LIFE} AND trial >= ?", (*life, trials))
 
     def check_pages(self) -> None:
-        """Raise RunLogError if SQLite finds the file damaged; takes about a second for each gigabyte."""
+        """Raise RunLogError if the file is damaged, or a call in it; takes seconds for each gigabyte."""
         with self._lock, log_file.errors_explained(self.path):
             log_file.check_pages(self._connection, self.path)
+        self.calls.check()
 
     def note(self, kind: str, text: str, plan: CellPlan | None = None, subject: int | None = None) -> None:
         """Add a journal entry."""

@@ -86,6 +86,8 @@ def make_directory(results: Path, run_id: str) -> Path:
         results.mkdir(parents=True, exist_ok=True)
         # Replies of models and prompts are private: on a shared machine only their owner may read them.
         directory.mkdir(mode=0o700)
+        # Those that SQLite puts beside it have the mode of the log, wherever the directory is copied to.
+        (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
             raise RunLogError(f"{results} is not a directory. Choose another --results.") from None
@@ -227,3 +229,7 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise damaged(path, said)
+    [(pages,)], [(size,)] = (connection.execute(f"PRAGMA {name}").fetchall() for name in ("page_count", "page_size"))
+    ahead = path.with_name(f"{path.name}-wal")
+    if not (ahead.exists() and ahead.stat().st_size) and path.stat().st_size < pages * size:
+        raise damaged(path, "its end is missing")  # which SQLite would read as zeros

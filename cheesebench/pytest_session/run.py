@@ -89,7 +89,9 @@ class Run(ModelRun):
             return options
         # Workers share the account: each gets its share of the calls in flight.
         share = max(1, options.concurrency // int(self._handed["workers"]))
-        return replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
+        return replace(
+            options, concurrency=share, processes=int(self._handed["workers"]), began=float(self._handed["began"])
+        )
 
     def _models(self) -> dict[str, LanguageModel]:
         models = super()._models()
