@@ -47,7 +47,7 @@ def summarise_subjects(
     samples: dict[CellKey, Sample] = {}
     for plan in plans:
         sample = draw_sample(plan, trials_of(plan))
-        cell = replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key))
+        cell = wording.with_calls(judge_sample(plan, sample), (calls or {}).get(plan.key))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
         if plan.key in paired:

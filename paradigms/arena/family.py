@@ -58,7 +58,7 @@ class ArenaFamily(StepwiseFamily):
 
     def listing(self, specification: Specification) -> Listing:
         """Return the size of the schedule, chance and reference rates, and the status of its construct."""
-        from cheesebench.protocol.validation import construct_status
+        from cheesebench.protocol.validation import SAID, construct_status
 
         document = specification.document
         rodent = None if specification.reference is None else specification.reference.value
@@ -83,7 +83,7 @@ class ArenaFamily(StepwiseFamily):
                 "trials x limit": f"{trials} x {limit}",
                 "rodent": _rate(rodent),
                 "random": _rate(chance),
-                "validity": validity,
+                "validity": "not validated" if validity == "not validated" else SAID[validity],
             },
         )
 

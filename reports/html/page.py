@@ -51,7 +51,7 @@ def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest
     return _page(summary, trials)
 
 
-def render_life(
+def render_subject(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "", largest: int = LARGEST
 ) -> str:
     """Return a page with the player alone, and the trials of one subject as far as it has come.
@@ -65,7 +65,7 @@ def render_life(
     scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
     text: str = (
         _environment()
-        .get_template("life.html.jinja")
+        .get_template("subject.html.jinja")
         .render(
             policy=content_security_policy(scripts, [style]),
             scripts=scripts,
