@@ -182,8 +182,8 @@ OPTIONS = (
     ),
     Option(
         name="against",
-        help="Dialogues: not supported; prints the command that compares a whole run with this published model.",
-        default_text="cells are compared with chance",
+        help="Show the run beside this published model; refused, with the reason, where rules or settings differ.",
+        default_text="none",
         recorded=True,
     ),
     Option(
@@ -264,9 +264,11 @@ OPTIONS = (
     ),
     Option(
         name="base-url",
-        help="Address of the model's server.",
+        help="Address of the model's server; repeatable (or use commas) for several servers, which share the subjects.",
         metavar="URL",
         example="http://127.0.0.1:8000/v1",
+        repeatable=True,
+        commas=True,
         recorded=True,
         overridable=True,
         guarded=True,
@@ -308,7 +310,7 @@ OPTIONS = (
     ),
     Option(
         name="concurrency",
-        help="Maximum number of calls in flight; fewer while the server refuses calls.",
+        help="Maximum number of calls in flight at each server; fewer while the server refuses calls.",
         type=int,
         default=256,
         positive=True,

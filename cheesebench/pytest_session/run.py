@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import ComparisonError
+from cheesebench.experiment.contestants import LanguageModel
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan
@@ -89,6 +90,18 @@ class Run(ModelRun):
         # Workers share the account: each gets its share of the calls in flight.
         share = max(1, options.concurrency // int(self._handed["workers"]))
         return replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
+
+    def _models(self) -> dict[str, LanguageModel]:
+        models = super()._models()
+        if not self.is_worker:
+            return models
+        # Each worker deals for itself; where each begins elsewhere, the servers have equal shares.
+        worker = int(self.config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
+        return {
+            name: replace(model, base_urls=urls[worker % len(urls) :] + urls[: worker % len(urls)]) if urls else model
+            for name, model in models.items()
+            for urls in [model.base_urls]
+        }
 
     def _processes(self) -> int | None:
         if self.settings.processes is not None or not self.is_worker:

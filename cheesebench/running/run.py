@@ -15,6 +15,7 @@ from cheesebench.experiment.contestants import LanguageModel, replayed_models
 from cheesebench.experiment.language_models import (
     CallOptions,
     LanguageModels,
+    base_urls,
     connected,
     probe,
     start_servers,
@@ -98,10 +99,11 @@ class ModelRun:
         self._existing = earlier.existing
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
+        self._language: LanguageModels | None = None
         self._servers: dict[str, Server] = {}
         #: Of how many seconds without a reply it was told last.
         self._silence_said = 0.0
-        self._base_urls: dict[str, str] = {}
+        self._base_urls: dict[str, list[str]] = {}
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed, and reach the models."""
@@ -155,8 +157,8 @@ class ModelRun:
             return
         try:
             self._servers = start_servers(models, self.log.directory, self._tell)
-            self._base_urls |= {name: server.base_url for name, server in self._servers.items()}
-            probe(connected(models, self._base_urls), self.log.directory)
+            self._base_urls |= base_urls(models, self._servers)
+            probe(connected(models, self._base_urls), self.log.directory, self._tell)
         except BaseException:
             directory = self.log.directory
             servers, self._servers = self._servers, {}
@@ -170,10 +172,8 @@ class ModelRun:
         """Start running the cells in the background; a worker starts each cell when it is waited for."""
         assert self.log is not None
         settings = self.settings
-        language = None
         if settings.language:
-            models = connected(settings.language, self._base_urls)
-            language = LanguageModels(self.log, models, self._call_options(), self.source)
+            self._language = LanguageModels(self.log, self._models(), self._call_options(), self.source)
         self._runner = RunSession(
             self.log,
             self.plugins,
@@ -181,13 +181,16 @@ class ModelRun:
             seed=settings.seed,
             processes=self._processes(),
             executor=settings.executor,
-            language=language,
+            language=self._language,
             course_of=self.course_of,
             ahead=settings.ahead,
         )
         self._runner.connect()
         if not self.is_worker:
             self._runner.start()
+
+    def _models(self) -> dict[str, LanguageModel]:
+        return connected(self.settings.language, self._base_urls)
 
     def _call_options(self) -> CallOptions:
         return self.settings.calls
@@ -241,6 +244,7 @@ class ModelRun:
             while not self._runner.wait(plan, SLICE):
                 waiting(self._runner.progress(plan))
                 self.mention_silence()
+            self.mention_news()
         except KeyboardInterrupt:
             self.stop_sending()
             raise
@@ -252,6 +256,7 @@ class ModelRun:
 
     def mention_silence(self) -> None:
         """Write a line when nothing has been answered for a minute, and again for as long as that lasts."""
+        self.mention_news()
         assert self._runner is not None
         model, seconds, fault = self._runner.silence() or ("", 0.0, "")
         if seconds < SILENCE:
@@ -260,6 +265,11 @@ class ModelRun:
             self._silence_said = seconds
             said = f" ({fault})" if fault else ""
             self._tell_at_once(f"cheesebench: no reply from '{model}' for {seconds:.0f} s{said}; waiting.")
+
+    def mention_news(self) -> None:
+        """Write a line for every model server that has died or come back."""
+        for line in self._language.news() if self._language is not None else ():
+            self._tell_at_once(f"cheesebench: {line}")
 
     def _tell_at_once(self, line: str) -> None:
         self._tell(line)
