@@ -241,8 +241,8 @@ class BackendContext:
 
     ``directory`` is the run's, for log files; ``options`` are those of the entry and of the command line (strings if
     from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
-    started server; ``capacity`` is the maximum number of calls in flight. ``progress`` is called with lines to show
-    while ``serve`` is working.
+    started server (one of them, if there are several: each has a connection); ``capacity`` is the maximum number of
+    calls in flight there. ``progress`` is called with lines to show while ``serve`` is working.
     """
 
     entry: ModelEntry
@@ -285,7 +285,7 @@ class BackendSpec:
 
     ``connect`` opens a connection (called inside the event loop; import heavy libraries there). ``serve`` starts a
     server and returns when it is healthy; it is called once for a model, in the session's main process, if no
-    ``base_url`` is given, and its ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
+    ``base_url`` is given, and its ``base_url`` is passed to every ``connect`` (or one of those in it). ``account`` identifies the rate limit
     that calls share (default: backend and base URL). ``probe`` False: no test call can be made in advance.
     """
 
