@@ -285,7 +285,7 @@ class BackendSpec:
 
     ``connect`` opens a connection (called inside the event loop; import heavy libraries there). ``serve`` starts a
     server and returns when it is healthy; it is called once for a model, in the session's main process, if no
-    ``base_url`` is given, and its ``base_url`` is passed to every ``connect`` (or one of those in it). ``account`` identifies the rate limit
+    ``base_url`` is given, and its ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
     that calls share (default: backend and base URL). ``probe`` False: no test call can be made in advance.
     """
 
