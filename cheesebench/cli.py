@@ -117,7 +117,7 @@ def _module(command: CommandSpec) -> Any:
         if callable(module.add_arguments) and callable(module.run):
             return module
         raise TypeError("add_arguments and run must be functions")
-    except Exception as error:  # third-party code may raise anything
+    except (Exception, SystemExit) as error:  # third-party code may raise anything
         raise PluginError(f"The command '{command.name}' of a plugin cannot be loaded: {error}.") from error
 
 

@@ -182,8 +182,8 @@ OPTIONS = (
     ),
     Option(
         name="against",
-        help="Dialogues: not supported; prints the command that compares a whole run with this published model.",
-        default_text="cells are compared with chance",
+        help="Show the run beside this published model; refused, with the reason, where rules or settings differ.",
+        default_text="none",
         recorded=True,
     ),
     Option(

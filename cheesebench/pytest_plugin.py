@@ -18,6 +18,9 @@ PROFILE = BY_KEY["profile"]
 #: The spellings of each option that are ours in this session, by key; the short one may be another plugin's.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
+#: What is given for a session of ours.
+_RUNS_MODELS = {name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)}
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(
@@ -26,7 +29,13 @@ def pytest_load_initial_conftests(
     """Register our options after those of all other plugins and conftests, and give way to them."""
     _keep_root(early_config, parser, args)
     _take_profile(early_config, args)
-    yield
+    try:
+        yield
+    except SystemExit as error:
+        # Without a word, and maybe with the exit status of success, nothing would have been run.
+        if any(word.partition("=")[0] in _RUNS_MODELS for word in args):
+            raise ended(error) from None
+        raise
     taken = _taken(parser, [option.short for option in OPTIONS])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
     for setting in INI:
@@ -36,6 +45,17 @@ def pytest_load_initial_conftests(
         group.addoption(*spellings[option.key], dest=option.destination, **option.arguments())
     early_config.stash[SPELLINGS] = spellings
     _refuse_unknown(parser, args)
+
+
+def ended(error: SystemExit) -> pytest.UsageError:
+    """Return what is said of a conftest.py, or a plugin, that ends the program while it is loaded."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "?" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    return pytest.UsageError(
+        f"{where}: ends the program while it is loaded (SystemExit: {error}). Mend it, or leave it out."
+    )
 
 
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:

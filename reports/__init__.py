@@ -60,14 +60,14 @@ class ModuleRunReporter(ModuleReporter):
         return text
 
 
-class ModuleLifeReporter(ModuleRunReporter):
-    """A reporter whose module also has ``render_life``, for one subject of a run that may be going on."""
+class ModuleSubjectReporter(ModuleRunReporter):
+    """A reporter whose module also has ``render_subject``, for one subject of a run that may be going on."""
 
     __slots__ = ()
 
-    def render_life(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+    def render_subject(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
         """Return a page with the trials of one subject."""
-        text: str = importlib.import_module(self.module).render_life(log, plugins, plan, subject, back)
+        text: str = importlib.import_module(self.module).render_subject(log, plugins, plan, subject, back)
         return text
 
 
@@ -95,5 +95,5 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ModuleReporter("comment", ".md", "cheesebench.reports.comment"),
         ModuleReporter("matrix", ".md", "cheesebench.reports.matrix"),
         ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
-        ModuleLifeReporter("html", ".html", "cheesebench.reports.html"),
+        ModuleSubjectReporter("html", ".html", "cheesebench.reports.html"),
     )

@@ -17,6 +17,7 @@ from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import PublishedContrast
 
 #: Longest text in a table: a longer one would push its column out of sight.
 CELL = 160
@@ -32,9 +33,31 @@ def render(summary: RunSummary) -> str:
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
     blocks.extend(_controls(summary.controls))
+    blocks.extend(_contrasts(summary.contrasts))
     blocks.extend(_published(summary))
     blocks.extend(provenance(summary, table))
     return "\n\n".join(blocks) + "\n"
+
+
+def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
+    if not contrasts:
+        return []
+    rows = [
+        (
+            one.protocol,
+            one.view,
+            f"{percent(one.rate)} of {one.trials}",
+            f"{percent(one.published)} of {one.published_trials}",
+            f"{100 * (one.rate - one.published):+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}]",
+        )
+        for one in contrasts
+    ]
+    headers = ("protocol", "view", "this run", "published", "difference in points")
+    return [
+        f"## Beside {escape(contrasts[0].model)}, as published",
+        words.HOW_TO_READ_CONTRASTS,
+        table(headers, rows, headers[2:]),
+    ]
 
 
 def _published(summary: RunSummary) -> list[str]:

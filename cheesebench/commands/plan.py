@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
 from cheesebench.errors import OptionError
+from cheesebench.experiment.controls import check_control, control_cell, has_control
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
     add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
-    add_options(parser, "profile", "design", "subjects", "generations", "view")
+    add_options(parser, "profile", "design", "subjects", "generations", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
@@ -127,6 +128,7 @@ def _cells(
     views = options.value("view") or list(dict.fromkeys(view for design in designs.values() for view in design.views))
     for view in views:
         plugins.view(view)
+    controls = [check_control(control, Path(options.given["results"])) for control in options.value("control")]
     for specification in _protocols(Catalogue(plugins.protocol_directories), options):
         for name in names:
             model, design = models.get(name), designs[name]
@@ -140,13 +142,14 @@ def _cells(
             walkable = specification.walkable()
             for view in views:
                 if model is None:
-                    yield plan_cell(walkable, name, view, design, plugins.agent(name).memory), specification
-                    continue
-                agent = model.agent
-                yield (
-                    plan_cell(walkable, name, view, design, agent.memory, agent=agent.name, settings=model.settings),
-                    specification,
-                )
+                    plain = plan_cell(walkable, name, view, design, plugins.agent(name).memory)
+                else:
+                    agent, settings = model.agent, model.settings
+                    plain = plan_cell(walkable, name, view, design, agent.memory, agent=agent.name, settings=settings)
+                yield plain, specification
+                for control in controls:
+                    if has_control(walkable, control):
+                        yield control_cell(plain, control, walkable), specification
 
 
 def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[BaseSpecification]:
@@ -237,15 +240,14 @@ def _alike(cells: Sequence[CellForecast]) -> Iterator[list[CellForecast]]:
 
 
 def _row(cells: Sequence[CellForecast], every: Sequence[CellForecast]) -> list[object]:
-    from cheesebench.planning.plan import total
+    from cheesebench.planning.plan import total, total_estimate
 
     name, trials = _name(cells[0], every)
     if len(cells) > 1:
         trials = f"{cells[0].plan.subjects} x {sum(cell.plan.trials for cell in cells)}"
-    steps = [cell.steps for cell in cells]
-    most, known = total([cell.most for cell in cells]), [cell.estimate for cell in cells if cell.estimate is not None]
-    estimate = total(known) if len(known) == len(cells) else None
-    return [name, trials, _number(None if None in steps else max(s for s in steps if s)), *_amounts(most, estimate)]
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    longest = max(steps) if len(steps) == len(cells) else None
+    return [name, trials, _number(longest), *_amounts(total([cell.most for cell in cells]), total_estimate(cells))]
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:

@@ -197,10 +197,10 @@ class Caller:
         if known is not None:
             return known.reply
         with self.channel.asks():
-            reply, seconds, attempts = await self._answered(request, trial, call, mark)
+            reply, how = await self._answered(request, trial, call, mark)
         price = self.channel.price
         cost = None if price is None else price.cost(reply.usage)
-        record = self._record(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
+        record = self._record(request, trial, call, mark, reply, cost=cost, **how)
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
@@ -249,10 +249,12 @@ class Caller:
         remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
         raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 
-    async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
-        """Return the reply, the seconds of the answered attempt, and the number of attempts."""
+    async def _answered(
+        self, request: ChatRequest, trial: int, call: int, mark: str
+    ) -> tuple[ChatReply, dict[str, Any]]:
+        """Return the reply, the seconds of the answered attempt, and the numbers of attempts and malformed answers."""
         jitter: random.Random | None = None
-        taken, faults, attempts, moves = 0.0, 0, 0, 0
+        taken, faults, attempts, moves, malformed = 0.0, 0, 0, 0, 0
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
         before = self._in_flight
         pool = self.channel.pool
@@ -261,7 +263,7 @@ class Caller:
             try:
                 reply, seconds = await self._attempt(request)
                 self.channel.answered()
-                return reply, seconds, attempts
+                return reply, {"seconds": seconds, "attempts": attempts, "malformed": malformed}
             except BudgetSpentError as spent:
                 if self.channel.silence:  # it was not for want of a budget that nothing was measured
                     raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
@@ -276,6 +278,7 @@ class Caller:
                     continue
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
+                malformed += fault.kind == "malformed"
                 # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
                 jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)

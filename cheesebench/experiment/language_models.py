@@ -387,7 +387,7 @@ class ModelWorker:
                     caller.work = (job.plan.trials - trials) * steps - yielding
         except RunLogError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             report(stopped(trials, error))
         else:
             report(Report(ended=True))

@@ -91,6 +91,7 @@ CREATE TABLE calls (  -- what models were asked and replied: a row for each call
     seconds REAL NOT NULL,  -- of the attempt that was answered
     attempts INTEGER NOT NULL,  -- retries included
     written_tokens INTEGER NOT NULL,  -- of the prompt, put into a cache where that has a price of its own
+    malformed INTEGER NOT NULL,  -- attempts whose answer was no reply: no JSON, the wrong shape, a tool call
     seal INTEGER NOT NULL  -- checksum of the row and its system prompt: what the disk or somebody has changed is not believed
 ) STRICT;
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);

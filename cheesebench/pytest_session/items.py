@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 from cheesebench.statistics.run import with_causes
+from cheesebench.statistics.wording import with_calls
 
 #: What stands before a test that is in no file; in JUnit XML it is the name of the class.
 PREFIX = "cheesebench::"
@@ -56,8 +56,7 @@ class CellItem(pytest.Item):
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
-        result = dataclasses.replace(result, calls=self.run.calls(plan))
-        self.result = with_causes(result, self.run.causes(plan))
+        self.result = with_causes(with_calls(result, self.run.calls(plan)), self.run.causes(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result)))

@@ -34,10 +34,16 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def tell_uncaptured(config: pytest.Config, line: str) -> None:
-    """Write a line of its own while a test runs, whose output is captured."""
+    """Write a line of its own while a test runs, whose output is captured.
+
+    What a worker of pytest-xdist writes on its terminal nobody sees; its standard error is the whole session's.
+    """
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-        teller(config)(printable(line))
+        if hasattr(config, "workerinput"):
+            print(printable(line), file=sys.__stderr__, flush=True)
+        else:
+            teller(config)(printable(line))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from cheesebench.reports.html import charts, strips
 from cheesebench.reports.html.trials import Shelf, make_room, one_trial, shelves, subject_shelf
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest
     return _page(summary, trials)
 
 
-def render_life(
+def render_subject(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "", largest: int = LARGEST
 ) -> str:
     """Return a page with the player alone, and the trials of one subject as far as it has come.
@@ -64,7 +65,7 @@ def render_life(
     scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
     text: str = (
         _environment()
-        .get_template("life.html.jinja")
+        .get_template("subject.html.jinja")
         .render(
             policy=content_security_policy(scripts, [style]),
             scripts=scripts,
@@ -134,6 +135,9 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             facts=run_facts(summary),
             models=models,
             best_of_views=summary.best_of_views,
+            published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
+            contrasts=summary.contrasts,
+            how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
             matrix=matrix.matrix(summary),
             how_to_read_matrix=matrix.HOW,
             marks=words.MARKS,

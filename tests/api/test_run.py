@@ -84,9 +84,7 @@ def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
     mine = types.SimpleNamespace(
         cheesebench_agents=lambda: [cheesebench.AgentSpec("statue", Statue, memory="none")], __name__="mine"
     )
-    found = asyncio.run(
-        cheesebench.run_async("statue", "t_maze", plugins=[mine], results=tmp_path, **FEW)  # type: ignore[arg-type]
-    )
+    found = asyncio.run(cheesebench.run_async("statue", "t_maze", plugins=[mine], results=tmp_path, **FEW))
     assert found.verdicts()["verdict"].tolist() == ["FAIL"]
     assert "statue" in repr(found)
 
@@ -121,7 +119,7 @@ def test_every_option_of_a_run_can_be_given() -> None:
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
     async def cut() -> None:
         task = asyncio.create_task(
-            cheesebench.run_async("random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)  # type: ignore[arg-type]
+            cheesebench.run_async("random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)
         )
         while not (tmp_path / "cut").exists():
             await asyncio.sleep(0.05)
