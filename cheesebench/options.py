@@ -350,8 +350,15 @@ OPTIONS = (
     ),
     Option(
         name="executor",
-        help="Where subjects are run: local (worker processes), threads, or that of a plugin.",
+        help="Where subjects are run: local (worker processes), threads, ray (a Ray cluster), or that of a plugin.",
         default_text="local",
+    ),
+    Option(
+        name="executor-option",
+        help="An option of the executor; repeatable.",
+        metavar="NAME=VALUE",
+        example="address=auto",
+        repeatable=True,
     ),
     Option(
         name="processes",

@@ -18,7 +18,7 @@ from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.looks import CourseOf, is_finished, load_course
 from cheesebench.experiment.observers import Observers
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues, usable_processors
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues
 from cheesebench.experiment.recorder import Recorder
 from cheesebench.experiment.scheduling import CellRun, Progress, Ration, WorkQueue
 
@@ -43,9 +43,9 @@ class RunSession:
 
     ``cells`` are the plans of a log with their specifications, ``seed`` is the run's seed, ``processes`` the
     number of jobs at a time (default: one for each processor; 0: everything in threads of this process).
-    ``executor`` names where jobs are done. Subjects are taken up in the order in which their cells were started. A
-    cell whose agent, view or family comes from a plugin that a new process cannot load by itself (a conftest.py) is
-    run in threads.
+    ``executor`` names where jobs are done, with ``executor_options``. Subjects are taken up in the order in which their
+    cells were started. A cell whose agent, view or family comes from a plugin that a new process cannot load by itself
+    (a conftest.py) is run in threads.
 
     ``language`` holds the language models; without it, cells that need one cannot be run.
 
@@ -67,6 +67,7 @@ class RunSession:
         seed: int,
         processes: int | None = None,
         executor: str = DEFAULT_EXECUTOR,
+        executor_options: Mapping[str, str] | None = None,
         language: LanguageModels | None = None,
         course_of: CourseOf | None = None,
         ahead: bool = False,
@@ -76,16 +77,14 @@ class RunSession:
         self._log = log
         self._plugins = plugins
         self._seed = seed
-        processes = usable_processors() if processes is None else processes
         self._language = language
         self._course_of = course_of
         self._ration: Ration | None = None
         if language is not None and language.budget.counts_tokens:
             self._ration = Ration(language.budget, self._spent)
         # Where a budget is to be kept, nothing is asked that may not be needed.
-        self._queues = Queues(
-            plugins, language, log.directory, executor, processes, ahead=ahead and self._ration is None
-        )
+        ahead, given = ahead and self._ration is None, executor_options or {}
+        self._queues = Queues(plugins, language, log.directory, executor, processes, ahead=ahead, options=given)
         self._recorder = Recorder(log, self._on_written)
         self._numbers = itertools.count()
         self._observers = Observers(plugins.hook.cheesebench_trial_finished)
@@ -102,15 +101,13 @@ class RunSession:
             loop.call_soon_threadsafe(self._begin, self._cells[key])
 
     def connect(self) -> None:
-        """Open the connections to all models with unfinished cells; raises whatever a backend raises."""
-        if self._language is None:
-            return
-        models = dict.fromkeys(
-            cell.plan.model
-            for cell in self._cells.values()
-            if cell.plan.agent and not is_finished(self._log, cell.plan, self._course_of)
-        )
-        asyncio.run_coroutine_threadsafe(self._language.connect(models), self._running_loop()).result()
+        """Connect to the models and the executor of all unfinished cells; raises whatever a backend raises."""
+        loop = self._running_loop()
+        cells = [cell for cell in self._cells.values() if not is_finished(self._log, cell.plan, self._course_of)]
+        asyncio.run_coroutine_threadsafe(self._queues.start(cells), loop).result()
+        if self._language is not None:
+            models = dict.fromkeys(cell.plan.model for cell in cells if cell.plan.agent)
+            asyncio.run_coroutine_threadsafe(self._language.connect(models), loop).result()
 
     def wait(self, plan: CellPlan, timeout: float) -> bool:
         """Wait at most ``timeout`` seconds for a cell, starting it if necessary; return whether it is finished.

@@ -160,9 +160,13 @@ class Run:
             servers, self._servers = self._servers, {}
             stop_after_failure(servers, teller(self.config))
             self.close()
-            if self._existing is None and not any(directory.glob("*.log")):
-                shutil.rmtree(directory, ignore_errors=True)  # nothing was run and no server left a log
+            self._forget(directory)
             raise
+
+    def _forget(self, directory: Path) -> None:
+        """Remove the directory of a new run that could not begin, unless a server has left a log there."""
+        if self._existing is None and not self.is_worker and not any(directory.glob("*.log")):
+            shutil.rmtree(directory, ignore_errors=True)
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Start running the cells in the background; a worker starts each cell when its item is run."""
@@ -184,11 +188,18 @@ class Run:
             seed=settings.seed,
             processes=self._processes(),
             executor=settings.executor,
+            executor_options=settings.executor_options,
             language=language,
             course_of=self.course_of,
             ahead=settings.ahead,
         )
-        self._runner.connect()
+        try:
+            self._runner.connect()
+        except BaseException:
+            directory = self.log.directory
+            self.close()
+            self._forget(directory)
+            raise
         if not self.is_worker:
             self._runner.start()
 
