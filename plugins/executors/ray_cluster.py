@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import itertools
+import os
 import pickle
 import sys
 from asyncio.subprocess import Process
@@ -29,11 +30,11 @@ class RayExecutor:
         if importlib.util.find_spec("ray") is None:
             raise OptionError("--executor ray needs Ray. Install it with: pip install 'pytest-cheesebench[ray]'")
         options = context.options
-        address = options.get("address")
+        address = options.get("address") or os.environ.get("RAY_ADDRESS") or None
         if address is not None and address.startswith("ray://"):
             raise OptionError(
-                f"--executor-option address={address}: Ray Client cannot stream results. Start pytest on a node of the "
-                "cluster (or with 'ray job submit'), with address=auto."
+                f"--executor ray: {address} is for Ray Client, which cannot stream results. Start pytest on a node of "
+                "the cluster (or with 'ray job submit'), with --executor-option address=auto."
             )
         self.capacity = CAPACITY
         self._log = context.directory / LOG_NAME

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import socket
 import sys
 import threading
 from collections import deque
@@ -30,8 +31,8 @@ TASK_SECONDS, TASK_JOBS = 0.5, 64
 #: How often a job is begun although its process died, and how often if its node did.
 CRASHES, DEATHS = 3, 20
 #: Seconds that the nodes may take to say what is installed there, between two looks at the size of the cluster, and
-#: until this process ends at the latest once its input is closed.
-CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 15.0
+#: until this process ends at the latest once its input is closed; and that connecting may take.
+CHECK_SECONDS, LOOK_SECONDS, END_SECONDS, REACH_SECONDS = 120.0, 2.0, 15.0, 10.0
 
 
 @dataclass(eq=False)
@@ -192,6 +193,7 @@ def main(jobs: BinaryIO) -> None:
     options = pickle.loads(next(messages))
     cloudpickle.register_pickle_by_value(ray_task)
     try:
+        _reach(options["address"])
         # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
         ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
     except Exception as error:  # ConnectionError, RuntimeError, ...: Ray says in many ways that there is no cluster
@@ -204,6 +206,13 @@ def main(jobs: BinaryIO) -> None:
         ray.shutdown()
         sys.stderr.flush()
         os._exit(0)
+
+
+def _reach(address: str | None) -> None:
+    """Raise OSError at once if nobody listens at HOST:PORT; Ray tries for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
 
 
 async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], messages: Iterable[bytes]) -> None:
