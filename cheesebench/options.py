@@ -190,6 +190,14 @@ OPTIONS = (
         minimum=0,
         recorded=True,
     ),
+    Option(
+        name="shard",
+        help="Run only this part of the cells, always the same: 2/8 is the second of eight. See: cheesebench merge "
+        "--help",
+        metavar="PART",
+        example="2/8",
+        recorded=True,
+    ),
     Option(name="agent", help="Agent that asks a language model.", default="llm", recorded=True, models_only=True),
     Option(
         name="history",

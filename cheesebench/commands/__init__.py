@@ -29,6 +29,7 @@ COMMANDS = {
         CommandSpec("study", "run a study, or list them", "cheesebench.commands.study"),
         CommandSpec("figures", "draw what runs came to", "cheesebench.commands.figures"),
         CommandSpec("measures", "show what the trials of a run came to", "cheesebench.commands.measures"),
+        CommandSpec("merge", "make one run of its shards", "cheesebench.commands.merge"),
         CommandSpec("export", "write a run for other programs", "cheesebench.commands.export"),
         CommandSpec("show", "show what a language model was asked, and what it replied", "cheesebench.commands.show"),
         CommandSpec(

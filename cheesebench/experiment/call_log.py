@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 #: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
 PICTURE = "[picture]"
-_COLUMNS = (
+COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
     "written_tokens, seal"
 )
-_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
+INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
@@ -197,7 +197,7 @@ class CallLog:
                 connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", stored)
             # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
-            connection.executemany(_INSERT, rows)
+            connection.executemany(INSERT, rows)
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
         self._known_texts = marks
 
@@ -239,7 +239,7 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        joined = f"SELECT {_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
+        joined = f"SELECT {COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
         found = self._log.select(f"{joined} {where}", values)
         for row in found:
             with damage_explained(self._log.path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -51,8 +51,24 @@ class Collection:
         file.run = self._run
         return file
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        """Keep one item for each cell; then, when ``-k`` and ``-m`` have chosen, those of this shard."""
+        self._keep_one_of_each(items)
+        yield
+        shard = self._run.settings.shard
+        if shard is None:
+            return
+        cells = [item for item in items if isinstance(item, CellItem) and not item.obstacle]
+        self._run.whole = [(item.plan, item.specification) for item in cells]
+        mine = {plan.key for plan in shard.part([item.plan for item in cells])}
+        others = [item for item in cells if item.plan.key not in mine]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+    def _keep_one_of_each(self, items: list[pytest.Item]) -> None:
         """Keep one item for each cell; two files that claim the same name are an error of the second."""
         first: dict[CellKey, CellItem] = {}
         kept: list[pytest.Item] = []

@@ -27,12 +27,14 @@ from cheesebench.experiment.language_models import (
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
 from cheesebench.experiment.looks import is_finished
-from cheesebench.experiment.manifest import new_run_id
+from cheesebench.experiment.manifest import describe_protocols, new_run_id
 from cheesebench.experiment.provenance import made_here
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.scheduling import Progress
 from cheesebench.experiment.session import RunSession
+from cheesebench.experiment.shards import KEY as SHARD
+from cheesebench.experiment.shards import describe_shard
 from cheesebench.family import CellRequest
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
@@ -87,6 +89,8 @@ class Run:
         self._servers: dict[str, Server] = {}
         #: Of how many seconds without a reply it was told last.
         self._silence_said = 0.0
+        #: With ``--shard``: the cells of all shards.
+        self.whole: Sequence[Cell] = []
         self._base_urls: dict[str, str] = dict(self._handed.get("base_urls", {}))
 
     @property
@@ -96,14 +100,15 @@ class Run:
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
+        whole = [plan for plan, _ in self.whole or cells]
         if self._stopped_by is not None and cells:
             # Of a worker's cells the controller says at the end that they cannot be compared.
             try:
-                self._stopped_by.check([plan for plan, _ in cells], self.settings.seed)
+                self._stopped_by.check(whole, self.settings.seed)
             except ComparisonError:
                 if not self.is_worker:
                     raise
-        plans = [plan for plan, _ in cells if not plan.in_words]
+        plans = [plan for plan in whole if not plan.in_words]
         for control in self.settings.controls if plans else ():
             if all(plan.control != control for plan in plans):
                 raise OptionError(
@@ -128,6 +133,13 @@ class Run:
                 plugins=self.plugins.strangers(),
             )
             self._lock = claim(self.log.path)
+        if self.settings.shard is not None and self.whole and self._existing is None:
+            self.log.add_to_manifest(
+                {
+                    "protocols": describe_protocols(specification for _, specification in self.whole),
+                    SHARD: describe_shard(self.settings.shard, whole),
+                }
+            )
         if self._existing is not None:
             try:
                 check_resumable(self.log, cells, self.settings.seed)

@@ -20,6 +20,7 @@ from cheesebench.experiment.manifest import check_run_id, recorded_options
 from cheesebench.experiment.model_options import call_options, check_prices, language_models, pairs
 from cheesebench.experiment.queues import DEFAULT_EXECUTOR, check_options
 from cheesebench.experiment.run_options import RunOptions, as_list
+from cheesebench.experiment.shards import Shard
 from cheesebench.experiment.studies import Study, find_study
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import PluginManager
@@ -44,6 +45,8 @@ class Settings:
     against: str | None
     """Published model that dialogues are compared with, where the paper reports it; else chance."""
     seed: int
+    shard: Shard | None
+    """The part of the cells that is run; None for all."""
     controls: tuple[str, ...]
     study: Study | None
     resume: str | None
@@ -166,6 +169,7 @@ def read_settings(
         against=values["against"],
         temperatures=tuple(dict.fromkeys(as_list(values["temperature"]))),
         seed=values["seed"],
+        shard=Shard.parse(values["shard"]) if values["shard"] else None,
         controls=tuple(values["control"]),
         study=study,
         resume=resume,
