@@ -135,6 +135,11 @@ class RunLog:
         return cls._open(path, log_file.connect_read_only)
 
     @classmethod
+    def open_at_rest(cls, path: Path) -> Self:
+        """Open a run that has ended for reading, writing nothing beside it."""
+        return cls._open(path, log_file.connect_at_rest)
+
+    @classmethod
     def _open(cls, path: Path, connect: Any) -> Self:
         path = path.absolute()
         if path.is_dir():

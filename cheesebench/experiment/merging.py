@@ -107,7 +107,7 @@ def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) 
 
 
 def _open(stack: ExitStack, path: Path) -> Part:
-    log = stack.enter_context(RunLog.open_read_only(path))
+    log = stack.enter_context(RunLog.open_at_rest(path))
     manifest = log.manifest
     found = read_shard(manifest)
     if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.errors import PluginError
+from cheesebench.errors import PluginError, RunLogError
 from cheesebench.experiment.designs import find_design
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan
@@ -89,7 +90,8 @@ def test_a_node_that_dies_changes_nothing(
         for fallen, node in enumerate(list(cluster.worker_nodes), 1):
             # Whenever that is: what was sent counts, what was not is done elsewhere.
             least = random.Random(fallen).randrange(total // 4) + (fallen - 1) * total // 4
-            wait_for(lambda least=least: finished(log) > least)
+            while finished(log) <= least:
+                time.sleep(0.02)
             cluster.remove_node(node, allow_graceful=False)
             cluster.add_node(num_cpus=1)
         assert finished(log) < total, "they died too late"
@@ -174,12 +176,15 @@ def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_pa
 
         def works() -> bool:
             assert process.poll() is None
-            if not path.exists():
-                return False
-            with RunLog.open_read_only(path) as log:
+            with contextlib.suppress(RunLogError), RunLog.open_read_only(path) as log:  # it may not be written yet
                 return finished(log) > 0
+            return False
 
-        wait_for(works)
-        assert len(marked(alone["MARK"])) > 4
-        process.send_signal(number)
+        try:
+            wait_for(works)
+            assert len(marked(alone["MARK"])) > 4
+            process.send_signal(number)
+        except BaseException:
+            process.kill()
+            raise
     wait_for(lambda: marked(alone["MARK"]) == [])
