@@ -73,7 +73,7 @@ class WorkQueue:
         return self.running + self.waiting
 
     def put(self, cell: CellRun, subjects: Sequence[int], *, spare: bool, first: int, number: int) -> None:
-        """Queue subjects of a cell: the smallest ``first``, then the smallest ``number`` is next; ``spare`` ones last."""
+        """Queue subjects of a cell; the smallest ``first``, then ``number``, comes first, ``spare`` ones last."""
         self.subjects += len(subjects)
         self.waiting += len(subjects)
         self.spares += spare * len(subjects)

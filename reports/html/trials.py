@@ -10,7 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
@@ -105,34 +105,56 @@ class Sketch(NamedTuple):
     success: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Lives:
+    """The lives of a cell, as often as they are asked for; one is in memory at a time."""
+
+    log: RunLog
+    plan: CellPlan
+
+    def __iter__(self) -> Iterator[list[Sketch]]:
+        found = self.log.stream(
+            "SELECT subject, trial, steps, success FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
+            "variant = ? AND subject < ? AND missing = '' ORDER BY subject, trial",
+            (*self.plan.key, self.plan.subjects),
+        )
+        sketches = (
+            Sketch(subject, trial, steps, None if success is None else bool(success))
+            for subject, trial, steps, success in found
+        )
+        for _, life in groupby(sketches, lambda sketch: sketch.subject):
+            yield list(life)
+
+
 def choose(lives: Iterable[Sequence[Sketch]], lived: int) -> list[Sketch]:
     """Return the trials to be shown, failed ones first, as far as ``lived`` steps lead.
 
-    To live a trial again, all trials of its subject before it must be lived too.
+    ``lives`` are by rising subject, and are gone through twice. To live a trial again, all trials of its subject before
+    it must be lived too.
     """
-    end_of: dict[Sketch, int] = {}
-    for life in lives:
-        end_of.update(zip(life, accumulate(sketch.steps for sketch in life), strict=True))
     reached: dict[int, int] = {}
     chosen = []
-    for sketch in sorted(end_of, key=lambda sketch: (sketch.success is not False, sketch.subject, sketch.trial)):
-        before = reached.get(sketch.subject, 0)
-        cost = max(0, end_of[sketch] - before)
-        if cost <= lived:
-            lived -= cost
-            reached[sketch.subject] = before + cost
-            chosen.append(sketch)
+    for failed in (True, False):
+        for life in lives:
+            for sketch, end in zip(life, accumulate(sketch.steps for sketch in life), strict=True):
+                if (sketch.success is False) is not failed:
+                    continue
+                before = reached.get(sketch.subject, 0)
+                cost = max(0, end - before)
+                if cost <= lived:
+                    lived -= cost
+                    reached[sketch.subject] = before + cost
+                    chosen.append(sketch)
     return chosen
 
 
 def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Shelf:
-    lives = [
-        [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
-        for subject in range(plan.subjects)
-    ]
+    lives = _Lives(log, plan)
     chosen = choose(lives, lived)
-    failed = sum(sketch.success is False for life in lives for sketch in life)
-    shelf = Shelf(plan, sum(map(len, lives)), failed)
+    shelf = Shelf(plan)
+    for life in lives:
+        shelf.played += len(life)
+        shelf.failed += sum(sketch.success is False for sketch in life)
     try:
         told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
     except Exception as error:
@@ -142,10 +164,6 @@ def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Sh
         shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
-
-
-def _played(log: RunLog, plan: CellPlan, subject: int) -> list[TrialRecord]:
-    return [record for record in log.trials(plan, subject) if not record.missing]
 
 
 def _lived(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
