@@ -13,8 +13,6 @@ import pytest
 
 from cheesebench.plugin_manager import PluginManager
 
-ray = pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")
-
 STRANGER = Path(__file__).parents[1] / "experiment/stranger"
 
 

@@ -24,8 +24,11 @@ from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.session import RunSession
 from cheesebench.family import CellRequest
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.executors.ray_driver import CRASHES
 from cheesebench.protocol import BaseSpecification, Catalogue
+
+pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")
+
+from cheesebench.plugins.executors.ray_driver import CRASHES
 
 pytestmark = pytest.mark.ray
 
