@@ -22,12 +22,12 @@ from cheesebench.statistics.comparison import Question
 from cheesebench.statistics.power import fixed_verdicts
 from cheesebench.statistics.regression import LOSS, PAIR_LOOKS, flip_p_values
 from cheesebench.statistics.sequential import futile
-from cheesebench.statistics.spending import ALPHA, looks_until, symmetric_tails, tails
+from cheesebench.statistics.spending import ALPHA, FULL, LOOKS, looks_until, symmetric_tails, tails
 
 #: Where the tables stand, each between two comments.
 PAGE = Path(__file__).parents[1] / "docs/reference/verdicts.md"
 _PLACE = r"<!-- simulated: (\w+) -->\n(.*?)<!-- end -->"
-MARGIN, MOST = 0.1, 60
+MARGIN, MOST = 0.1, LOOKS[-1]
 RUNS = 4000
 ICCS = (0.0, 0.02, 0.1, 0.3, 0.5, 0.6)
 REFERENCES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
@@ -146,6 +146,8 @@ class Outcome:
     reference: float
     icc: float
     passes: float
+    by_sixty: float
+    """Of ``passes``, those within 60 subjects."""
     fails: float
     subjects: float
 
@@ -179,7 +181,8 @@ def outcomes(runs: int, seed: int = 2) -> Iterator[Outcome]:
         assert rates is not None
         question = Question(ReferenceValue(value=reference), -MARGIN, -MARGIN)
         passed, failed, stopped = sequential(rates, question)
-        yield Outcome(rate, reference, icc, float(passed.mean()), float(failed.mean()), float(stopped.mean()))
+        early = passed & (stopped <= FULL)
+        yield Outcome(rate, reference, icc, *(float(one.mean()) for one in (passed, early, failed, stopped)))
 
 
 def pairs(
@@ -269,11 +272,12 @@ def error_table(runs: int) -> str:
 def outcome_table(runs: int) -> str:
     """Return the table of what becomes of models."""
     lines = [
-        row("true rate", "reference", "ICC", "PASS", "FAIL", "mean subjects", "two runs disagree"),
-        row(*["---:"] * 7),
+        row("true rate", "reference", "ICC", "PASS", "PASS by 60", "FAIL", "mean subjects", "two runs disagree"),
+        row(*["---:"] * 8),
     ]
     for one in outcomes(runs):
-        shown = (f"{one.passes:.2f}", f"{one.fails:.2f}", f"{one.subjects:.0f}", f"{one.disagree:.2f}")
+        rates = (f"{share:.2f}" for share in (one.passes, one.by_sixty, one.fails))
+        shown = (*rates, f"{one.subjects:.0f}", f"{one.disagree:.2f}")
         lines.append(row(f"{one.rate:g}", f"{one.reference:g}", f"{one.icc:g}", *shown))
     return "\n".join(lines)
 

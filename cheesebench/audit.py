@@ -54,7 +54,9 @@ def audit_specification(
     views = [plugins.view(name) for name in dict.fromkeys(view_names)] if view_names else list(plugins.views.values())
     paradigm = plugins.compile(specification)
     if not isinstance(paradigm, Auditable):
-        raise OptionError(f"Protocols of the family '{specification.family}' have no audit. Ask who wrote the family.")
+        raise OptionError(
+            f"Protocols of the family '{specification.family}' have no audit. Ask the author of the family."
+        )
     findings = [*paradigm.audit(views, settings)]
     if settings.parts is None or "animal" in settings.parts:
         if settings.progress:
@@ -108,7 +110,7 @@ def findings_table(report: AuditReport) -> str:
     rows = [[printable(one.rule), one.verdict, printable(" ".join(one.text.split()))] for one in report.findings]
     text: str = tabulate(
         rows,
-        headers=["rule", "verdict", "found"],
+        headers=["rule", "verdict", "result"],
         tablefmt="simple",
         disable_numparse=True,
         maxcolwidths=[30, None, 84],

@@ -64,10 +64,10 @@ def read_baseline(path: Path) -> CountedRun:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Make one with cheesebench bless.") from None
+        raise RunLogError(f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless") from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:
-        raise RunLogError(f"{path} is no baseline. Make one with: cheesebench bless RUN NAME")
+        raise RunLogError(f"{path} is not a baseline. Create one with: cheesebench bless RUN NAME")
     if number != FORMAT:
         raise RunLogError(
             f"{path} is a baseline of format {number}; this CheeseBench reads {FORMAT}. Bless the run again."
@@ -100,7 +100,7 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
     values["settings"] = dict(cell.settings)
     values["subjects"] = [
-        [n, s.passed, s.scored, s.missing, s.mark, *([s.settled] if s.settled else [])]
+        [n, s.passed, s.scored, s.missing, s.digest, *([s.settled] if s.settled else [])]
         for n, s in cell.subjects.items()
     ]
     return values

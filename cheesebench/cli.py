@@ -121,8 +121,10 @@ def build_parser(
     """
     parser = _Parser(
         prog="cheesebench",
-        description="Rodent paradigms declared in YAML: look at them, check them, play them, and see what runs "
-        "came to. Models are run by pytest: pytest --model NAME.",
+        description=(
+            "Rodent paradigms declared in YAML: view, check and play them, and see the results of runs. Models are "
+            "run by pytest: pytest --model NAME."
+        ),
         epilog="Example: cheesebench list",
         allow_abbrev=False,
     )

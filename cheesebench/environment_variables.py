@@ -16,35 +16,40 @@ class EnvironmentVariable(NamedTuple):
 VARIABLES = (
     EnvironmentVariable(
         "CHEESEBENCH_PROTOCOLS",
-        "what --protocols is where neither the command line nor the ini file says it: names, files and directories, "
+        "default of --protocols if neither the command line nor the ini file sets it: names, files and directories, "
         "separated as in PATH",
     ),
     EnvironmentVariable(
-        "CHEESEBENCH_MODELS", "a YAML file of models of your own, where --cheese-models (or --models) names none"
+        "CHEESEBENCH_MODELS", "a YAML file of your own models, used if --cheese-models (or --models) is not given"
     ),
     EnvironmentVariable(
         "OPENAI_API_KEY",
         "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",
     ),
-    EnvironmentVariable("OPENAI_BASE_URL", "where that server is, without --base-url"),
+    EnvironmentVariable("OPENAI_BASE_URL", "address of that server, used if --base-url is not given"),
     EnvironmentVariable(
-        "VLLM_API_KEY", "the key of a vLLM server that is running already; the backend's option api_key_env renames it"
+        "VLLM_API_KEY", "the key of a vLLM server that is already running; the backend's option api_key_env renames it"
     ),
-    EnvironmentVariable("VLLM_WORKER_MULTIPROCESSING_METHOD", "set to spawn where vLLM runs inside, unless it is set"),
-    EnvironmentVariable("VLLM_LOGGING_LEVEL", "set to WARNING where vLLM runs inside, unless it is set"),
     EnvironmentVariable(
-        "LITELLM_LOCAL_MODEL_COST_MAP", "set to True for litellm, unless it is set: it fetches nothing"
+        "VLLM_WORKER_MULTIPROCESSING_METHOD", "set to spawn if vLLM runs in this process, unless already set"
     ),
-    EnvironmentVariable("LITELLM_MODE", "set to PRODUCTION for litellm, unless it is set: it reads no .env file"),
-    EnvironmentVariable("LITELLM_LOG", "set to ERROR for litellm, unless it is set"),
+    EnvironmentVariable("VLLM_LOGGING_LEVEL", "set to WARNING if vLLM runs in this process, unless already set"),
     EnvironmentVariable(
-        "GITHUB_STEP_SUMMARY", "the file that the report's summary is added to; GitHub Actions sets it"
+        "LITELLM_LOCAL_MODEL_COST_MAP", "set to True for litellm, unless already set: litellm then fetches nothing"
     ),
-    EnvironmentVariable("PYTEST_ADDOPTS", "further options of pytest; 'cheesebench study' puts its own before them"),
+    EnvironmentVariable(
+        "LITELLM_MODE", "set to PRODUCTION for litellm, unless already set: litellm then reads no .env file"
+    ),
+    EnvironmentVariable("LITELLM_LOG", "set to ERROR for litellm, unless already set"),
+    EnvironmentVariable(
+        "GITHUB_STEP_SUMMARY", "the file to which the report's summary is appended; GitHub Actions sets it"
+    ),
+    EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest; 'cheesebench study' puts its own before them"),
     EnvironmentVariable(
         "XDG_STATE_HOME",
-        "directory of cheesebench/key, which tells your own runs from a stranger's (default: ~/.local/state)",
+        "directory of cheesebench/key, which shows that a run was made by you on this machine (default: "
+        "~/.local/state)",
     ),
-    EnvironmentVariable("TERM", "dumb: no line of progress, and 'cheesebench play' draws without moving the cursor"),
-    EnvironmentVariable("PATH", "where a vllm command is looked for, after the directory of this Python"),
+    EnvironmentVariable("TERM", "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor"),
+    EnvironmentVariable("PATH", "directories searched for a vllm command, after that of this Python"),
 )

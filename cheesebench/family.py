@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.chat import ChatReply, ChatRequest
-    from cheesebench.experiment.call_replay import ToldCall
+    from cheesebench.experiment.call_replay import ReplayedCall
     from cheesebench.experiment.contestants import LanguageModel
     from cheesebench.experiment.designs import Design
     from cheesebench.experiment.log import RunLog
@@ -85,7 +85,7 @@ class WatchedTrial:
 
     record: TrialRecord
     frames: Sequence[Frame]
-    calls: Sequence[ToldCall] = field(default_factory=tuple)
+    calls: Sequence[ReplayedCall] = field(default_factory=tuple)
     note: str = ""
 
 

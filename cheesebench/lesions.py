@@ -14,11 +14,11 @@ from cheesebench.interfaces import PictureView, Scene, Tile, View
 
 #: Lesions that are one word, and what the subject is left with.
 WORDS: Mapping[str, str] = {
-    "blind": "no picture and no text; reward, its own actions and the clock are left",
-    "pose-only": "where it stands and which way it faces, and nothing else of the picture and text",
+    "blind": "no picture and no text; reward, its own actions and the clock remain",
+    "pose-only": "only its position and heading; no other part of the picture or text",
     "anhedonia": "no reward",
-    "naive": "no learning from its own outcomes: no reward, but all that the protocol file says",
-    "memoryless": "the present observation only: the same picture, the same action",
+    "naive": "no learning from its own outcomes: no reward, but everything in the protocol file",
+    "memoryless": "only the present observation: the same picture always gives the same action",
 }
 #: What ``hide`` can name besides places: all landmarks, all lines of text.
 LANDMARKS, TEXT = "landmarks", "text"
@@ -112,7 +112,7 @@ def _no_lesion(part: str) -> str:
     known = (
         f"{', '.join(WORDS)}, amnesia=trial, amnesia=STATE, hide=landmarks, hide=ZONE, hide=glyph:X, hide=text:STATE"
     )
-    return f"'{part}' is no lesion.{hint} There are {known}; + joins several."
+    return f"'{part}' is not a lesion.{hint} Known: {known}; join several with +."
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,12 +84,12 @@ def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, Model
         raise UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
     if backend not in backends:
         ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
-        remedy = f"Write one of them before the id, as in openai/{name}, or see 'cheesebench models'."
+        remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'."
         raise UnknownNameError("backend", backend, backends, whole=name, also=ids, remedy=remedy)
     if not identity.strip():
-        raise OptionError(f"'{name}' names no model. Write its id behind the backend, as in {backend}/MODEL-ID.")
+        raise OptionError(f"'{name}' does not name a model. Write its id after the backend, as in {backend}/MODEL-ID.")
     for entry in entries.values():
         if (entry.backend, entry.id) == (backend, identity):
             return dataclasses.replace(entry, name=name, aliases=())
-    # Nobody knows whether it sees; the server will say.
+    # Whether it accepts images is unknown; the server will say.
     return ModelEntry(name=name, backend=backend, id=identity, images=backends[backend].capabilities.images)

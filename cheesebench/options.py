@@ -110,8 +110,10 @@ class Option:
 OPTIONS = (
     Option(
         name="model",
-        help="Run this model through the paradigms; repeat it (or use commas) for several. "
-        "Without paths, the paper's protocols run and nothing else.",
+        help=(
+            "Run this model through the paradigms; repeat it (or use commas) for several. Without paths, only the "
+            "paper's protocols run."
+        ),
         example="random",
         repeatable=True,
         commas=True,
@@ -137,7 +139,7 @@ OPTIONS = (
     ),
     Option(
         name="edition",
-        help="Edition of the protocols that are chosen by name or directory.",
+        help="Edition of the protocols chosen by name or directory.",
         default="default",
         recorded=True,
     ),
@@ -155,14 +157,16 @@ OPTIONS = (
     ),
     Option(
         name="subjects",
-        help="Number of subjects per cell, instead of the design's; with the design sequential, the most.",
+        help="Number of subjects per cell, instead of the design's; with the design sequential, the maximum.",
         type=int,
         recorded=True,
     ),
     Option(
         name="ahead",
-        help="Sequential design: never, or auto. On a server of one's own that has no price, subjects of the next look "
-        "begin while it has capacity to spare; they count only if they are needed.",
+        help=(
+            "Sequential design: never, or auto. With auto, on your own server (no price), subjects of the next look "
+            "start while it has spare capacity; they count only if they are needed."
+        ),
         choices=("auto", "never"),
         default="auto",
         recorded=True,
@@ -171,14 +175,14 @@ OPTIONS = (
     ),
     Option(
         name="generations",
-        help="Dialogues: how often each question is asked.",
+        help="Dialogues: number of times each question is asked.",
         type=int,
         default_text="30 (smoke: 2)",
         recorded=True,
     ),
     Option(
         name="against",
-        help="Dialogues: refused, with the command that compares a whole run with this published model.",
+        help="Dialogues: not supported; prints the command that compares a whole run with this published model.",
         default_text="cells are compared with chance",
         recorded=True,
     ),
@@ -201,7 +205,7 @@ OPTIONS = (
     Option(name="agent", help="Agent that asks a language model.", default="llm", recorded=True, models_only=True),
     Option(
         name="history",
-        help="Past observations and replies that a language model is shown: exactly so many, or a range such as 3-7.",
+        help="Number of past observations and replies shown to a language model: a number, or a range such as 3-7.",
         metavar="N",
         default_text="the agent's own",
         recorded=True,
@@ -210,7 +214,7 @@ OPTIONS = (
     ),
     Option(
         name="actions",
-        help="Actions that a language model may give in one reply.",
+        help="Number of actions that a language model may give in one reply.",
         type=int,
         default_text="the agent's own",
         recorded=True,
@@ -219,7 +223,9 @@ OPTIONS = (
     ),
     Option(
         name="prompt",
-        help="Wording of the system prompt: default, minimal, cot or few_shot; or a file with your own (my.txt).",
+        help=(
+            "Wording of the system prompt: default, minimal, cot or few_shot; or a file with your own prompt (my.txt)."
+        ),
         metavar="NAME|FILE",
         recorded=True,
         models_only=True,
@@ -238,7 +244,7 @@ OPTIONS = (
     ),
     Option(
         name="reply-tokens",
-        help="Most tokens of one reply.",
+        help="Maximum number of tokens of one reply.",
         type=int,
         default_text="the model's, or the agent's own",
         recorded=True,
@@ -247,7 +253,7 @@ OPTIONS = (
     ),
     Option(
         name="agent-option",
-        help="A setting of the agent that asks; repeatable.",
+        help="A setting of the agent; repeatable.",
         metavar="NAME=VALUE",
         example="unparsed=end-trial",
         repeatable=True,
@@ -266,7 +272,7 @@ OPTIONS = (
     ),
     Option(
         name="base-url",
-        help="Where the model's server is.",
+        help="Address of the model's server.",
         metavar="URL",
         example="http://127.0.0.1:8000/v1",
         recorded=True,
@@ -275,9 +281,9 @@ OPTIONS = (
     ),
     Option(
         name="models",
-        help="Also take models from this YAML file.",
+        help="Also read models from this YAML file.",
         metavar="FILE",
-        default_text="what CHEESEBENCH_MODELS names",
+        default_text="the file in CHEESEBENCH_MODELS",
     ),
     Option(
         name="control",
@@ -290,34 +296,34 @@ OPTIONS = (
     ),
     Option(
         name="max-cost",
-        help="Stop calling models once the run has cost so many dollars; the rest is inconclusive.",
+        help="Stop calling models once the run has cost this many dollars; the rest is inconclusive.",
         metavar="DOLLARS",
         type=float,
         positive=True,
     ),
     Option(
         name="max-tokens",
-        help="Stop calling models once the run has used so many tokens; the rest is inconclusive.",
+        help="Stop calling models once the run has used this many tokens; the rest is inconclusive.",
         type=int,
         positive=True,
     ),
     Option(
         name="max-minutes",
-        help="Stop calling models after so many minutes; the rest is inconclusive.",
+        help="Stop calling models after this many minutes; the rest is inconclusive.",
         metavar="MINUTES",
         type=float,
         positive=True,
     ),
     Option(
         name="concurrency",
-        help="Most calls in flight at once; fewer as long as the server objects.",
+        help="Maximum number of calls in flight; fewer while the server refuses calls.",
         type=int,
         default=256,
         positive=True,
     ),
     Option(
         name="timeout",
-        help="Seconds that one call may take.",
+        help="Time limit of one call, in seconds.",
         metavar="SECONDS",
         type=float,
         default=300,
@@ -325,27 +331,27 @@ OPTIONS = (
     ),
     Option(
         name="trial-timeout",
-        help="Seconds that all calls of one trial may take, waiting not counted.",
+        help="Time limit of all calls of one trial, in seconds, waiting not counted.",
         metavar="SECONDS",
         type=float,
         default=3600,
         positive=True,
     ),
-    Option(name="retries", help="How often a call is tried again after a fault.", type=int, default=6, minimum=0),
+    Option(name="retries", help="Number of retries of a call after a fault.", type=int, default=6, minimum=0),
     Option(
         name="retry-errors",
-        help="With --resume: ask again what was refused for what it asked (content filter, context too long).",
+        help="With --resume: repeat calls refused because of their content (content filter, context too long).",
         flag=True,
     ),
     Option(
         name="resume",
-        help="Continue this run: what it has finished is kept, only the rest is run.",
+        help="Continue this run: finished trials are kept, only the rest is run.",
         metavar="RUN-ID",
         names_run=True,
     ),
     Option(
         name="run-id",
-        help="Name of the run, and of its directory.",
+        help="Name of the run and of its directory.",
         metavar="RUN-ID",
         default_text="date, time and a random suffix",
         names_run=True,
@@ -358,7 +364,7 @@ OPTIONS = (
     ),
     Option(
         name="executor",
-        help="Where subjects are run: local (worker processes), threads, ray (a Ray cluster), or that of a plugin.",
+        help="Executor of the subjects: local (worker processes), threads, ray (a Ray cluster), or one from a plugin.",
         default_text="local",
     ),
     Option(
@@ -370,15 +376,15 @@ OPTIONS = (
     ),
     Option(
         name="processes",
-        help="Subjects that are run side by side.",
+        help="Number of subjects run in parallel.",
         type=int,
-        default_text="one for each processor",
+        default_text="one per processor",
         minimum=1,
     ),
     Option(name="markdown", help="Also write the Markdown report to this file.", metavar="PATH"),
     Option(
         name="html",
-        help="Also write the HTML report to this file: one page with charts, in which every trial can be watched.",
+        help="Also write the HTML report to this file: one page with charts, on which every trial can be watched.",
         metavar="PATH",
     ),
     Option(
@@ -394,11 +400,11 @@ OPTIONS = (
     ),
     Option(
         name="inconclusive",
-        help="What an inconclusive verdict is for the exit status: skip or fail.",
+        help="How an inconclusive verdict counts for the exit status: skip or fail.",
         choices=("skip", "fail"),
         default="skip",
     ),
-    Option(name="exit-zero", help="Exit with 0 although a model has failed a verdict; errors still count.", flag=True),
+    Option(name="exit-zero", help="Exit with 0 even if a model fails; errors still count.", flag=True),
 )
 
 #: The same options by key.
@@ -414,4 +420,4 @@ class Setting:
     kind: str = "args"
 
 
-INI = (Setting("cheese_protocols", "What --protocols is where it is not given: names, files, directories."),)
+INI = (Setting("cheese_protocols", "Default of --protocols: names, files, directories."),)

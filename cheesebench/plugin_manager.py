@@ -77,7 +77,7 @@ class PluginManager(pluggy.PluginManager):
             try:
                 if (other := self.get_plugin(entry_point.name)) is not None:
                     used = getattr(other, "__name__", other)
-                    raise PluginError(f"Another plugin has this name, too, and is used: {used}. Uninstall one of them.")
+                    raise PluginError(f"Another plugin also has this name, and is used: {used}. Uninstall one of them.")
                 self.register(entry_point.load(), name=entry_point.name)
                 self.reloadable.add(entry_point.name)
             except (Exception, SystemExit) as error:
@@ -258,8 +258,8 @@ class PluginManager(pluggy.PluginManager):
         families = self.families
         if specification.family not in families:
             raise PluginError(
-                f"{specification.path}: no plugin compiles protocols of the family '{specification.family}' "
-                f"(known: {', '.join(sorted(families))}). Install the plugin that does."
+                f"{specification.path}: no plugin handles protocols of the family '{specification.family}' (known: "
+                f"{', '.join(sorted(families))}). Install the plugin that does."
             )
         return families[specification.family]
 
@@ -273,11 +273,11 @@ def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
     except (Exception, SystemExit) as error:
         if isinstance(error, CheeseBenchError):
             raise
-        raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Mend it, or leave it out.") from error
+        raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Fix it, or remove it.") from error
     for item in items:
         wanted = isinstance(item, os.PathLike) if of_paths else isinstance(getattr(item, "name", None), str)
         if not wanted or isinstance(item, type):
-            what = "paths of directories" if of_paths else "a list of what the hook is for, each with a name"
+            what = "paths of directories" if of_paths else "a list of named objects of the hook's type"
             raise PluginError(f"{who}: returned {quoted(repr(item), 60)}. Return {what}.")
     return items
 
@@ -292,12 +292,13 @@ def _check_api(plugin: Any, name: str) -> None:
     # Static: a module may have a __getattr__ that looks names up among the plugins.
     version: Any = inspect.getattr_static(plugin, _API, hookspecs.API_VERSION)
     if not isinstance(version, int) or isinstance(version, bool):
-        raise PluginError(f"The plugin '{name}' has {_API} = {version!r}. Write the number {hookspecs.API_VERSION}.")
+        raise PluginError(f"The plugin '{name}' has {_API} = {version!r}. Set it to {hookspecs.API_VERSION}.")
     oldest, newest = hookspecs.OLDEST_API_VERSION, hookspecs.API_VERSION
-    known = f"this CheeseBench knows version {newest}" if oldest == newest else f"known are {oldest} to {newest}"
+    known = f"version {newest}" if oldest == newest else f"{oldest} to {newest}"
     if not oldest <= version <= newest:
         remedy = "Upgrade pytest-cheesebench." if version > newest else "Upgrade the plugin."
-        raise PluginError(f"The plugin '{name}' is written for version {version} of the hooks, and {known}. {remedy}")
+        sentence = f"The plugin '{name}' is written for version {version} of the hooks; this CheeseBench supports"
+        raise PluginError(f"{sentence} {known}. {remedy}")
 
 
 def _hook_of(kind: AgentKind) -> str:

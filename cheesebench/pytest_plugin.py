@@ -41,9 +41,9 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     names = {name for option in with_value for name in (option.short, option.long)}
     if names.isdisjoint(args):
         return
-    from cheesebench.pytest_roots import mend
+    from cheesebench.pytest_roots import redetect
 
-    mend(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+    redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest itself would say that there is no such file.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
-            raise pytest.UsageError(f"{path} is run with a model: add --model NAME, for example --model random.")
+            raise pytest.UsageError(f"{path} needs a model: add --model NAME, for example --model random.")
 
 
 def _is_given(config: pytest.Config, key: str) -> bool:

@@ -25,10 +25,10 @@ def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
     return found
 
 
-def mend(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
+def redetect(config: pytest.Config, parser: pytest.Parser, args: list[str], options: Collection[str]) -> None:
     """Set up once more what pytest has found by the values of ``options``, and put ``args`` right for what follows.
 
-    Raises UsageError, with the spelling that helps, where this pytest cannot be told.
+    Raises UsageError, with the spelling that helps, where this pytest cannot be corrected.
     """
     # Only where it makes a difference is anything touched.
     ours = [word for word, value in pairwise(args) if word in options and _exists(config, value)]
@@ -38,7 +38,7 @@ def mend(config: pytest.Config, parser: pytest.Parser, args: list[str], options:
         _set_up(config, parser, args, options)
     except (AttributeError, ImportError, TypeError):
         raise pytest.UsageError(
-            f"{ours[0]}: this pytest takes the value for a path to tests. Write {ours[0]}=VALUE, in one word."
+            f"{ours[0]}: this pytest reads the value as a path to tests. Write {ours[0]}=VALUE, without a space."
         ) from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.call_replay import retell
+from cheesebench.experiment.call_replay import replay_calls
 from cheesebench.experiment.conversations import create_agent
 from cheesebench.experiment.lesioned import lesion_of
 from cheesebench.experiment.replay import film, films, recorded_paradigm, steppable
@@ -18,7 +18,7 @@ from cheesebench.film import film_strip
 if TYPE_CHECKING:
     from cheesebench.chat import ModelAgent
     from cheesebench.experiment.call_log import CallRecord
-    from cheesebench.experiment.call_replay import ToldCall
+    from cheesebench.experiment.call_replay import ReplayedCall
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.experiment.replay import Frame
@@ -57,34 +57,34 @@ def film_text(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) 
 
 
 class _Talk:
-    """What a subject that asks a model was told, trial by trial from its first one; nothing for other subjects."""
+    """The calls of a subject that asks a model, trial by trial from its first one; nothing for other subjects."""
 
     def __init__(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, view: View) -> None:
-        #: Why replies are not told (any more).
+        #: Why replies are not shown (any more).
         self.problem = ""
         self._agent: ModelAgent | None = None
         self._calls: dict[int, list[CallRecord]] = {}
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
-            self.problem = "What the model replied is not shown: this subject forgot what it was told."
+            self.problem = "The model's replies are not shown: this subject forgets between trials."
             return
         try:
             self._agent = create_agent(
                 plugins.model_agent(plan.agent), view, plan, log.manifest["options"]["seed"], subject
             )
         except (CheeseBenchError, KeyError) as error:
-            self.problem = f"What the model replied is not shown: {error}"
+            self.problem = f"The model's replies are not shown: {error}"
             return
         for call in log.calls.of_life(plan, subject):
             self._calls.setdefault(call.trial, []).append(call)
 
-    def calls(self, trial: int, frames: Sequence[Frame]) -> list[ToldCall]:
+    def calls(self, trial: int, frames: Sequence[Frame]) -> list[ReplayedCall]:
         """Return the calls of the next trial in their places."""
         if self._agent is None or self.problem:
             return []
         try:
-            return retell(self._agent, frames, self._calls.pop(trial, []))
+            return replay_calls(self._agent, frames, self._calls.pop(trial, []))
         except CheeseBenchError as error:
-            self.problem = f"What the model replied is not shown: {error}"
+            self.problem = f"The model's replies are not shown: {error}"
             return []

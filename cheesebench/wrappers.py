@@ -35,7 +35,9 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         gymnasium.ObservationWrapper.__init__(self, env)
         space = env.observation_space
         if not isinstance(space, spaces.Text):
-            raise OptionError(f"OneHotCharacters takes texts, not {space}. Make the environment with view='ascii_2d'.")
+            raise OptionError(
+                f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
+            )
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length

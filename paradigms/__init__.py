@@ -18,7 +18,7 @@ def cheesebench_families() -> list[ArenaFamily | DialogueFamily]:
 @hookimpl
 def cheesebench_commands() -> list[CommandSpec]:
     """Return the commands of families."""
-    says = "say what dialogues came to, as the CogEval paper does"
+    says = "summarise the results of dialogues as the CogEval paper does"
     return [CommandSpec("cogeval-stats", says, "cheesebench.paradigms.dialogue.cogeval_stats")]
 
 

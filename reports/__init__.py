@@ -11,6 +11,7 @@ from cheesebench.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
     from cheesebench.interfaces import Reporter
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import RunSummary
@@ -54,6 +55,17 @@ class ModuleRunReporter(ModuleReporter):
         return text
 
 
+class ModuleLifeReporter(ModuleRunReporter):
+    """A reporter whose module also has ``render_life``, for one subject of a run that may be going on."""
+
+    __slots__ = ()
+
+    def render_life(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+        """Return a page with the trials of one subject."""
+        text: str = importlib.import_module(self.module).render_life(log, plugins, plan, subject, back)
+        return text
+
+
 class ModuleFigureReporter(ModuleReporter):
     """A reporter whose module also has ``render_figures``, for several runs together."""
 
@@ -75,5 +87,5 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
         ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
-        ModuleRunReporter("html", ".html", "cheesebench.reports.html"),
+        ModuleLifeReporter("html", ".html", "cheesebench.reports.html"),
     )

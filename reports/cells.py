@@ -14,15 +14,15 @@ MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Ve
 NOTHING = "–"
 
 HOW_TO_READ = (
-    "PASS: the model does at least as well as the rodent, up to the margin; FAIL: it does worse than that; "
-    "INCONCLUSIVE: the trials do not say; ERROR: nothing was measured.",
+    "PASS: the model does at least as well as the rodent, within the margin; FAIL: it does worse than that; "
+    "INCONCLUSIVE: the trials do not decide; ERROR: nothing was measured.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
 )
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (
-    "PASS: the model does better than chance; FAIL: it does not, by as much as the margin; "
-    "INCONCLUSIVE: the trials do not say; ERROR: nothing was measured.",
+    "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
+    "trials do not decide; ERROR: nothing was measured.",
     "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above 0, FAIL the upper bound below the margin.",
 )
@@ -102,7 +102,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
         return list(HOW_TO_READ_CHANCE)
     if "chance" not in compared:
         return list(HOW_TO_READ)
-    return [*HOW_TO_READ, *(f"Where there is no animal: {line}" for line in HOW_TO_READ_CHANCE)]
+    return [*HOW_TO_READ, *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE)]
 
 
 def margin(cell: CellResult) -> str:
@@ -180,18 +180,19 @@ NOT_VALIDATED = "not validated"
 VALIDITY = {"validated": "validated", "failed": "construct fails its audit", "declared": "construct not measured"}
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
-    NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be reached without it",
-    VALIDITY["declared"]: "the protocol names lesions that abolish what it measures; no audit of them is at hand",
-    VALIDITY["failed"]: "the audit did better with a lesion than what the protocol measures allows",
+    NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be possible without "
+    "it",
+    VALIDITY["declared"]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
+    VALIDITY["failed"]: "in the audit, a lesioned subject did better than the protocol allows",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
-    "analogy": "the source of the rodents' number measured another event than the success that is compared with it",
-    "not diagnostic": "moving at random comes within the margin of the rodent, so passing says little",
+    "analogy": "the source of the rodents' number measured a different event than the success compared with it",
+    "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
-    "this subject only": "one subject, so the interval is about that subject and not about the model",
-    "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit",
+    "this subject only": "there is one subject, so the interval is about that subject, not the model",
+    "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
     "mostly cut off": "most replies ended at the limit of tokens; raise it with --cheese-reply-tokens",
-    "truncated": "what could not change the verdict any more was not run: rate, interval and curve are those of the "
-    "trials that were",
+    "truncated": "trials that could no longer change the verdict were not run; rate, interval and curve are from "
+    "those that were",
     "no claim": "the design checks the wiring only",
 }
 

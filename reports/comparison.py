@@ -22,8 +22,8 @@ MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
 
 HOW_TO_READ = (
     "Every difference is the first run minus the second, in points, over subjects of the same seed. Answers hold at "
-    "5 %, those of single protocols after a correction for looking at several. "
-    "Indistinguishable does not mean equal: it means that these runs cannot tell."
+    "5 %; those of single protocols are corrected for testing several. Indistinguishable does not mean equal: it "
+    "means that these runs cannot show a difference."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
@@ -97,9 +97,9 @@ def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
     rows = [_row(cell) for cell in model.cells]
     overall = model.overall
     pairs = str(overall.pairs)
-    mark = f"{MARKS[overall.answer]} {overall.answer}"
+    answer = f"{MARKS[overall.answer]} {overall.answer}"
     first, second = (_mean([getattr(cell, side) for cell in model.cells]) for side in ("first_rate", "second_rate"))
-    return [*rows, (mark, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
+    return [*rows, (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
 
 
 def _row(cell: CellComparison) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def _notes(comparison: RunComparison, shown: Callable[[object], str]) -> list[tu
     notes = []
     if comparison.changed:
         lines = [f"{shown(name)}: {shown(before)} against {shown(after)}" for name, before, after in comparison.changed]
-        notes.append(("What else differs between the runs:", lines))
+        notes.append(("Other differences between the runs:", lines))
     if comparison.left_out:
         notes.append(("Not compared:", [shown(line) for line in comparison.left_out]))
     return notes
@@ -173,8 +173,8 @@ def _text_table(model: ModelComparison) -> str:
     from tabulate import tabulate
 
     rows = [
-        (mark.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
-        for mark, *values, p, holm, _, remarks in _rows(model)
+        (answer.removeprefix("= ").replace("indistinguishable", "="), *values, holm if holm != NOTHING else p, remarks)
+        for answer, *values, p, holm, _, remarks in _rows(model)
     ]
     headers = ("", "protocol", "first", "second", "points", "95 %", "p", "")
     alignment = ("left", "left", "right", "right", "right", "right", "right", "left")

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 HEADINGS = ("plain", "95 %", "control", "95 %", "plain − control", "95 %", "pairs")
 HOW_TO_READ = (
-    "Subjects of a control have the seeds and draws of those of the plain cell, and are paired with them. "
-    "What was learnt from the thing that a control takes away must vanish with it: then the control's curve stays "
-    "flat where the plain one rises. A control claims nothing about the rodent and is in no verdict."
+    "Subjects of a control have the same seeds and draws as those of the plain cell and are paired with them. "
+    "Learning that depends on what a control removes must vanish: the control's curve then stays flat where the "
+    "plain one rises. A control makes no claim about the rodent and enters no verdict."
 )
 
 

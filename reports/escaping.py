@@ -7,7 +7,7 @@ import unicodedata
 
 from cheesebench.redaction import inert
 
-#: Longer texts are cut: nobody reads them in a report, and a table would not survive them.
+#: Longer texts are cut: they are not read in a report, and would break a table.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
@@ -52,7 +52,7 @@ def escape(text: object) -> str:
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
     line = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
-    # A comment between them: nobody is told, and nothing is linked to.
+    # A comment between them: nobody is notified, and no link is made.
     return _LIVE.sub(lambda match: f"{match[0][0]}<!-- -->{match[0][1:]}", line)
 
 

@@ -54,7 +54,7 @@ def _published(summary: RunSummary) -> list[str]:
     headers = ("model", "mean", *map(escape, protocols), "trials")
     return [
         "## Published",
-        f"Not from this run, and in no verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
+        f"Not from this run and not used in any verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
         table(headers, cells, headers[1:-1]),
     ]
 
@@ -116,7 +116,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
     blocks.extend(learning_curves(cells))
-    blocks.extend(["### What became of the trials", _outcomes(cells)])
+    blocks.extend(["### Outcomes of the trials", _outcomes(cells)])
     blocks.extend(_measures(cells))
     blocks.extend(_calls(cells))
     return blocks
@@ -190,9 +190,9 @@ def _holm(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         if p_value is None:
             continue
         shown = "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}".replace("0.", ".")
-        stands = "stands" if p_value < ALPHA else "does not stand"
+        stands = "stands" if p_value < ALPHA else "does not hold"
         items.append(f"{escape(name)} {stands} ({shown})")
-    return f"Every cell is a test; once the FAILs are corrected for that (Holm): {', '.join(items)}."
+    return f"Every cell is a test; after correcting the FAILs for that (Holm): {', '.join(items)}."
 
 
 def _open_questions(cells: Sequence[CellResult]) -> list[str]:
@@ -250,7 +250,7 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells:
             means = {measure.name: _number(measure.mean) for measure in cell.strategy}
             rows.append((cell.plan.label, *(means.get(name, words.NOTHING) for name in names)))
-        blocks += ["### How it moved (means per trial)", table(headers, rows, right=headers[1:])]
+        blocks += ["### Movement (means per trial)", table(headers, rows, right=headers[1:])]
     return blocks
 
 
@@ -287,8 +287,8 @@ def _best_of_views(best: BestOfViews) -> list[str]:
     headers = ("protocol", "views", "best", "cross-fitted", "if all views were equal")
     return [
         f"## Best of views: {escape(best.model)}",
-        f"Best of views **{percent(best.best)}**, biased upward. Beside it: the view chosen on one half of "
-        f"the data and scored on the other (**{fitted}**), and what equal views would give by chance "
+        f"Best of views **{percent(best.best)}**, biased upward. For comparison: the view chosen on one half of the "
+        f"data and scored on the other (**{fitted}**), and what equal views would give by chance "
         f"(**{percent(best.equal_views)}**).",
         table(headers, rows, right=headers[2:]),
     ]

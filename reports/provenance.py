@@ -59,7 +59,7 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
         for plan in plans.values()
         if plan.reference is not None
     ]
-    return [*blocks, "### Where the rodents' numbers come from", "\n".join(references)] if references else blocks
+    return [*blocks, "### Sources of the rodents' numbers", "\n".join(references)] if references else blocks
 
 
 def origin(animals: ReferenceValue) -> str:

@@ -74,7 +74,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 # One test, because the site is built once for it: workers of xdist would build one each.
 def test_the_site(pages: Mapping[str, str]) -> None:
-    # Nothing is fetched from elsewhere: readers may be offline, and are nobody's business.
+    # Nothing is fetched from elsewhere: readers may be offline, and their privacy is theirs.
     fetched = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")
     assert [name for name, text in pages.items() if fetched.search(text)] == []
     assert [name for name, text in pages.items() if "<!-- generated:" in text] == []

@@ -31,7 +31,7 @@ def test_a_text_is_read_back(lesion: Lesion) -> None:
     "text", ["", "blnd", "blind=1", "amnesia", "amnesia=", "hide=", "hide=glyph:", "blind+", "a=b"]
 )
 def test_what_is_no_lesion_is_an_error_with_a_remedy(text: str) -> None:
-    with pytest.raises(OptionError, match=r"is no lesion\..*There are blind, "):
+    with pytest.raises(OptionError, match=r"is not a lesion\..*Known: blind, "):
         Lesion.parse(text)
 
 

@@ -9,7 +9,7 @@ from cheesebench.protocol.validation import construct_status
 from website.installed import CATALOGUE
 from website.lesions import is_current, lesions, rows_of, stored, validated
 
-#: What an intact subject who knows the rules must come to over judged trials, and once it can know.
+#: The pass rate that an intact subject who knows the rules must reach over judged trials, and once it can know.
 INTACT, AT_LAST = 0.95, 0.99
 
 

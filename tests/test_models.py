@@ -82,7 +82,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("opena", "Did you mean 'openai'?"),
         ("opnai/x", "There is no backend 'opnai'. Did you mean 'openai'?"),
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),
-        ("somebody/something", "Write one of them before the id, as in openai/somebody/something"),
+        ("somebody/something", "Put one of them before the id, as in openai/somebody/something"),
         ("zzzzzz", "'cheesebench models' lists the models; or write BACKEND/ID ("),
         ("", "There is no model ''."),
         ("/x", "There is no model '/x'."),
@@ -100,7 +100,7 @@ def test_an_id_that_several_have_must_be_named() -> None:
 
 
 def test_a_backend_without_an_id() -> None:
-    with pytest.raises(OptionError, match="'openai/' names no model"):
+    with pytest.raises(OptionError, match="'openai/' does not name a model"):
         resolve_model(PLUGINS, "openai/")
 
 
@@ -151,7 +151,7 @@ def test_a_list(tmp_path: Path) -> None:
         ("2026-10-21", "2026-13-21", "Expected a date such as 2026-10-21."),
         ("[seed]", "[sed]", "15:13: error E123: The value of entry 1 of 'drops' does not fit: 'sed'."),
         (", id: plain", "", "18:10: error E122: The key 'id' is missing in 'plain'. Add 'id: ...'."),
-        ("images: true", "images: true\n    images: true", "E105: The key 'images' stands here twice"),
+        ("images: true", "images: true\n    images: true", "E105: The key 'images' appears twice"),
         ("images: true", "images: *yes", "E107"),
         ("id: plain", 'id: ""', "E123"),
         ("models:", "model:", "2:1: error E121: There is no key 'model'. Did you mean 'models'?"),

@@ -22,7 +22,7 @@ from cheesebench.protocol import Catalogue, Specification
 from cheesebench.statistics import judge
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-#: What the package's random agent comes to over 99 seeds of the paper's trials, in percent: rate, 95 % interval.
+#: Results of the package's random agent over 99 seeds of the paper's trials, in percent: rate, 95 % interval.
 PACKAGE = {
     "morris_water_maze": (29.9, 28.0, 32.0),
     "barnes_maze": (29.0, 26.9, 31.3),

@@ -46,7 +46,7 @@ def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> No
     install(site, "kit_present", f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="present"))
     plugins = PluginManager()
     assert plugins.failures["kit_future"] == (
-        f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks, and this CheeseBench knows "
+        f"The plugin 'kit_future' is written for version {API_VERSION + 1} of the hooks; this CheeseBench supports "
         f"version {API_VERSION}. Upgrade pytest-cheesebench."
     )
     assert "future" not in plugins.views
@@ -60,7 +60,7 @@ def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypa
     assert PluginManager().failures["kit_broken"] == "RuntimeError: [redacted] is no key"
 
 
-@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Write the number"), (True, "Write")])
+@pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Set it to"), (True, "Set it to")])
 def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
     with pytest.raises(PluginError, match=said):
         PluginManager().register(SimpleNamespace(cheesebench_api=version), name="odd")
@@ -86,7 +86,7 @@ def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest
     assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
     assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
-    assert "The view 'ascii_2d' of kit_other is used in place of that of cheesebench.plugins.views." in out
+    assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
     assert set(BUILT_INS) <= set(lines)
     assert "\x1b" not in out
 
@@ -104,7 +104,7 @@ def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
     [other] = [one for one in same if one["failure"]]
     assert {used["module"], other["module"]} == {"kit_first", "kit_second"}
     assert used["hooks"] == {"cheesebench_views": [used["module"]]}
-    said = f"Another plugin has this name, too, and is used: {used['module']}. Uninstall one of them."
+    said = f"Another plugin also has this name, and is used: {used['module']}. Uninstall one of them."
     assert (other["failure"], other["hooks"]) == (said, {})
 
 

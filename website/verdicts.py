@@ -16,7 +16,7 @@ from website.markup import code, escape, sections, sentence, table
 
 #: Constants that a verdict depends on: the module and their names.
 _THRESHOLDS = (
-    ("spending", ("ALPHA", "LOOKS", "EARLY")),
+    ("spending", ("ALPHA", "LOOKS", "EARLY", "FULL", "LATE")),
     ("sequential", ("FUTILE_FROM", "FUTILE_ERRORS")),
     ("comparison", ("TAIL", "POWER", "MOST_SUBJECTS")),
     ("bounds", ("EXACT_SUBJECTS",)),

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """Return path -> text of a package that supplies a plugin of this name; OptionError for what is no name."""
     if not _NAME.fullmatch(name) or len(name) > 40:
-        raise OptionError(f"'{name}' cannot be a plugin's name. Take small letters, digits and hyphens: my-{kind}.")
+        raise OptionError(f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}.")
     word = name.replace("-", "_")
     values = {
         "name": name,

@@ -35,7 +35,7 @@ def edition_text(name: str, parent: BaseSpecification) -> str:
     """Return a new edition of a protocol. Raises OptionError for an invalid name, or that of the parent's edition."""
     check_name("an edition", name)
     if parent.edition == name:
-        raise OptionError(f"'{name}' is the parent's own edition. Name the new one differently.")
+        raise OptionError(f"'{name}' is the parent's own edition. Choose another name.")
     extended = protocol_name(Path(parent.path).name.removesuffix(SUFFIX))
     if not is_protocol_name(extended):
         remedy = f"Rename it: {parent.paradigm}.{parent.edition}{SUFFIX}."
@@ -47,7 +47,7 @@ def edition_text(name: str, parent: BaseSpecification) -> str:
 def check_name(what: str, name: str) -> None:
     """Raise OptionError unless this can be a name in a protocol."""
     if not is_name(name) or len(name) > 60:
-        raise OptionError(f"'{name}' cannot be the name of {what}. Take letters, digits and _, a letter first.")
+        raise OptionError(f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter.")
 
 
 def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int]:

@@ -20,13 +20,11 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
     """Write texts by their path below a directory; OptionError if one is there already, and nothing is written."""
     for name in texts:
         if (directory / name).exists():
-            raise OptionError(f"{directory / name} exists already. Name another place with --output.")
+            raise OptionError(f"{directory / name} already exists. Give another --output.")
     for name, text in texts.items():
         path = directory / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise OptionError(
-                f"{path} cannot be written: {error.strerror}. Name another place with --output."
-            ) from None
+            raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --output.") from None

@@ -22,22 +22,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Chance levels, policies that never look, leaks, draws,\nrewards, cues, and whether it can be solved at all. "
-        "The exit code is 1 when a rule fails.",
+        "Checks chance levels, blind policies, leaks, draws, rewards, cues, and whether it can be solved. The exit "
+        "code is 1 if a rule fails.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
-    parser.add_argument("--edition", metavar="NAME", help="of the protocols; without names, all of that edition")
     parser.add_argument(
-        "--trials", metavar="N", type=positive_number, default=2000, help="trials of a chance level (default: 2000)"
+        "--edition", metavar="NAME", help="edition of the protocols; without names, all of that edition"
+    )
+    parser.add_argument(
+        "--trials", metavar="N", type=positive_number, default=2000, help="trials per chance level (default: 2000)"
     )
     parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the audit (default: 0)")
     parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
-    parts = f"a part, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
+    parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
     parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
-    effort = "how thoroughly is planned under lesions (default: 1)"
+    effort = "effort of the planner under lesions (default: 1)"
     parser.add_argument("--effort", metavar="N", type=positive_number, default=1, help=effort)
     parser.add_argument("--processes", metavar="N", type=positive_number, help="default: one for each processor")
     add_json(parser)
@@ -75,7 +77,7 @@ def _chosen(options: argparse.Namespace) -> list[Specification]:
     if options.edition is not None:
         return [one.walkable() for one in installed_catalogue().select(options.protocols, options.edition)]
     if not options.protocols:
-        raise OptionError("cheesebench audit: no protocol is named. Name one or more, or give --edition.")
+        raise OptionError("cheesebench audit: no protocol given. Name one or more, or give --edition.")
     return [load_protocol(name) for name in options.protocols]
 
 

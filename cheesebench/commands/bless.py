@@ -20,13 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "A small JSON file of counts, to be committed:\nlater runs are compared with it, when the run is long gone.",
+        "A baseline is a small JSON file of counts to commit; later runs can be compared with it without the run "
+        "itself.",
         "20250131-093000-ab12 main",
     )
     add_run(parser)
     parser.add_argument("name", metavar="NAME", help="name of the baseline")
     add_baselines(parser)
-    parser.add_argument("--incomplete", action="store_true", help="also a run with missing trials")
+    parser.add_argument("--incomplete", action="store_true", help="accept a run with missing trials")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,9 +52,10 @@ def run(options: argparse.Namespace) -> int:
     size = f"{len(text) / 1000:.0f} kB"
     print(f"Run {one_line(counted.name)} is the baseline {shown_path(path)} ({size}).", file=sys.stderr)
     if replaced:
-        print("It replaces the one that was there.", file=sys.stderr)
+        print("It replaces the previous one.", file=sys.stderr)
     print(
-        f"Compare with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols and seed "
+        f"To compare a run with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols "
+        "and seed "
         "of that run",
         file=sys.stderr,
     )

@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Subject by subject (the same seeds),\nby protocol and over all of them; the answer is about the first. "
-        "Runs whose protocols, seeds\nor trials differ are refused. A baseline can stand for a run.",
+        "Subjects are paired by seed. The answer, per protocol and over all of them, is about the first run. Runs "
+        "with different protocols, seeds or numbers of trials are refused. A baseline can take the place of a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",
@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
     add_option(parser, "results")
     add_baselines(parser)
-    parser.add_argument("--protocol", metavar="NAME", action="append", help="this protocol only; repeatable")
-    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, where it has several")
-    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, where it has several")
+    parser.add_argument("--protocol", metavar="NAME", action="append", help="only this protocol; repeatable")
+    parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, if it has several")
+    parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, if it has several")
     parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
     add_option(parser, "compare-fail", help="worse: exit with 1 if RUN_A is worse. Default: never")
     add_output(parser)

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Both are compared after their parents are merged.\nThe exit code is 1 when they differ.",
+        "Both are compared after their parents are merged. The exit code is 1 if they differ.",
         "my_maze my_maze.long_delays.protocol.yaml",
     )
     parser.add_argument("parent", metavar="PARENT", help=PROTOCOL)
@@ -36,13 +36,13 @@ def run(options: argparse.Namespace) -> int:
         one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"), end="\n\n"
     )
     if not found:
-        print("They say the same.")
+        print("They are equivalent.")
         return 0
     for key, old, new in found:
         print(one_line(f"{key}:"))
         print("".join(f"  {sign} {_shown(value)}\n" for sign, value in (("-", old), ("+", new)) if value is not ABSENT))
     same = "the same" if parent.sha256 == child.sha256 else "different"
-    print(f"The hash that results carry is {same}.")
+    print(f"The hash in results is {same}.")
     return FINDINGS
 
 

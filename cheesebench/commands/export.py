@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Tables of trials, values, steps, events and calls\n(docs/run-log.md says what is in them), "
-        "or logs that 'inspect view' of Inspect AI opens.",
+        "Writes tables of trials, values, steps, events and calls (described in docs/run-log.md), or logs for "
+        "'inspect view' of Inspect AI.",
         "20250131-093000-ab12 --csv",
         "20250131-093000-ab12 --parquet --table trials,steps --observations",
         "20250131-093000-ab12 --inspect --output logs",
@@ -32,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
     form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
     form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
-    parser.add_argument("--table", metavar="NAME", action="append", help="this table only; repeatable, or with commas")
-    parser.add_argument("--observations", action="store_true", help="steps with what was perceived after them")
-    parser.add_argument("--output", metavar="DIR", help="write into this directory (default: export/ in the run's own)")
+    parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable, or with commas")
+    parser.add_argument("--observations", action="store_true", help="include the observation after each step")
+    parser.add_argument(
+        "--output", metavar="DIR", help="write into this directory (default: export/ in the run's directory)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OptionError(f"{directory} cannot be made: {error.strerror}. Give another --output.") from None
+            raise OptionError(f"{directory} cannot be created: {error.strerror}. Give another --output.") from None
         if options.form == "inspect":
             return _inspect(log, directory)
         return _tables(log, directory, options)
@@ -79,7 +81,7 @@ def _inspect(log: RunLog, directory: Path) -> int:
         path = directory / f"{_file_name(plan, number)}.eval"
         samples = write_inspect(path, log, plan)
         print(f"{shown_path(path)}: {counted(samples, 'sample')}", file=sys.stderr)
-    print(f"Look at them with: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
+    print(f"To view them: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
     return 0
 
 

@@ -24,14 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Pass rates by paradigm, the cognitive profile, the scaling curve, a panel for each setting that was\n"
-        "varied, and the tables; as many of them as the runs have something for. Needs the extra 'figures'.",
+        "Pass rates by paradigm, the cognitive profile, the scaling curve, a panel for each varied setting, and the "
+        "tables; figures without data are left out. Needs the extra 'figures'.",
         "20250131-093000-ab12",
         "monday tuesday --output paper --format svg,png",
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", help="a run's id, directory or run.sqlite")
     add_option(parser, "results")
-    parser.add_argument("--output", metavar="DIR", default="figures", help="where they go (default: figures)")
+    parser.add_argument("--output", metavar="DIR", default="figures", help="directory to write to (default: figures)")
     parser.add_argument("--format", metavar="NAMES", default="svg,png", help="svg, png, pdf (default: svg,png)")
 
 
@@ -66,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
         for name, content in files.items():
             (directory / name).write_bytes(content)
     except OSError as error:
-        raise OptionError(f"--output {options.output}: cannot be written ({error.strerror}). Name another.") from error
+        raise OptionError(
+            f"--output {options.output}: cannot be written ({error.strerror}). Name another directory."
+        ) from error
     print(f"{one_line(str(directory))}: {', '.join(files)}")
     return 0
 
@@ -88,5 +90,5 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
             if sha != cell.plan.sha256:
                 raise OptionError(
                     f"The protocol '{cell.plan.protocol}' is not the same in the runs {other} ({sha[:8]}) and {run} "
-                    f"({cell.plan.sha256[:8]}). What they came to cannot stand in one figure: leave one of them out."
+                    f"({cell.plan.sha256[:8]}). Their results cannot be shown in one figure: leave one run out."
                 )

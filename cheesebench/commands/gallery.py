@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "A page in Markdown; with --output its pictures are written beside it.\nWhat stands above the generated part "
-        "of that page is kept. Without a name: all installed protocols of the default edition.",
+        "Writes a Markdown page; with --output, its pictures are written beside it, and text above the generated "
+        "part of that page is kept. Without a name: all installed protocols of the default edition.",
         "",
         "my_maze.protocol.yaml --seed 4",
         "--output views.md",
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the lives (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subjects (default: 0)")
     parser.add_argument("--output", metavar="PAGE", help="write the page to this file (default: standard output)")
 
 

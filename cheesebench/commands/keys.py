@@ -32,7 +32,7 @@ def parse_actions(text: str) -> list[int]:
         for name in [word] if word in ACTIONS else word:
             if name not in ACTIONS and name not in ACTION_LETTERS:
                 raise OptionError(
-                    f"'{name}' in '{text.strip()}' is no action. Use F (forward), L and R (turn), S (stay)."
+                    f"'{name}' in '{text.strip()}' is not an action. Use F (forward), L and R (turn), S (stay)."
                 )
             actions.append(ACTIONS.index(name) if name in ACTIONS else ACTION_LETTERS.index(name))
     return actions

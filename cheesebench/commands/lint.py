@@ -21,13 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Every error, warning and note with its place and a remedy.\nThe exit code is 1 when there are errors.",
+        "Prints every error, warning and note with its place and a remedy. The exit code is 1 if there are errors.",
         "my_maze.protocol.yaml",
         "--strict -q my_protocols/",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
-    parser.add_argument("--strict", action="store_true", help="let warnings fail too")
-    parser.add_argument("-q", "--quiet", action="store_true", help="leave out the notes")
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print notes")
 
 
 def run(options: argparse.Namespace) -> int:

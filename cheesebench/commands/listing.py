@@ -19,7 +19,7 @@ from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
-    about = "Protocols, agents, backends, views and report formats."
+    about = "Lists protocols, agents, backends, views and report formats."
     describe(parser, about, "", "--json")
     add_json(parser)
 

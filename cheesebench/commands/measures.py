@@ -31,15 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "The protocol's measures and counters, and how the agent moved:\nmean, spread and number of trials by block; "
-        "with --csv every single trial. Sets are written a|b.",
+        "Prints the protocol's measures and counters, and how the agent moved: mean, spread and number of trials by "
+        "block; --csv writes every trial. Sets are written a|b.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --csv trials.csv",
         "20250131-093000-ab12 --protocol t_maze --csv t_maze.csv",
     )
     add_run(parser)
     parser.add_argument(
-        "--protocol", metavar="NAME", help="this protocol only; its CSV has one row per trial, else one per value"
+        "--protocol", metavar="NAME", help="only this protocol; its CSV has one row per trial instead of one per value"
     )
     parser.add_argument("--csv", metavar="PATH", help="write all trials to this file ('-': standard output)")
 
@@ -127,7 +127,7 @@ def _cell(plan: CellPlan, records: Iterable[TrialRecord]) -> str:
     title = one_line(f"{plan.model} on {plan.protocol} in {plan.view}")
     blocks = block_summaries(records, plan.split)
     if not blocks:
-        return f"{title}: no trial has been run."
+        return f"{title}: no trial was run."
     return "\n\n".join(_block(title, block) for block in blocks)
 
 

@@ -22,14 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "With a part of a name: those that have it in\ntheir name, alias, family, backend or id. "
-        "Any other model of a backend can be named BACKEND/ID.\nPrices are dollars per million tokens of prompt, "
-        "cached prompt and reply.",
+        "With PART, only models with it in their name, alias, family, backend or id. Any other model can be named "
+        "BACKEND/ID. Prices are in dollars per million tokens of prompt, cached prompt and reply.",
         "",
         "qwen",
         "--models my_models.yaml --json",
     )
-    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only what has this in its name")
+    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only models with this in their name")
     add_option(parser, "models")
     add_json(parser)
 

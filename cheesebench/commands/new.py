@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "It has no errors and passes its own tests; change it from there.",
+        "The new file has no errors and passes its own tests.",
         "maze my_maze",
         "touchscreen my_screen --output protocols/my_screen.protocol.yaml",
         "edition long_delays --parent my_maze",
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     templates = ("maze", "chamber", "touchscreen", "dialogue", "edition")
     parser.add_argument("template", metavar="TEMPLATE", choices=templates, help=", ".join(templates))
     parser.add_argument("name", metavar="NAME", help="the id of the paradigm, or the name of the edition")
-    parser.add_argument("--parent", metavar="PROTOCOL", help=f"what an edition extends: {PROTOCOL}")
+    parser.add_argument("--parent", metavar="PROTOCOL", help=f"the parent of an edition: {PROTOCOL}")
     parser.add_argument("--output", metavar="FILE", help="the file to write (default: NAME.protocol.yaml)")
 
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _paradigm(options: argparse.Namespace) -> tuple[str, str]:
     if options.parent is not None:
-        raise OptionError("--parent names what an edition is made from. Leave it out, or take the template 'edition'.")
+        raise OptionError("--parent works only with the template 'edition'. Remove it, or use that template.")
     return f"{options.name}{SUFFIX}", protocol_text(options.template, options.name)
 
 

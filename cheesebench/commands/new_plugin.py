@@ -15,13 +15,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "It can be installed as it is,\nis found by its entry point, and passes its own tests.",
+        "The package can be installed as it is, registers itself by its entry point, and passes its own tests.",
         "backend my-server",
         "agent my-mouse --output work/my-mouse",
         "view my-eyes",
     )
     parser.add_argument("kind", metavar="KIND", choices=("backend", "agent", "view"), help="backend, agent or view")
-    parser.add_argument("name", metavar="NAME", help="what it is called: --model NAME, --view NAME")
+    parser.add_argument("name", metavar="NAME", help="its name, as in --model NAME or --view NAME")
     parser.add_argument("--output", metavar="DIR", help="the directory to write (default: cheesebench-NAME)")
 
 

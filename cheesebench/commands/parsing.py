@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import textwrap
 from typing import Any
 
 from cheesebench.options import BY_KEY
@@ -12,8 +14,10 @@ PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml fi
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
-    """Add a description and example arguments to the command's help."""
-    parser.description = f"{parser.description or ''} {description}".strip()
+    """Add a description and example arguments to the command's help; line breaks of the description are kept."""
+    width = shutil.get_terminal_size().columns - 2  # as argparse
+    lines = f"{parser.description or ''} {description}".strip().splitlines()
+    parser.description = "\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in lines)
     parser.epilog = "examples:\n" + "\n".join(f"  {parser.prog} {example}".rstrip() for example in examples)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
@@ -40,7 +44,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def add_baselines(parser: argparse.ArgumentParser) -> None:
     """Add where baselines are."""
-    parser.add_argument("--baselines", metavar="DIR", default="baselines", help="where they are (default: baselines)")
+    parser.add_argument(
+        "--baselines", metavar="DIR", default="baselines", help="directory of the baselines (default: baselines)"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +70,7 @@ def add_life(parser: argparse.ArgumentParser) -> None:
 def positive_number(text: str) -> int:
     """Return a whole number from 1; argparse says so where it is none."""
     if (number := whole_number(text)) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
     return number
 
 
@@ -75,7 +81,7 @@ def proportion(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 to 1")
     return number
 
 
@@ -83,5 +89,12 @@ def whole_number(text: str) -> int:
     """Return a whole number from 0; argparse says so where it is none."""
     # 63 bits: more than any seed needs, and nothing overflows.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
     return int(text)
+
+
+def port_number(text: str) -> int:
+    """Return the number of a port, 0 for any free one; argparse says so where it is none."""
+    if (number := whole_number(text)) > 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port: they go up to 65535")
+    return number

@@ -36,31 +36,31 @@ WIDTH = 80
 UNKNOWN = "?"
 
 _BOUND = (
-    "It holds for any model: every step of every trial takes as many calls as the agent can make of it; the longest "
-    "prompt of a "
-    "rehearsal, a token of at least one byte, replies of full length."
+    "It holds for any model: every step takes the most calls that the agent can make, every prompt is the longest of "
+    "a rehearsal, every byte is a token, and replies have full length."
 )
 _BOUND_OF_QUESTIONS = (
-    "It holds for any model: every question is asked once in each generation, a token has at least one byte, and "
-    "replies have their full length."
+    "It holds for any model: every question is asked once in each generation, every byte is a token, and replies "
+    "have full length."
 )
 _PROFILES = (
-    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
-    "walks at random, 'ratlike' fails in a quarter of its trials, 'competent' in a twentieth. Replies of about 90 "
-    "tokens (hopeless: 12); a model that reasons writes more."
+    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' never gives an action, "
+    "'weak' moves at random, 'ratlike' fails a quarter of its trials, 'competent' a twentieth. Their replies have "
+    "about 90 tokens (hopeless: 12); a model that reasons writes more."
 )
 _POWER = (
-    "Simulated with the rule that judges: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as the "
-    "rodent, and for one worse by exactly the margin, where each should stay near 5 %. 'flake' is the probability "
-    "that two runs of the same model disagree, the larger of both cases; 'for 80 %' the subjects with which a "
-    "model as good as the rodent passes four times in five."
+    "Simulated with the rule of the verdict: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as "
+    "the rodent, and for one worse by exactly the margin (each should stay near 5 %). 'flake' is the probability "
+    "that two runs of the same model disagree, in the worse of both cases; 'for 80 %' is the number of subjects with "
+    "which a model as good as the rodent passes four times in five."
 )
 
 _POWER_OF_LOOKS = (
-    "Simulated with the rule that judges, looks included: the probability of PASS (✔) and FAIL (✘) for a model exactly "
-    "as good as the rodent, and for one worse by exactly the margin, where each stays near 5 %. 'flake' is the "
-    "probability that two runs of the same model disagree, the larger of both cases; 'subjects' the mean number that "
-    "it takes for a model that never succeeds / that is as good as the rodent. An estimate of calls is for the latter."
+    "Simulated with the rule of the verdict, including its looks: the probability of PASS (✔) and FAIL (✘) for a "
+    "model exactly as good as the rodent, and for one worse by exactly the margin (each stays near 5 %). 'flake' is "
+    "the probability that two runs of the same model disagree, in the worse of both cases; 'subjects' is the mean "
+    "number needed by a model that never succeeds / by one as good as the rodent. The estimate of calls is for the "
+    "latter."
 )
 
 
@@ -68,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Before any call: calls, tokens and dollars (of respondents from hopeless to\ncompetent, from earlier runs, "
-        "and at most), power, and how often the verdict would\nbe another one if the same model were run again.",
+        "Prints calls, tokens and dollars (for respondents from hopeless to competent, from "
+        "earlier runs, and at most), power, and how often the verdict would change if the same model were run again.",
         "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
@@ -83,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "results", help="Directory of earlier runs. Default: results")
     add_options(parser, "concurrency")
     add_option(parser, "seed", help="Seed of the simulation. Default: 0")
-    parser.add_argument("--icc", metavar="X", type=proportion, help="How alike a subject's trials are. Default: 0.3")
+    parser.add_argument(
+        "--icc", metavar="X", type=proportion, help="Intraclass correlation of a subject's trials. Default: 0.3"
+    )
     add_options(parser, *(option.name for option in OPTIONS if option.models_only), "models")
     add_json(parser)
 
@@ -162,16 +164,16 @@ def _json(found: Forecast) -> str:
 
 def _text(found: Forecast) -> str:
     asks = any(cell.most.calls != 0 for cell in found.cells)
-    parts = [*_respondents(found), *_estimate(found)] if asks else ["No calls are made; it is free."]
+    parts = [*_respondents(found), *_estimate(found)] if asks else ["No calls are made, so it is free."]
     claiming = [cell for cell in found.cells if cell.outlook is not None]
     if claiming:
         sequential = any(cell.plan.looks for cell in claiming)
         power = _POWER_OF_LOOKS if sequential else _POWER
         parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(power + _assumed(claiming))]
     elif any(cell.plan.claims for cell in found.cells):
-        parts.append(_filled("Verdicts are against chance, not against an animal: power is not simulated for them."))
+        parts.append(_filled("Verdicts are against chance, not against an animal, so power is not simulated."))
     else:
-        parts.append(_filled("This design makes no claim, so there is no verdict to have power for."))
+        parts.append(_filled("This design makes no claim, so there is no power to compute."))
     if asks:
         parts.append(_calls(found))
     return "\n\n".join(parts) + "\n"
@@ -277,8 +279,8 @@ def _estimate(found: Forecast) -> Iterator[str]:
     about = found.estimate
     if about is None:
         yield _filled(
-            "No estimate: no earlier run in the results has asked a model on all of these protocols in this view. "
-            "A first one: --design smoke, or --subjects 1."
+            "No estimate: no earlier run in the results asked a model on all of these protocols in this view. For a "
+            "first run, use --design smoke or --subjects 1."
         )
     else:
         dollars = "" if about.dollars is None else f", {_dollars(about.dollars)}"
@@ -286,7 +288,7 @@ def _estimate(found: Forecast) -> Iterator[str]:
         yield _filled(f"About {_number(about.calls)} calls and {_number(about.tokens)} tokens{dollars}{minutes}.")
         yield _filled(_sources(found))
     limit = f" (the limit is {found.concurrency})" if found.in_flight < found.concurrency else ""
-    yield _filled(f"At most {counted(found.in_flight, 'call')} in flight: one of each subject that is alive{limit}.")
+    yield _filled(f"At most {counted(found.in_flight, 'call')} in flight: one per running subject{limit}.")
     if found.price_of is not None:
         yield _filled(f"Prices as published on {found.price_of}.")
     else:
@@ -295,7 +297,7 @@ def _estimate(found: Forecast) -> Iterator[str]:
 
 def _time(minutes: float | None) -> str:
     if minutes is None:
-        return "nobody knows how long"
+        return "unknown time"
     return "less than a minute" if minutes < 1 else counted(round(minutes), "minute")
 
 
@@ -305,8 +307,8 @@ def _sources(found: Forecast) -> str:
     asked = list(dict.fromkeys(model for one in earlier for model in one.models))
     planned = {cell.plan.model for cell in found.cells}
     others = [model for model in asked if model not in planned]
-    caution = f" Models differ: these were {one_line(', '.join(others))}." if others else ""
-    return f"Estimated from {counted(len(runs), 'earlier run')}, the latest is {one_line(runs[0])}.{caution}"
+    caution = f" Models differ; the earlier ones were {one_line(', '.join(others))}." if others else ""
+    return f"Estimated from {counted(len(runs), 'earlier run')}; the latest is {one_line(runs[0])}.{caution}"
 
 
 def _outlooks(cells: Sequence[CellForecast]) -> str:
@@ -349,8 +351,8 @@ def _all_pass(found: Forecast) -> str:
 def _assumed(cells: Sequence[CellForecast]) -> str:
     known = sorted({cell.outlook.icc for cell in cells if cell.outlook is not None and cell.plan.memory != "none"})
     if not known:
-        return " The agent keeps nothing from trial to trial, so its subjects are taken to be alike."
-    return f" Subjects are taken to differ as with an intraclass correlation of {known[0]:g}; --icc sets another."
+        return " The agent keeps nothing from trial to trial, so its subjects are assumed to be alike."
+    return f" Subjects are assumed to differ with an intraclass correlation of {known[0]:g}; --icc sets another."
 
 
 def _percent(chance: float) -> str:

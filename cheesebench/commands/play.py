@@ -33,14 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Keys: arrows or WASD and the space bar, q to quit. Without a terminal,\n"
-        "lines of the letters F (forward), L and R (turn), S (stay) are read from standard input.",
+        "Keys: arrows or WASD to move, space bar to stay, q to quit. Without a terminal, lines of letters are read "
+        "from standard input: F (forward), L and R (turn), S (stay).",
         "my_maze.protocol.yaml",
         'my_maze --seed 3 --actions "F F L"',
     )
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
     parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
-    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write each one to this file")
+    parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write each image to this file")
     parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
     add_life(parser)
 
@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
     if isinstance(view, PictureView) != (options.output is not None):
         raise OptionError(
             f"'{view.name}' draws pictures, which a terminal cannot show. Give --output FILE.png, and look at that "
-            "file while you play; or take a view of text."
+            "file while you play; or use a text view."
             if options.output is None
-            else f"'{view.name}' is text, and there is no picture to write. Leave --output out, or take another --view."
+            else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
         )
     specification = load_protocol(options.protocol)
     life = installed_plugins().compile(specification).life(view, options.seed, options.subject)
@@ -87,12 +87,12 @@ class Game:
         self._total = 0.0
 
     def play(self, actions: Iterator[int]) -> None:
-        """Play trial after trial until the schedule or the actions are over; say what it came to."""
+        """Play trial after trial until the schedule or the actions are over; print a summary."""
         over = False
         while not over:
             observation = self._life.begin_trial()
             if observation is None:
-                print("The schedule is over.")
+                print("The schedule is complete.")
                 break
             over = not self._play_trial(observation, actions)
         judged = f", {self._successes} with success" if self._trials else ""
@@ -102,7 +102,7 @@ class Game:
         """Return whether the trial was played to its end."""
         self._show(0, "start", observation, 0.0)
         print()
-        told = 0
+        shown = 0
         for steps, action in enumerate(actions, 1):
             frozen, before = self._life.waiting, self._pose()
             observation, reward, status = self._life.step(action)
@@ -113,8 +113,8 @@ class Game:
             self._show(steps, ACTIONS[action] + " (blocked)" * blocked, observation, reward)
             result = None if status == RUNNING else self._life.result()
             events = self._events(result)
-            self._tell(events[told:])
-            told = len(events)
+            self._print_events(events[shown:])
+            shown = len(events)
             if result is not None:
                 self._end(result)
                 return True
@@ -135,7 +135,7 @@ class Game:
             write_picture(observation, self._output)
         if text := str(observation):
             print(printable(text))
-        frozen = " · nothing moves: any action waits" if life.waiting else ""
+        frozen = " · frozen: every action waits" if life.waiting else ""
         print(f"reward {reward:+g} · total {self._total:g}{frozen}", flush=True)
 
     def _events(self, result: TrialResult | None) -> Sequence[TaskEvent]:
@@ -143,7 +143,7 @@ class Game:
             return result.events
         return self._life.events if isinstance(self._life, ObservableSubject) else ()
 
-    def _tell(self, events: Sequence[TaskEvent]) -> None:
+    def _print_events(self, events: Sequence[TaskEvent]) -> None:
         for event in events:
             print("  " + one_line(f"{event.source}: {event.event} in state {event.state}"))
         print(flush=True)

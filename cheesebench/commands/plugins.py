@@ -49,7 +49,9 @@ class Plugin:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
-    about = "Distribution, version, module and what\nit supplies; and why something was not loaded."
+    about = (
+        "Prints each plugin's distribution, version and module,\nwhat it supplies, and why something was not loaded."
+    )
     describe(parser, about, "", "--json")
     add_json(parser)
 
@@ -75,7 +77,10 @@ def run(options: argparse.Namespace) -> int:
         print("\n" + table(["not loaded", "distribution", "because"], failed))
     if replaced:
         print("\n" + "\n".join(map(one_line, replaced)))
-    print(f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin of its session only, and not listed here.")
+    print(
+        f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin only in its own session and is not "
+        "listed here."
+    )
     return 0
 
 
@@ -137,5 +142,5 @@ def replacements(plugins: list[Plugin]) -> Iterator[str]:
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")
-                    yield f"The {what} '{name}' of {plugin.name} is used in place of that of {before.name}."
+                    yield f"The {what} '{name}' of {plugin.name} is used instead of that of {before.name}."
                 seen[hook, name] = plugin

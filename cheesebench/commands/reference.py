@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Value, interval, curve, species and source\nof every reference, and how it was obtained. "
-        "Without a name: all installed protocols.",
+        "Prints value, interval, curve, species and source of every reference, and how it was obtained. Without a "
+        "name: all installed protocols.",
         "",
         "t_maze my_maze.protocol.yaml",
         "--format markdown --output references.md",
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         for one in found:
             if not one.has_place:
                 sentence = f"'{one.name}' is a {one.family}, and only protocols with an arena declare references."
-                raise OptionError(f"{sentence} Leave it out.")
+                raise OptionError(f"{sentence} Remove it from the command.")
     else:
         found, broken = catalogue.all()
         if broken:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "As an agent sees it at the start of the first trial,\nand what is what on it.",
+        "The picture is what an agent sees at the start of the first trial, followed by a legend.",
         "my_maze.protocol.yaml",
         "my_maze --state choice --seed 3",
         "my_maze --view topdown_2d --output my_maze.png",
@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view", metavar="NAME", action="append", help="the view, repeatable, or 'all' (default: ascii_2d)"
     )
-    parser.add_argument("--output", metavar="PNG", help="a view of pictures: write the picture to this file")
+    parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write the image to this file")
     parser.add_argument(
-        "--expand", action="store_true", help="print the arena that a generator draws as YAML, to be edited by hand"
+        "--expand", action="store_true", help="print the arena of a generator as a map in YAML, to edit by hand"
     )
     add_life(parser)
 
@@ -48,11 +48,9 @@ def run(options: argparse.Namespace) -> int:
     specification = load_protocol(options.protocol)
     if options.expand:
         if options.state or options.view or options.output:
-            raise OptionError(
-                "--expand shows no picture, so --state, --view and --output mean nothing beside it. Leave them out."
-            )
+            raise OptionError("--expand shows no picture, so --state, --view and --output have no effect. Remove them.")
         arena = arena_as_yaml(specification)
-        print(printable(f"# In place of the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
+        print(printable(f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"), end="")
         return 0
     if options.state is not None and options.state not in specification.states:
         raise UnknownNameError("state", options.state, specification.states)
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(f"Protocols of the family '{specification.family}' have no picture. Use 'cheesebench play'.")
     views = _views(options.view)
     if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
-        raise OptionError("--output writes the picture of one view that draws pictures. Name it with --view.")
+        raise OptionError("--output needs one view that draws images. Name it with --view.")
     stills = [(view, paradigm.still(view, options.seed, options.subject, options.state)) for view in views]
     state = stills[0][1].state
     where = f"first trial of subject {options.subject}, seed {options.seed}"
@@ -120,7 +118,7 @@ def legend(arena: Arena, still: Still) -> str:
     rows += [
         [_glyphs(still, squares), name, "solid", len(squares)] for name, squares in arena.solids.items() if squares
     ]
-    rows += [[mark.glyph, mark.name, "landmark", 1] for mark in arena.landmarks]
+    rows += [[landmark.glyph, landmark.name, "landmark", 1] for landmark in arena.landmarks]
     column, row = still.column + still.left, still.row + still.top
     lines = [f"The subject stands at column {column}, row {row} (from 0) and faces {HEADINGS[still.heading]}."]
     lines += [f"group {name}: {', '.join(map(one_line, members))}" for name, members in arena.groups.items()]

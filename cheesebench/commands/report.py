@@ -17,14 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Everything is computed anew from the run's log; the run may still be going on.",
+        "Everything is computed from the run's log; the run may still be in progress.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --html",
         "results/20250131-093000-ab12 --format json --output run.json",
     )
     add_run(parser)
     parser.add_argument("--format", metavar="NAME", help="markdown (default), html, json, text, ...")
-    about = "write the page with everything, and every trial to be watched (default: report.html beside the log)"
+    about = (
+        "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
+    )
     add_option(parser, "html", nargs="?", const="", help=about)
     add_output(parser)
 
@@ -32,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Judge the run's trials and write the report."""
     if options.html is not None and (options.format is not None or options.output is not None):
-        raise OptionError("--html is a format with a file of its own. Leave --format and --output out.")
+        raise OptionError("--html names its own format and file. Remove --format and --output.")
     plugins = installed_plugins()
     name = "html" if options.html is not None else options.format or "markdown"
-    plugins.reporter(name)  # an unknown one is told before anything is computed
+    plugins.reporter(name)  # an unknown one is reported before anything is computed
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         from cheesebench.statistics import summarise_subjects
 

@@ -21,12 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "For editors: begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
+        "For editors. Begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
         "--output protocol.schema.json",
         "--install",
     )
     parser.add_argument(
-        "--install", action="store_true", help="let VS Code check and complete protocols: writes into .vscode here"
+        "--install",
+        action="store_true",
+        help="set up VS Code to check and complete protocols: writes into .vscode here",
     )
     add_output(parser)
 
@@ -37,13 +39,13 @@ def run(options: argparse.Namespace) -> int:
         write_output(schema_text(), options.output)
         return 0
     if options.output is not None:
-        raise OptionError("--install writes into the folder .vscode, so --output means nothing beside it.")
+        raise OptionError("--install writes into the folder .vscode, so --output has no effect. Remove it.")
     settings, schema = Path(FOLDER) / "settings.json", Path(FOLDER) / FILE_NAME
     text = with_schema(settings.read_text(encoding="utf-8") if settings.is_file() else "", schema.as_posix())
     schema.parent.mkdir(exist_ok=True)
     schema.write_text(schema_text(), encoding="utf-8")
     settings.write_text(text, encoding="utf-8")
-    print(one_line(f"{schema} and {settings} are written."))
+    print(one_line(f"Wrote {schema} and {settings}."))
     print(f"With the extension 'YAML', VS Code now checks and completes *{SUFFIX}.")
     return 0
 
@@ -61,7 +63,7 @@ def with_schema(settings: str, schema: str) -> str:
     if not isinstance(schemas, dict):
         entry = json.dumps({SETTING: {schema: f"*{SUFFIX}"}})
         raise OptionError(
-            f"{FOLDER}/settings.json is no plain JSON (it may hold comments), so it is left alone. Put this in: "
-            f"{entry[1:-1]}, and write the schema: cheesebench schema --output {schema}."
+            f"{FOLDER}/settings.json is not plain JSON (it may have comments), so it was not changed. Add this to it: "
+            f"{entry[1:-1]}, then write the schema: cheesebench schema --output {schema}."
         )
     return json.dumps({**values, SETTING: {**schemas, schema: f"*{SUFFIX}"}}, indent=2, ensure_ascii=False) + "\n"

@@ -19,7 +19,7 @@ from cheesebench.plugin_manager import installed_plugins
 
 if TYPE_CHECKING:
     from cheesebench.experiment.call_log import CallRecord
-    from cheesebench.experiment.prompt_rebuild import RecalledCall
+    from cheesebench.experiment.prompt_rebuild import RebuiltCall
     from cheesebench.experiment.records import CellPlan
 
 #: Characters of a reply in the list of calls.
@@ -33,17 +33,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "One call with its whole prompt (made again from the run's log,\nand checked against it); without --call a "
-        "list of the subject's calls. All numbers count from 0.",
+        "Prints one call with its whole prompt (rebuilt from the run's log and checked against it), or without "
+        "--call a list of the subject's calls. All numbers count from 0.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --call 12",
         "20250131-093000-ab12 --protocol t_maze --subject 3 --trial 4 --call 0",
     )
     add_run(parser)
-    parser.add_argument("--call", metavar="N", type=whole_number, help="number of the call, in the life or --trial")
+    parser.add_argument(
+        "--call", metavar="N", type=whole_number, help="number of the call, within the subject or --trial"
+    )
     for name in ("protocol", "model", "view", "variant"):
-        parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, where the run has several")
-    parser.add_argument("--subject", metavar="N", type=whole_number, default=0, help="the subject (default: 0)")
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, if the run has several")
+    parser.add_argument(
+        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+    )
     parser.add_argument("--trial", metavar="N", type=whole_number, help="a trial of that subject")
     add_output(parser)
 
@@ -126,11 +130,11 @@ def _excerpt(text: str) -> str:
 
 
 def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:
-    from cheesebench.experiment.prompt_rebuild import recall
+    from cheesebench.experiment.prompt_rebuild import rebuild_call
 
     record = records[number]
-    call = recall(log, installed_plugins(), plan, subject, record.trial, record.call)
-    head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of its life)"
+    call = rebuild_call(log, installed_plugins(), plan, subject, record.trial, record.call)
+    head = f"{_title(plan, subject)}, trial {record.trial}, call {record.call} of the trial ({number} of the subject)"
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 
 
@@ -152,10 +156,10 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     if record.cost is not None:
         numbers.append(f"${record.cost:.6f}")
     yield one_line(f"{', '.join(numbers)}; end: {record.fault or record.reply.finish}; by {record.reply.model or '?'}")
-    yield f"the prompt is the one that was recorded (digest {record.digest})"
+    yield f"the prompt equals the recorded one (digest {record.digest})"
 
 
-def _sections(call: RecalledCall) -> Iterator[str]:
+def _sections(call: RebuiltCall) -> Iterator[str]:
     for message in call.messages:
         yield f"--- {message.role} ---"
         yield "".join(
@@ -167,7 +171,7 @@ def _sections(call: RecalledCall) -> Iterator[str]:
     yield f"--- {'fault' if call.record.fault else 'reply'} ---\n{reply.text}"
     if call.record.fault is None and call.actions is not None:
         yield "--- read as ---"
-        yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: it is asked again"
+        yield ", ".join(_runs([ACTIONS[action] for action in call.actions])) or "no action: the model is asked again"
 
 
 def _runs(names: Sequence[str]) -> list[str]:

@@ -16,13 +16,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "The same protocols under several settings: how much history a model is shown, how it is asked, what it sees.\n"
-        "Everything after the name goes to pytest, which runs it: cheesebench study NAME is pytest --study NAME.",
+        "A study runs the same protocols under several settings: history, prompt, view. Everything after the name "
+        "goes to pytest: cheesebench study NAME is pytest --study NAME.",
         "",
         "ablation-history --model qwen2.5-vl-7b",
         "my.study.yaml --model openai/tiny --base-url http://127.0.0.1:8000/v1 --subjects 10",
     )
-    parser.add_argument("study", metavar="NAME", nargs="?", help="a study's name or file; without it they are listed")
+    parser.add_argument(
+        "study", metavar="NAME", nargs="?", help="a study's name or file; without it, studies are listed"
+    )
     parser.add_argument("arguments", metavar="OPTION", nargs=argparse.REMAINDER, help="options for pytest")
 
 

@@ -18,16 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Their 'tests:' blocks, one line each.\nThe exit code is 1 when one fails or a file has errors.",
+        "Prints one line for each entry under 'tests:'. The exit code is 1 if one fails or a file has errors.",
         "my_maze.protocol.yaml",
         "-q my_protocols/",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show only what fails")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show only failures")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what each test came to, then a summary; return FINDINGS when one failed or a file has errors."""
+    """Print the result of each test, then a summary; return FINDINGS if one failed or a file has errors."""
     catalogue, plugins = installed_catalogue(), installed_plugins()
     view = next(iter(plugins.views.values()))
     played = failed = broken = 0
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
             continue
         if not isinstance(paradigm, SelfTesting):
             raise PluginError(
-                f"{path}: protocols of the family '{paradigm.specification.family}' carry no tests. "
-                f"Leave it out, or run it: pytest --model NAME --protocols {path}."
+                f"{path}: protocols of the family '{paradigm.specification.family}' have no tests. Remove it, or run "
+                f"it: pytest --model NAME --protocols {path}."
             )
         for report in paradigm.own_tests(view):
             played += 1

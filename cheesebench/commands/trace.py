@@ -14,7 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.interfaces import ACTIONS, RUNNING, STAY, ObservableSubject, SubjectEnvironment, TrialResult
 from cheesebench.plugin_manager import installed_plugins
 
-#: Changed squares of one step that are told one by one.
+#: Maximum number of changed squares of one step that are listed one by one.
 MOST_CHANGES = 4
 _HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
 
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Action, what changed in the picture,\nreward, state, and the rules that fired with their lines.",
+        "Prints for each step the action, changes in the picture, reward, state, and the rules that fired with "
+        "their lines.",
         "my_maze --actions FFLF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )
@@ -31,17 +32,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--actions", metavar="LETTERS", required=True, help="F (forward), L and R (turn), S (stay)")
     parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
     parser.add_argument(
-        "--trial", metavar="N", type=positive_number, default=1, help="begin in this trial; those before are waited out"
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        default=1,
+        help="begin in this trial; in earlier ones the subject waits",
     )
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the life (default: 0)")
-    parser.add_argument("--subject", metavar="N", type=whole_number, default=0, help="the subject (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
+    parser.add_argument(
+        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a table for every trial that the actions last for."""
     actions = keys.parse_actions(options.actions)
     if not actions:
-        raise OptionError("--actions names no action. Use F (forward), L and R (turn), S (stay).")
+        raise OptionError("--actions has no action. Use F (forward), L and R (turn), S (stay).")
     specification = load_protocol(options.protocol)
     plugins = installed_plugins()
     life = plugins.compile(specification).life(plugins.view(options.view), options.seed, options.subject)
@@ -59,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         if result is None:
             return 0
     if actions:
-        print(f"The schedule is over after {number} trials; {len(actions)} actions are left.")
+        print(f"The schedule ends after {number} trials; {len(actions)} actions are left.")
     return 0
 
 
@@ -69,7 +76,7 @@ class Trace:
     def __init__(self, life: SubjectEnvironment, observation: str) -> None:
         self._life, self._seen = life, observation
         self._state = self._now()
-        self._told = len(life.events) if isinstance(life, ObservableSubject) else 0
+        self._shown = len(life.events) if isinstance(life, ObservableSubject) else 0
         self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
 
     def play(self, actions: list[int]) -> TrialResult | None:
@@ -99,9 +106,9 @@ class Trace:
         events = result.events if result is not None else ()
         if result is None and isinstance(self._life, ObservableSubject):
             events = self._life.events
-        for event in events[self._told :]:
+        for event in events[self._shown :]:
             yield f"{event.source}: {event.event}"
-        self._told = len(events)
+        self._shown = len(events)
 
 
 def changes(before: str, now: str) -> str:
@@ -109,7 +116,7 @@ def changes(before: str, now: str) -> str:
     if before == now:
         return ""
     if isinstance(now, Picture):
-        words = f"; now it says: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
+        words = f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
         return f"the picture{words}"
     found = []
     for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):

@@ -19,13 +19,14 @@ from cheesebench.redaction import redactor
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
 
-#: Stands in a recorded question where a picture was; lives can be lived again, and the picture drawn again.
+#: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
 PICTURE = "[picture]"
 COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
     "written_tokens, seal"
 )
+_JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
 INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
@@ -115,6 +116,13 @@ class CallLog:
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
         """Yield the recorded calls of a subject in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+
+    def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
+        """Return the calls that were written last, newest first, each with its cell and its subject."""
+        order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"
+        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {order}")
+        with damage_explained(self._log.path):
+            return [(tuple(row[:4]), row[4], _record(row)) for row in found]
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
@@ -217,7 +225,7 @@ class CallLog:
         return {name for (name,) in self._log.select(query, (model, most))}
 
     def totals(self) -> CallTotals:
-        """Return what all calls come to, those included that are about to be written."""
+        """Return the totals of all calls, including those that are about to be written."""
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
@@ -239,8 +247,7 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        joined = f"SELECT {COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
-        found = self._log.select(f"{joined} {where}", values)
+        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values)
         for row in found:
             with damage_explained(self._log.path):
                 record = _record(row)
@@ -250,7 +257,7 @@ class CallLog:
 def _record(row: Sequence[Any]) -> CallRecord:
     *row, system = row
     if system is None:
-        raise DamagedRowError("the system prompt of a call is lost")
+        raise DamagedRowError("the system prompt of a call is missing")
     trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)

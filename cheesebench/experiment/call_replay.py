@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCall:
+class ReplayedCall:
     """A call with ``step``, the number of steps executed before it.
 
     ``learnings`` is what the agent kept from the reply ("" for an agent that does not expose it).
@@ -28,14 +28,14 @@ class ToldCall:
     learnings: str
 
 
-def retell(agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecord]) -> list[ToldCall]:
+def replay_calls(agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecord]) -> list[ReplayedCall]:
     """Let ``agent`` live a filmed trial with the replies that it had; it must have lived all trials before that one.
 
     The log does not say which actions a reply led to, but the agent does, once more. Raises RunLogError where it acts
     otherwise than recorded.
     """
     agent.begin_trial(frames[0].observation)
-    told = []
+    replayed = []
     step = 0
     for record in calls:
         step = _wait(agent, frames, step)
@@ -49,10 +49,10 @@ def retell(agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[CallRecor
             if letter == WAITED_LETTER or ACTION_OF_LETTER[letter] != action:
                 raise _different(record)
             _observe(agent, frames, step)
-        told.append(ToldCall(record, asked, agent.learnings if isinstance(agent, Learner) else ""))
+        replayed.append(ReplayedCall(record, asked, agent.learnings if isinstance(agent, Learner) else ""))
     if _wait(agent, frames, step) + 1 != len(frames):
-        raise _different(told[-1].record if told else None)
-    return told
+        raise _different(replayed[-1].record if replayed else None)
+    return replayed
 
 
 def _wait(agent: ModelAgent, frames: Sequence[Frame], step: int) -> int:
@@ -71,6 +71,6 @@ def _observe(agent: ModelAgent, frames: Sequence[Frame], step: int) -> None:
 def _different(record: CallRecord | None) -> RunLogError:
     where = "a trial without calls" if record is None else f"call {record.call} of trial {record.trial}"
     return RunLogError(
-        f"The agent acts otherwise after {where} than the run did. Use the version of CheeseBench, and the plugins, "
+        f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
         "that the run was made with."
     )

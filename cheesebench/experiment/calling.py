@@ -105,8 +105,8 @@ class ModelChannel:
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
             self.stop(
-                "the server does not say how many tokens its replies take, so --max-tokens and --max-cost cannot be "
-                "kept. Give --max-minutes instead"
+                "the server does not report the tokens of its replies, so --max-tokens and --max-cost cannot be "
+                "enforced. Use --max-minutes instead"
             )
 
     def failed(self, text: str) -> bool:
@@ -224,12 +224,12 @@ class Caller:
                 # A subject that was stopped may be ahead of the others here, and waits for them.
                 causes = {"budget": BudgetSpentError, SETTLED: SubjectSettledError}
                 raise next((causes[one] for one in causes if one in missing), SubjectStoppedError)(
-                    f"{where} is not in the run that is replayed"
+                    f"{where} is not in the replayed run"
                 )
             return None
         if known.digest != mark:
             raise RunLogError(
-                f"The run cannot be continued: {where} asks something else than was recorded. The prompt, a parameter "
+                f"The run cannot be continued: {where} differs from the recorded one. The prompt, a parameter "
                 "or the program has changed. Start a new run."
             )
         if known.fault is None:

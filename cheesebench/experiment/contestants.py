@@ -56,14 +56,14 @@ def language_model(
     dropped = [name for name in ("temperature", "seed") if name in entry.drops or not able[name]]
     if "temperature" in dropped and "temperature" in wanted:
         raise OptionError(
-            f"--temperature {wanted['temperature']}: the model '{entry.name}' takes none. Leave the option out."
+            f"--temperature {wanted['temperature']}: the model '{entry.name}' does not support it. Remove the option."
         )
     if "temperature" in dropped:
         values["temperature"] = None
     given = dict(options or {})
     unknown = sorted(set(given) - set(backend.options))
     if unknown:
-        hint = did_you_mean(unknown[0], backend.options) or f" It takes {', '.join(sorted(backend.options)) or 'none'}."
+        hint = did_you_mean(unknown[0], backend.options) or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
         raise OptionError(f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}")
     return LanguageModel(
         entry=entry,
@@ -87,14 +87,14 @@ def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any
     values = {name: model.settings[name] for name in agent.settings}
     values |= {name: _typed(agent, name, value) for name, value in changes.items()}
     if values.get("temperature") != model.settings.get("temperature") and "temperature" in model.settings["dropped"]:
-        raise OptionError(f"The model '{model.entry.name}' takes no temperature, so it cannot be varied.")
+        raise OptionError(f"The model '{model.entry.name}' does not support a temperature, so it cannot be varied.")
     agent.check(values)
     return {**model.settings, **values}
 
 
 def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
     if name not in agent.settings:
-        hint = did_you_mean(name, agent.settings) or f" It has {', '.join(agent.settings) or 'none'}."
+        hint = did_you_mean(name, agent.settings) or f" Known: {', '.join(agent.settings) or 'none'}."
         raise OptionError(f"The agent '{agent.name}' has no setting '{name}'.{hint}")
     default = agent.settings[name]
     reader = agent.readers.get(name)
@@ -107,7 +107,7 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
         return type(default)(value)
     except (KeyError, ValueError):
-        raise OptionError(f"{name}={value}: expected something like {default!r}.") from None
+        raise OptionError(f"{name}={value}: expected a value such as {default!r}.") from None
 
 
 def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
@@ -118,12 +118,12 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
         if model is None:
             who = f"the agent '{name}' reads text"
         elif not model.entry.images:
-            who = f"the model '{name}' is not registered as one that sees"
+            who = f"the model '{name}' is not registered as a vision model"
         elif not model.backend.capabilities.images:
-            who = f"the backend '{model.backend.name}' sends no pictures"
+            who = f"the backend '{model.backend.name}' cannot send images"
         else:
             continue
-        raise OptionError(f"--view {view.name} draws pictures, and {who}. Choose a text view, such as ascii_2d.")
+        raise OptionError(f"--view {view.name} draws images, but {who}. Choose a text view, such as ascii_2d.")
 
 
 def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[str, LanguageModel]:
@@ -140,9 +140,9 @@ def replayed_models(plugins: PluginManager, plans: Iterable[CellPlan]) -> dict[s
     }
 
 
-def _nobody(context: BackendContext) -> Connection:
-    raise PluginError(f"Nobody serves '{context.entry.name}' in a replay.")
+def _no_server(context: BackendContext) -> Connection:
+    raise PluginError(f"A replay has no server for '{context.entry.name}'.")
 
 
 #: Stands for the backend where recorded replies are given once more.
-REPLAY = BackendSpec(name="replay", connect=_nobody, probe=False, summary="a finished run's replies, no calls")
+REPLAY = BackendSpec(name="replay", connect=_no_server, probe=False, summary="replies of a finished run, without calls")

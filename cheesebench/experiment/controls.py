@@ -42,11 +42,12 @@ Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
 #: The controls by name, and what each takes away.
 CONTROLS = {
-    REWARD_SHUFFLED: "what a trial pays is dealt from another trial: reward does not depend on behaviour",
-    "cue-off": "landmarks, shown glyphs and texts are taken away",
-    "cue-shuffled": "landmarks, shown glyphs and texts are drawn anew, whatever the condition is",
-    "labels-swapped": "glyphs and texts change places for the whole run: they mean as much, but not what they say",
-    f"{YOKED}:RUN": "rewards and events are those of a subject in another run, whatever this one does",
+    REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
+    "cue-off": "landmarks, shown glyphs and texts are removed",
+    "cue-shuffled": "landmarks, shown glyphs and texts are drawn at random, independent of the condition",
+    "labels-swapped": "glyphs and texts swap places for the whole run: they are as informative, but mean something "
+    "else",
+    f"{YOKED}:RUN": "rewards and events are those of a subject in another run, independent of this one's actions",
 }
 #: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``, ``hide=landmarks``; see ``lesioned``.
 
@@ -95,7 +96,9 @@ def controlled(paradigm: Compiled, plan: CellPlan, seed: int, yokes: Yokes | Non
     if yokes is not None:
         return yoked(paradigm, plan, yokes)
     if not isinstance(paradigm, CueControllable):
-        raise OptionError(f"--control {name}: protocols of the family '{paradigm.specification.family}' have none.")
+        raise OptionError(
+            f"--control {name}: protocols of the family '{paradigm.specification.family}' have no controls."
+        )
     how = next(control for control in CUE_CONTROLS if control == name)
     return paradigm.with_cues(how, seed)
 
@@ -213,13 +216,13 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     cells = [cell for cell in run.plans() if cell.protocol == plan.protocol and not cell.control]
     if not cells:
         known = ", ".join(dict.fromkeys(cell.protocol for cell in run.plans()))
-        raise RunLogError(f"{run.path} has no plain cell of {plan.protocol} to be yoked to (only {known}).")
+        raise RunLogError(f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known}).")
     best = max(cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view))
     if best.sha256 != plan.sha256:
         raise RunLogError(
-            f"{run.path} was made with another {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
+            f"{run.path} was made with another version of {plan.protocol} ({best.sha256[:8]}, now {plan.sha256[:8]}). "
             "Yoke to a run of the same protocol."
         )
     if (len(run.completed_subjects(best)) if best.looks else best.subjects) < 2:
-        raise RunLogError(f"{run.path} has one subject only. Yoke to a run with two or more.")
+        raise RunLogError(f"{run.path} has only one subject. Yoke to a run with two or more.")
     return best

@@ -132,10 +132,10 @@ class SilenceWatch:
         silent = not (reply.text.strip() or thought)
         self._empty = self._empty + 1 if silent else 0
         if self._empty >= EMPTY_IN_A_ROW:
-            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not really answer")
+            raise SubjectStoppedError(f"{EMPTY_IN_A_ROW} empty replies in a row: the server does not work properly")
 
 
 def call_seed(origin: int, number: int) -> int:
     """Return the seed of a subject's call number ``number``."""
-    mark = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
-    return int.from_bytes(mark, "big") >> (64 - _SEED_BITS)
+    hashed = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(hashed, "big") >> (64 - _SEED_BITS)

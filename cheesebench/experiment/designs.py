@@ -44,7 +44,7 @@ COHORT = 20
 DESIGNS = {
     design.name: design
     for design in (
-        Design(name="smoke", subjects=2, trials=2, claims=False, summary="does it run at all? claims nothing"),
+        Design(name="smoke", subjects=2, trials=2, claims=False, summary="checks that everything runs; claims nothing"),
         Design(
             name="paper",
             subjects=1,

@@ -16,20 +16,20 @@ def guarded(backend: str, doing: str) -> Iterator[None]:
     ``doing`` says what it was asked to do, as in "answering the first question". The errors have no cause and no
     context: whoever prints a chain would print what was kept out of the text.
     """
-    told: CheeseBenchError
+    raised: CheeseBenchError
     try:
         yield
         return
     except CheeseBenchError as error:
         if type(error).__module__ == CheeseBenchError.__module__:
             error.args = tuple(redact(part) if isinstance(part, str) else quoted(repr(part)) for part in error.args)
-            told = error
+            raised = error
         else:  # a stranger's class, which may say what it likes
-            told = PluginError(f"The backend '{backend}' says in {doing}: {quoted(str(error))}")
+            raised = PluginError(f"The backend '{backend}' reports while {doing}: {quoted(str(error))}")
     except (Exception, SystemExit) as error:
         text = quoted(str(error))
         kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        told = PluginError(f"The backend '{backend}' fails in {doing}: {kind}. This is for its author to mend.")
-    told.__cause__ = told.__context__ = None
-    vars(told).pop("__notes__", None)
-    raise told from None
+        raised = PluginError(f"The backend '{backend}' fails while {doing}: {kind}. Please report this to its author.")
+    raised.__cause__ = raised.__context__ = None
+    vars(raised).pop("__notes__", None)
+    raise raised from None

@@ -20,6 +20,7 @@ from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.pulse import Flight, Pulse
 from cheesebench.family import Seat
 from cheesebench.redaction import quoted, redact
 
@@ -188,6 +189,7 @@ class LanguageModels:
         self._source = source
         self._limiters: dict[str, Limiter] = {}
         self._channels: dict[str, ModelChannel] = {}
+        self._pulse = Pulse(log.directory, self._flight)
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     async def connect(self, names: Iterable[str]) -> None:
@@ -198,6 +200,8 @@ class LanguageModels:
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
+            if self._source is None:
+                self._pulse.start()
             model, options = self.models[name], self.options
             context = _context(model, self._log.directory, options.concurrency)
             named = model.backend.account
@@ -239,13 +243,16 @@ class LanguageModels:
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the progress line."""
-        limiters = list(self._limiters.values())
-        if not limiters:
+        if not self._limiters:
             return ""
         spent = self.budget.spent
-        flying, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        flying, limit = self._flight()
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
         return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+
+    def _flight(self) -> Flight:
+        limiters = list(self._limiters.values())
+        return Flight(sum(one.in_flight for one in limiters), sum(one.limit for one in limiters))
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
@@ -267,6 +274,7 @@ class LanguageModels:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._pulse.stop()
         for line in self._channels.values():
             if line.connection is not None:
                 await _close(line.connection)

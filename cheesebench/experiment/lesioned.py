@@ -54,7 +54,7 @@ def in_words(lesion: Lesion) -> str:
         lacks["memory across trials"] = None
     lacks |= {f"memory of what came before '{state}'": None for state in sorted(lesion.forgets_at)}
     if lesion.sees_pose_only:
-        lacks = {"anything seen but its position": None, **lacks}
+        lacks = {"any observation except its position": None, **lacks}
     return f"without {' and '.join(name.replace('glyph:', '') for name in lacks)}"
 
 
@@ -113,7 +113,7 @@ class LesionedParadigm:
         self.specification = paradigm.specification
         if lesion.changes_the_picture and not isinstance(paradigm, Lesionable):
             family = paradigm.specification.family
-            raise OptionError(f"--control {lesion}: protocols of the family '{family}' have no picture to take from.")
+            raise OptionError(f"--control {lesion}: protocols of the family '{family}' have no picture to hide.")
         if why := obstacle(self.specification, lesion):
             raise OptionError(f"--control {lesion}: {self.specification.name} has none: {why}.")
         self._paradigm, self._lesion = paradigm, lesion
@@ -124,10 +124,10 @@ class LesionedParadigm:
             assert isinstance(self._paradigm, Lesionable)
             view = self._paradigm.lesioned(view, self._lesion)
         life = self._paradigm.life(view, seed, subject)
-        return UnpaidLife(life) if self._lesion.feels_no_reward else life
+        return UnrewardedSubject(life) if self._lesion.feels_no_reward else life
 
 
-class UnpaidLife:
+class UnrewardedSubject:
     """An environment in which no step is rewarded; success is judged as usual."""
 
     def __init__(self, life: SubjectEnvironment) -> None:
@@ -209,10 +209,10 @@ class Mind(Generic[A]):
 
     def _renew(self) -> None:
         self._made += 1
-        mark = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
-        self.agent = self._create(int.from_bytes(mark, "big") >> 1)
+        hashed = hashlib.blake2b(f"{self._seed}|{self._made}".encode(), digest_size=8).digest()
+        self.agent = self._create(int.from_bytes(hashed, "big") >> 1)
 
     def _state_of(self, life: SubjectEnvironment) -> str:
-        if isinstance(life, ObservableSubject | UnpaidLife):
+        if isinstance(life, ObservableSubject | UnrewardedSubject):
             return life.state
-        raise OptionError(f"--control {self._lesion}: this life does not tell its states.")
+        raise OptionError(f"--control {self._lesion}: this environment does not expose its states.")

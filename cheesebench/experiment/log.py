@@ -126,7 +126,7 @@ class RunLog:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing (this mends an interrupted one); ``path`` is its directory or its file."""
+        """Open a run for writing (this repairs an interrupted one); ``path`` is its directory or its file."""
         return cls._open(path, log_file.connect)
 
     @classmethod
@@ -212,7 +212,7 @@ class RunLog:
         """Raise RunLogError if trials are lost: those before another, or the last ones of a complete life."""
         if [record.trial for record in life] == list(range(len(life))) and complete in (None, len(life)):
             return
-        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are lost")
+        raise log_file.damaged(self.path, f"trials of subject {subject} ({plan.model} on {plan.protocol}) are missing")
 
     def recorded_subjects(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
         """Yield the recorded trials of a cell, subject by subject."""
@@ -269,7 +269,7 @@ class RunLog:
         """Write a finished trial in one transaction.
 
         A trial that is missing so far is replaced. If it is there already it must be the same (a resumed life
-        is lived again from its first trial); RunLogError names the difference otherwise.
+        is replayed from its first trial); RunLogError names the difference otherwise.
         """
         key = (*_life(record), record.trial)
         with self.transaction():
@@ -385,6 +385,16 @@ class RunLog:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all that a block reads be of one moment, whatever another process writes meanwhile."""
+        with self._lock, log_file.errors_explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
     def close(self) -> None:
         """Close the file; the log cannot be used after that."""
         with self._lock:
@@ -431,8 +441,8 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     if names:
         seen = f"{names[0]} was {getattr(recorded, names[0])!r} and is now {getattr(lived, names[0])!r}"
     else:
-        seen = "other rules fired than before"
+        seen = "different rules fired than before"
     raise RunLogError(
-        f"The run cannot be continued: {where} came out differently when lived again; {seen}. The agent or "
-        "the program has changed, or draws random numbers of its own. Start a new run."
+        f"The run cannot be continued: {where} came out differently when replayed; {seen}. The agent or the program "
+        "has changed, or draws its own random numbers. Start a new run."
     )

@@ -19,6 +19,8 @@ from cheesebench.redaction import quoted
 FILE_NAME = "run.sqlite"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
+#: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``) holds the lock for a moment.
+_CLAIM_PATIENCE = 0.5
 #: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
 CHECKPOINT = 8000
 #: Seconds that a writer waits for its turn before it gives up.
@@ -58,7 +60,7 @@ def damage_explained(path: Path) -> Iterator[None]:
 
 def damaged(path: Path, seen: str) -> RunLogError:
     """Return the error that says that a log is damaged, by what is ``seen``."""
-    return RunLogError(f"{path} is damaged: {quoted(seen, 120)}. Take a copy of it that is not, or start a new run.")
+    return RunLogError(f"{path} is damaged: {quoted(seen, 120)}. Use an undamaged copy, or start a new run.")
 
 
 def _explanation(error: Exception, path: Path) -> str:
@@ -67,14 +69,14 @@ def _explanation(error: Exception, path: Path) -> str:
     if "is full" in text:
         return f"{path}: the disk is full. Make room, {resume}."
     if "disk I/O" in text:
-        return f"{path}: the disk refuses to be written ({text}). Make room or mend it, {resume}."
+        return f"{path}: the disk cannot be written to ({text}). Make room or repair it, {resume}."
     if "readonly" in text or "read-only" in text or "unable to open" in text:
         return f"{path}: the run log cannot be written ({text}). Make the directory writable, {resume}."
     if "locked" in text:
         return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
     if "malformed" in text or "no such" in text or "decode" in text or "not a database" in text:
         return f"{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one."
-    return f"{path}: {text}. Look at the file and its disk, {resume}."
+    return f"{path}: {text}. Check the file and its disk, {resume}."
 
 
 def make_directory(results: Path, run_id: str) -> Path:
@@ -82,21 +84,18 @@ def make_directory(results: Path, run_id: str) -> Path:
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
-        # Replies of models and prompts are nobody else's: on a shared machine only their owner may read them.
+        # Replies of models and prompts are private: on a shared machine only their owner may read them.
         directory.mkdir(mode=0o700)
     except FileExistsError:
         if not results.is_dir():
-            raise RunLogError(
-                f"{results} is not a directory, no run can be written there. Choose another place."
-            ) from None
+            raise RunLogError(f"{results} is not a directory. Choose another --results.") from None
         raise RunLogError(
             f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, "
             "or choose another --cheese-run-id."
         ) from None
     except OSError as error:
         raise RunLogError(
-            f"No run can be written to {results} ({error.strerror}). Make it writable, "
-            "or choose another place for results."
+            f"No run can be written to {results} ({error.strerror}). Make it writable, or choose another --results."
         ) from error
     return directory
 
@@ -108,7 +107,9 @@ def claim(path: Path) -> sqlite3.Connection:
     the remedy where another one has it.
     """
     with errors_explained(path):
-        lock = sqlite3.connect(path.with_name(LOCK_NAME), timeout=0, isolation_level=None, check_same_thread=False)
+        lock = sqlite3.connect(
+            path.with_name(LOCK_NAME), timeout=_CLAIM_PATIENCE, isolation_level=None, check_same_thread=False
+        )
         try:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
@@ -116,10 +117,23 @@ def claim(path: Path) -> sqlite3.Connection:
             if "locked" not in str(error):
                 raise
             raise RunLogError(
-                f"Run '{path.parent.name}' is being run by another process. Wait for its end, or end it; then continue "
+                f"Another process is running '{path.parent.name}'. Wait until it ends, or end it; then continue "
                 f"with --resume {path.parent.name}."
             ) from None
         return lock
+
+
+def is_claimed(path: Path) -> bool:
+    """Return whether a session is running the run of the log ``path``, in any process."""
+    lock = path.absolute().with_name(LOCK_NAME)
+    if not lock.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    return False
 
 
 def locate(results: Path, run: str) -> Path:
@@ -133,7 +147,7 @@ def locate(results: Path, run: str) -> Path:
         if candidate.is_file():
             return candidate.absolute()
     runs = sorted(path.parent.name for path in results.glob(f"*/{FILE_NAME}"))
-    latest = f" The latest is '{runs[-1]}'." if runs else f" {results} holds no runs."
+    latest = f" The latest is '{runs[-1]}'." if runs else " That directory has no runs."
     raise RunLogError(f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}")
 
 
@@ -190,7 +204,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
     """Raise RunLogError unless the file is a run log of a format that this version reads."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
-        raise RunLogError(f"{path} is an SQLite file but no run log. Give the directory of a run.")
+        raise RunLogError(f"{path} is an SQLite file but not a run log. Give the directory of a run.")
     number = connection.execute("PRAGMA user_version").fetchone()[0]
     if number < FORMAT:
         raise RunLogError(

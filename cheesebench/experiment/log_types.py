@@ -58,7 +58,7 @@ def read_plan(text: str) -> CellPlan:
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
     if any(look < 1 for look in plan.looks):
-        raise ValueError("a look in a plan is at no subject")
+        raise ValueError("a look in a plan has no subjects")
     return plan
 
 

@@ -48,7 +48,7 @@ def language_models(
         settings |= {name: value for name, value in usual.items() if settings.get(name) is None and name in own}
     base_url = options.value("base_url")
     if _SECRETS.search(base_url or ""):
-        raise OptionError("--base-url holds a key, and is written down. Put the key into an environment variable.")
+        raise OptionError("--base-url contains a key and would be recorded. Put the key into an environment variable.")
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
     found = {}
@@ -67,8 +67,8 @@ def language_models(
     if base_url and len(served) > 1:
         # One backend's key must not go to another one's server.
         raise OptionError(
-            f"--base-url {base_url}: the models are served in different ways ({', '.join(sorted(served))}), "
-            "so one URL cannot be meant for all of them. Run them one after the other."
+            f"--base-url {base_url}: the models use different backends ({', '.join(sorted(served))}), so one URL "
+            "cannot serve all of them. Run them one after another."
         )
     if not found:
         meant = [
@@ -78,7 +78,8 @@ def language_models(
         ]
         if meant:
             raise OptionError(
-                f"{options.spelling(meant[0])} is about language models; {', '.join(names)} is none. Leave it out."
+                f"{options.spelling(meant[0])} applies only to language models, and {', '.join(names)} is not one. "
+                "Remove it."
             )
     return found
 
@@ -95,10 +96,10 @@ def _prompt(name: str) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
     if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
-        raise OptionError(f"--prompt {name}: a prompt has more than one word, and at most {_MOST_PROMPT} bytes.")
+        raise OptionError(f"--prompt {name}: a prompt must have more than one word and at most {_MOST_PROMPT} bytes.")
     return text.strip()
 
 
@@ -130,7 +131,7 @@ def call_options(options: RunOptions) -> CallOptions:
 
 
 def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if there is a limit in dollars for a model of which nobody knows what it costs."""
+    """Raise OptionError if there is a limit in dollars for a model without a known price."""
     for model in models:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RecalledCall:
+class RebuiltCall:
     """A call with its whole prompt.
 
     ``actions`` is how the agent parsed the reply (empty: it asked again); None for a fault, and in families without
@@ -39,7 +39,9 @@ class RecalledCall:
         return self.request.messages
 
 
-def recall(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int) -> RecalledCall:
+def rebuild_call(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int, call: int
+) -> RebuiltCall:
     """Return call number ``call`` (from 0) of a subject's ``trial``.
 
     Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if there is no such call, or if the
@@ -77,7 +79,7 @@ class _Memory:
         self._records = {(record.trial, record.call): record for record in log.calls.of_life(plan, subject)}
         self._asked: dict[int, int] = {}
         #: The wanted call, once it has been made.
-        self.reached: RecalledCall | None = None
+        self.reached: RebuiltCall | None = None
         if wanted not in self._records:
             raise RunLogError(f"{self.where(*wanted)} is not in the run.")
 
@@ -90,7 +92,7 @@ class _Memory:
         if record is None or record.digest != digest(request):
             raise self.different(trial, call)
         if (trial, call) == self._wanted:
-            self.reached = RecalledCall(record, request, None)
+            self.reached = RebuiltCall(record, request, None)
             if record.fault is not None:
                 raise _ReachedError
         elif record.fault is not None:
@@ -105,7 +107,7 @@ class _Memory:
     def different(self, trial: int, call: int) -> RunLogError:
         """Return the error for a life that leaves what was recorded."""
         return RunLogError(
-            f"{self.where(trial, call)} does not come out as recorded. Use the version of CheeseBench, and the "
+            f"{self.where(trial, call)} cannot be rebuilt as recorded. Use the version of CheeseBench, and the "
             "plugins, that the run was made with."
         )
 

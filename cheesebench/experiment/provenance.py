@@ -58,7 +58,7 @@ def _key(*, create: bool) -> bytes | None:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make(path)
         return _read(path)
-    except (OSError, RuntimeError):  # RuntimeError: nobody knows where the user's home is
+    except (OSError, RuntimeError):  # RuntimeError: the user's home directory is unknown
         return None
 
 

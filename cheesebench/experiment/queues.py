@@ -101,7 +101,7 @@ class Queues:
 
     def _conversation(self, model: str) -> WorkQueue:
         if self._language is None:
-            raise PluginError(f"The session was given no language models, so '{model}' cannot be run.")
+            raise PluginError(f"The session has no language models, so '{model}' cannot be run.")
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
         # Slightly more subjects than calls in flight: while one computes, another can call.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)

@@ -14,6 +14,9 @@ from cheesebench.interfaces import Memory, Value
 #: Version of the run log and of these records.
 FORMAT = 3
 
+#: The model of a cell whose subjects are people (``cheesebench people``).
+PERSON = "human"
+
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]
 
@@ -67,7 +70,7 @@ SETTLED = "settled"
 End = Literal["complete", "settled", "broken"]
 
 #: Numbers of subjects at which a sequential cell is judged, as far as its largest number allows.
-LOOKS = (6, 10, 14, 18, 24, 30, 40, 50, 60)
+LOOKS = (6, 10, 14, 18, 24, 30, 40, 50, 60, 75)
 
 
 def looks_until(most: int, looks: Sequence[int] = LOOKS) -> tuple[int, ...]:

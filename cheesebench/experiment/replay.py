@@ -71,8 +71,8 @@ def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
     specification, found = catalogue.inspect_text(recorded.get("text", ""), f"{plan.protocol}.protocol.yaml")
     if specification is None or specification.sha256 != plan.sha256:
-        reason = found[0].sentence if found else "it means something else now"
-        raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as the run had it ({reason}). {_REMEDY}")
+        reason = found[0].sentence if found else "its meaning has changed"
+        raise RunLogError(f"The protocol '{plan.protocol}' cannot be read as in the run ({reason}). {_REMEDY}")
     return specification
 
 
@@ -89,7 +89,7 @@ def steppable(compiled: Compiled, plan: CellPlan) -> Paradigm:
     """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
     if not isinstance(compiled, Paradigm):
         family = compiled.specification.family
-        raise RunLogError(f"'{plan.protocol}' is a {family}: it has no film. See its calls: cheesebench show.")
+        raise RunLogError(f"'{plan.protocol}' is a {family}, which has no film. To see its calls: cheesebench show.")
     return compiled
 
 
@@ -98,7 +98,7 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
         raise RunLogError(f"{_name(record)} was not run ({record.missing}), so there is nothing to replay.")
     observation = life.begin_trial()
     if observation is None:
-        raise RunLogError(f"{_name(record)} cannot be replayed: the schedule is over before it. {_REMEDY}")
+        raise RunLogError(f"{_name(record)} cannot be replayed: the schedule ends before it. {_REMEDY}")
     frames = [Frame("", observation, 0.0)]
     total, status = 0.0, RUNNING
     for letter in record.actions:
@@ -114,7 +114,7 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
         names = [field.name for field in dataclasses.fields(record)]
         name = next(name for name in names if getattr(lived, name) != getattr(record, name))
         raise RunLogError(
-            f"{_name(record)} does not come out as recorded: {name} was {getattr(record, name)!r} "
+            f"{_name(record)} differs from the record: {name} was {getattr(record, name)!r} "
             f"and is now {getattr(lived, name)!r}. {_REMEDY}"
         )
     return frames

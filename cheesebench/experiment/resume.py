@@ -37,7 +37,7 @@ def check_resumable(
         listed = "; ".join(dict.fromkeys(differences))
         raise RunLogError(
             f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "
-            "Give the options and protocols that it was started with, or start a new run."
+            "Use the options and protocols that it was started with, or start a new run."
         )
 
 
@@ -52,7 +52,7 @@ def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[s
     if then.sha256 != plan.sha256:
         return [f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"]
     if then.agent != plan.agent:
-        return [f"{plan.model} was asked by '{then.agent or 'nobody'}' and is now asked by '{plan.agent or 'nobody'}'"]
+        return [f"{plan.model} was asked by '{then.agent or 'none'}' and is now asked by '{plan.agent or 'none'}'"]
     changed = [
         f"{name} of {plan.model} was {then.settings.get(name)!r} and is now {plan.settings.get(name)!r}"
         for name in {**then.settings, **plan.settings}

@@ -68,7 +68,7 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     for name in _MAPPINGS:
         values[name] = _mapping(values[name], name in _COUNTS)
     if min(values["subject"], values["trial"], values["steps"]) < 0 or not _LETTERS.issuperset(values["actions"]):
-        raise DamagedRowError("a trial that cannot have been")
+        raise DamagedRowError("an impossible trial")
     for name in _NAMES:
         values[name] = values[name] and sys.intern(values[name])
     for name in _BOOLEANS:
@@ -83,9 +83,9 @@ def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
     mapping = json.loads(text)
     kinds = int if counts else int | float | str | list | None
     if not isinstance(mapping, dict) or not all(isinstance(value, kinds) for value in mapping.values()):
-        raise DamagedRowError("a trial's values are none")
+        raise DamagedRowError("a trial's values are invalid")
     if any(not isinstance(item, str) for value in mapping.values() if isinstance(value, list) for item in value):
-        raise DamagedRowError("a list of a trial's values is none of texts")
+        raise DamagedRowError("a list of a trial's values has something other than texts")
     return mapping
 
 

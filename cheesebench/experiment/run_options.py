@@ -41,9 +41,7 @@ class RunOptions:
             if value is None:
                 continue
             if option.minimum is not None and value < option.minimum:
-                raise OptionError(
-                    f"{self.spelling(option.key)} {value}: the smallest number that makes sense is {option.minimum}."
-                )
+                raise OptionError(f"{self.spelling(option.key)} {value}: the minimum is {option.minimum}.")
             if option.positive and not value > 0:
                 raise OptionError(f"{self.spelling(option.key)} {value}: give a number above 0.")
 
@@ -64,8 +62,8 @@ class RunOptions:
         if isinstance(given, list) and set(given) <= set(as_list(recorded)):
             return given
         raise OptionError(
-            f"{self.origin}: that run was made {self._with(key, recorded)}, not {_shown(given)}. "
-            f"Leave {self.spelling(key)} out, or start a new run."
+            f"{self.origin}: that run was made {self._with(key, recorded)}, not {_shown(given)}. Remove "
+            f"{self.spelling(key)}, or start a new run."
         )
 
     def check_guarded(self) -> None:
@@ -75,7 +73,7 @@ class RunOptions:
             if option.guarded and recorded and self.given.get(option.key) is None and not self.made_here:
                 raise OptionError(
                     f"{self.origin}: that run was not made by you on this machine, so {self.spelling(option.key)} "
-                    f"{quoted(_shown(recorded), 120)} is not taken from it. Type it again, if you trust it."
+                    f"{quoted(_shown(recorded), 120)} is not used. Give the option again if you trust it."
                 )
 
     def _with(self, key: str, value: Any) -> str:

@@ -90,5 +90,5 @@ def _load_one(catalogue: Catalogue, path: Path) -> Selected:
 
 
 def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
-    """Keep the broken ones: nobody can tell what edition they were to be."""
+    """Keep the broken ones: their edition is unknown."""
     return [one for one in found if isinstance(one, Broken) or one.edition == edition]

@@ -69,7 +69,8 @@ class Study:
         for name in names:
             if self.axes and name not in models:
                 raise OptionError(
-                    f"The study '{self.name}' varies {', '.join(self.axes)}, which '{name}' has not: it asks no model."
+                    f"The study '{self.name}' varies {', '.join(self.axes)}, but '{name}' asks no model and has no "
+                    "such settings."
                 )
             for changes in self.variants():
                 if name in models:
@@ -101,7 +102,7 @@ def find_study(name: str, directory: Path) -> Study:
         path = shipped[name]
     document = read_document(path, _Document, "study", "study:")
     if not document.axes and len(document.views) < 2 and len(document.models) < 2:
-        raise OptionError(f"{path}: the study varies nothing. Give it axes, or several views or models.")
+        raise OptionError(f"{path}: the study varies nothing. Add axes, or several views or models.")
     return Study(
         name=document.study,
         title=document.title,

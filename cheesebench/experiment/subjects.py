@@ -93,7 +93,7 @@ def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observati
                 act, observe = mind.agent.act, mind.agent.observe
                 break
         if action is None:
-            raise PluginError(f"The agent '{name}' returned no action. To wait is an action too: 3 (STAY).")
+            raise PluginError(f"The agent '{name}' returned no action. To wait, return 3 (STAY).")
     return "".join(letters), total
 
 

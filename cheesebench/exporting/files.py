@@ -15,19 +15,19 @@ from cheesebench.exporting.tables import Kind, Row
 GROUP = 50_000
 
 
-def write_csv(path: Path, header: Mapping[str, Kind], lives: Iterable[list[Row]]) -> int:
+def write_csv(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
     """Write a table as CSV; return the number of rows. Text that a spreadsheet would compute is made harmless."""
     written = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        for rows in lives:
+        for rows in subjects:
             writer.writerows([cell(value) for value in row] for row in rows)
             written += len(rows)
     return written
 
 
-def write_parquet(path: Path, header: Mapping[str, Kind], lives: Iterable[list[Row]]) -> int:
+def write_parquet(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
     """Write a table as Parquet; return the number of rows. Raises OptionError where pyarrow is not installed."""
     arrow, parquet = _pyarrow()
     types = {"text": arrow.string(), "integer": arrow.int64(), "number": arrow.float64(), "truth": arrow.bool_()}
@@ -41,7 +41,7 @@ def write_parquet(path: Path, header: Mapping[str, Kind], lives: Iterable[list[R
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
             waiting.clear()
 
-        for rows in lives:
+        for rows in subjects:
             waiting += rows
             written += len(rows)
             if len(waiting) >= GROUP:

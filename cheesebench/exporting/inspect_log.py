@@ -122,11 +122,11 @@ def _header(log: RunLog, plan: CellPlan, result: CellResult, spec: Json, summari
 
 
 def _samples(log: RunLog, plan: CellPlan) -> Iterator[Json]:
-    for life in log.trials_by_subject(plan):
+    for records in log.trials_by_subject(plan):
         calls: dict[int, list[CallRecord]] = {}
-        for call in log.calls.of_life(plan, life[0].subject):
+        for call in log.calls.of_life(plan, records[0].subject):
             calls.setdefault(call.trial, []).append(call)
-        for record in life:
+        for record in records:
             yield _sample(plan, record, calls.get(record.trial, []))
 
 

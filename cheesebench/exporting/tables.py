@@ -1,4 +1,4 @@
-"""The tables of a run: their columns, and their rows one life at a time."""
+"""The tables of a run: their columns, and their rows one subject at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEY: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: what it has a row for, its columns (after KEY) with their types, and the rows of a life."""
+    """One table: what it has a row for, its columns (after KEY) with their types, and the rows of a subject."""
 
     name: str
     about: str
@@ -65,25 +65,25 @@ class Source:
         return int(self.log.manifest["options"]["seed"])
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
-        """Yield the rows of every life; one life is in memory at a time."""
+        """Yield the rows of every subject; one subject is in memory at a time."""
         for plan in self.log.plans():
-            for life in self.log.trials_by_subject(plan):
-                yield list(table.rows(self, plan, life))
+            for records in self.log.trials_by_subject(plan):
+                yield list(table.rows(self, plan, records))
 
 
 def _key(record: TrialRecord) -> Row:
     return [getattr(record, name) for name in KEY]
 
 
-def _trials(source: Source, plan: CellPlan, life: Iterable[TrialRecord]) -> Iterator[Row]:
-    for record in life:
+def _trials(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+    for record in records:
         strategy = [None if record.missing else measure(record) for measure in _MOVES.values()]
         fields = [getattr(record, name) if name == "missing" or not record.missing else None for name in _TRIAL]
         yield [*_key(record), *fields, *strategy]
 
 
-def _values(source: Source, plan: CellPlan, life: Iterable[TrialRecord]) -> Iterator[Row]:
-    for record in life:
+def _values(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+    for record in records:
         kinds = {kind: v for kind, v in trial_values(record).items() if kind in ("counter", "measure", "variable")}
         for kind, values in {**kinds, "tally": record.tally}.items():
             for name, value in values.items():
@@ -98,10 +98,10 @@ def _text(value: Value) -> str | None:
     return value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)
 
 
-def _steps(source: Source, plan: CellPlan, life: Sequence[TrialRecord]) -> Iterator[Row]:
-    run = [record for record in life if not record.missing]
-    lived = source.paradigm(plan).life(source.plugins.view(plan.view), source.seed, life[0].subject)
-    for record, frames in zip(run, films(lived, run), strict=True):
+def _steps(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> Iterator[Row]:
+    run = [record for record in records if not record.missing]
+    environment = source.paradigm(plan).life(source.plugins.view(plan.view), source.seed, records[0].subject)
+    for record, frames in zip(run, films(environment, run), strict=True):
         for number, frame in enumerate(frames):
             shown = [str(frame.observation)] if source.observations else [None]
             yield [*_key(record), number, frame.action, _action(frame.action), frame.reward, *shown]
@@ -112,9 +112,9 @@ def _action(letter: str) -> str | None:
     return ACTIONS[ACTION_OF_LETTER[letter]] if letter else None
 
 
-def _calls(source: Source, plan: CellPlan, life: Sequence[TrialRecord]) -> Iterator[Row]:
-    key = _key(life[0])[:-1]
-    for call in source.log.calls.of_life(plan, life[0].subject):
+def _calls(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> Iterator[Row]:
+    key = _key(records[0])[:-1]
+    for call in source.log.calls.of_life(plan, records[0].subject):
         reply, usage = call.reply, call.reply.usage
         yield [
             *key, call.trial, call.call, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
@@ -123,8 +123,8 @@ def _calls(source: Source, plan: CellPlan, life: Sequence[TrialRecord]) -> Itera
         ]  # fmt: skip
 
 
-def _events(source: Source, plan: CellPlan, life: Iterable[TrialRecord]) -> Iterator[Row]:
-    for record in life:
+def _events(source: Source, plan: CellPlan, records: Iterable[TrialRecord]) -> Iterator[Row]:
+    for record in records:
         for position, event in enumerate(source.log.events(record)):
             yield [*_key(record), position, *dataclasses.astuple(event)]
 
@@ -142,28 +142,28 @@ _MOVE_COLUMNS: Mapping[str, Kind] = dict.fromkeys(_MOVES, "number")
 TABLES = {
     table.name: table
     for table in (
-        Table("trials", "one row for each trial, missing ones too", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
+        Table("trials", "one row per trial, including missing ones", {**_TRIAL, **_MOVE_COLUMNS}, _trials),
         Table(
             "values",
-            "one row for each counter, measure and variable of the protocol, and for each count of the agent",
+            "one row per counter, measure and variable of the protocol, and per count of the agent",
             {"kind": "text", "name": "text", "number": "number", "text": "text"},
             _values,
         ),
         Table(
             "steps",
-            "one row for each step, replayed from the actions; step 0 is the beginning of a trial",
+            "one row per step, replayed from the actions; step 0 is the start of a trial",
             {"step": "integer", "letter": "text", "action": "text", "reward": "number", "observation": "text"},
             _steps,
         ),
         Table(
             "events",
-            "one row for each rule that fired",
+            "one row per rule that fired",
             {"position": "integer", "step": "integer", "state": "text", "event": "text", "source": "text"},
             _events,
         ),
         Table(
             "calls",
-            "one row for each call to a model",
+            "one row per call to a model",
             {
                 "call": "integer", "asked": "text", "reply": "text", "reasoning": "text", "finish": "text",
                 "fault": "text", "served_by": "text", "prompt_tokens": "integer", "completion_tokens": "integer",

@@ -156,11 +156,11 @@ def _step(life: SubjectEnvironment, agent: ModelAgent, action: int) -> int:
 
 
 def _measure(prompt: tuple[Message, ...]) -> LongestPrompt:
-    told = [part for message in prompt if message.role != "assistant" for part in message.parts]
+    parts = [part for message in prompt if message.role != "assistant" for part in message.parts]
     return LongestPrompt(
-        text=sum(len(part.encode()) for part in told if isinstance(part, str)),
+        text=sum(len(part.encode()) for part in parts if isinstance(part, str)),
         replies=sum(message.role == "assistant" for message in prompt),
-        pictures=sum(isinstance(part, bytes) for part in told),
+        pictures=sum(isinstance(part, bytes) for part in parts),
         messages=len(prompt),
     )
 

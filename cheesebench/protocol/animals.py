@@ -61,12 +61,14 @@ def read_animals(name: str, position: Position, diagnostics: Diagnostics) -> lis
     except (OSError, ValueError, RuntimeError):  # too long, no text, or a circle of links
         path = folder
     if path.suffix != ".csv" or Path(name).is_absolute() or not path.is_relative_to(folder):
-        sentence = f"'{name}' is no CSV file in the protocol's folder."
-        diagnostics.error(225, position, sentence, "Put it beside the protocol, and write its name: animals.csv.")
+        sentence = f"'{name}' is not a CSV file in the protocol's folder."
+        diagnostics.error(
+            225, position, sentence, "Put it beside the protocol and give only its name, such as animals.csv."
+        )
         return None
     try:
         if path.exists() and not path.is_file():
-            raise OSError(0, "it is no file")
+            raise OSError(0, "it is not a file")
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
         text = content.decode("utf-8-sig")
@@ -74,10 +76,10 @@ def read_animals(name: str, position: Position, diagnostics: Diagnostics) -> lis
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         known = sorted(str(file.relative_to(folder)) for many in ("*.csv", "*/*.csv") for file in folder.glob(many))
         hint = did_you_mean(name, known).strip() or "Put it beside the protocol."
-        diagnostics.error(225, position, f"The animals' file '{name}' cannot be read: {why}.", hint)
+        diagnostics.error(225, position, f"The animal data file '{name}' cannot be read: {why}.", hint)
         return None
     if len(content) > MAX_BYTES:
-        sentence = f"The animals' file '{name}' has more than {MAX_BYTES} bytes."
+        sentence = f"The animal data file '{name}' has more than {MAX_BYTES} bytes."
         diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
         return None
     before = len(diagnostics.errors)
@@ -106,18 +108,20 @@ def _rows(text: str, file: str, diagnostics: Diagnostics) -> Iterator[Row]:
             row = row_of([cells[n].strip() if n < len(cells) else "" for n in where])
             if row is None:
                 shown = ",".join(cells)[:100]
-                remedy = "Write an animal, a session from 1, its trials from 1, and how many of them it passed."
-                diagnostics.error(225, position, f"'{shown}' is no row of an animal.", remedy)
+                remedy = "Write the animal, the session (from 1), the trials (at least 1) and the trials passed."
+                diagnostics.error(225, position, f"'{shown}' is not a valid row.", remedy)
             elif row[:2] in seen:
-                sentence = f"Session {row[1]} of '{row[0]}' stands there twice."
+                sentence = f"Session {row[1]} of '{row[0]}' appears twice."
                 diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
             else:
                 seen.add(row[:2])
                 yield row
     except csv.Error as error:
-        diagnostics.error(225, Position(file, reader.line_num, 1), f"This is no CSV: {error}.", "")
+        diagnostics.error(225, Position(file, reader.line_num, 1), f"This is not valid CSV: {error}.", "")
     if reader.line_num <= 1:
-        diagnostics.error(225, Position(file, 1, 1), "There is no animal in it.", "Add a row for each, and session.")
+        diagnostics.error(
+            225, Position(file, 1, 1), "The file has no rows.", "Add one row for each animal and session."
+        )
 
 
 def row_of(cells: object) -> Row | None:

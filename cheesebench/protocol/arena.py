@@ -146,8 +146,8 @@ def build_arena(document: arena_documents.Arena, node: Node, diagnostics: Diagno
             diagnostics.error(
                 142,
                 place,
-                f"A legend belongs to a map; this arena is a {name}.",
-                "Eject it with 'cheesebench render --expand'.",
+                f"Only a map has a legend; this arena is a {name}.",
+                "Convert it to a map with 'cheesebench render --expand'.",
             )
         legend = _legend_of(drawn)
         groups = {**drawn.groups, **groups}
@@ -197,7 +197,7 @@ def _read_map(
         diagnostics.error(143, place, f"The map has more than {MAX_SQUARES} squares.", "Draw a smaller one.")
         return None
     if len(lines) == 1 and node.find(["map"]).text_at is None:
-        diagnostics.error(143, place, "The map is one line: YAML has folded it.", "Write 'map: |' before its lines.")
+        diagnostics.error(143, place, "The map is a single line because YAML folded it.", "Start it with 'map: |'.")
         return None
     places = _Places()
     missing: set[str] = set()
@@ -309,8 +309,8 @@ def _landmarks(
                 diagnostics.error(
                     147,
                     position,
-                    f"The landmark '{name}' stands on the floor at {list(entry.at)}.",
-                    "Put it on a wall or outside.",
+                    f"The landmark '{name}' is on the floor at {list(entry.at)}.",
+                    "Put it on a wall or outside the map.",
                 )
             if not all(
                 -2 <= at < size + 2 for at, size in zip(entry.at, (len(arena.kinds[0]), len(arena.kinds)), strict=True)
@@ -325,12 +325,12 @@ def _landmarks(
             diagnostics.error(
                 147,
                 position,
-                f"'{name}' is no compass direction.",
+                f"'{name}' is not a compass direction.",
                 "Use N NE E SE S SW W NW, or 'at: [column, row]' and a glyph.",
             )
             continue
         if any((other.column, other.row) == (landmark.column, landmark.row) for other in found):
-            diagnostics.error(147, position, f"Two landmarks stand at the same place ('{name}').", "Move one.")
+            diagnostics.error(147, position, f"Two landmarks are at the same place ('{name}').", "Move one.")
         found.append(landmark)
     return tuple(found)
 

@@ -26,9 +26,12 @@ class LegendEntry(Model):
     zone: Name | None = Field(None, description="The cells belong to this zone.")
     zones: list[Name] | None = Field(None, description="The cells belong to all of these zones.")
     door: Name | None = Field(None, description="Floor that a state may close.")
-    solid: Name | None = Field(None, description="Never entered, but pressed by FORWARD.")
+    solid: Name | None = Field(None, description="Never entered; FORWARD presses it.")
     glyph: GlyphOrBlank | None = Field(
-        None, description="How it is drawn (a door: while closed; `' '`: not at all). Zones: as floor without."
+        None,
+        description=(
+            "How it is drawn (a door: while it is closed; `' '`: not at all). A zone without a glyph looks like floor."
+        ),
     )
 
     @model_validator(mode="after")
@@ -56,10 +59,15 @@ class PlacedLandmark(Model):
 class Pool(Model):
     """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups quadrant, spot, edge."""
 
-    radius: int = Field(ge=3, le=40, description="In cells; there is water where the distance is below radius - 0.5.")
+    radius: int = Field(
+        ge=3, le=40, description="In cells; a cell is water if its distance from the centre is below radius - 0.5."
+    )
     sites: Literal[4, 8] | None = Field(
         None,
-        description="Zones site1 ... (from north, clockwise, at two thirds of the radius), inner; group site.",
+        description=(
+            "Adds the zones site1, site2, ... (clockwise from north, at two thirds of the radius) and inner, and the "
+            "group site."
+        ),
     )
 
 
@@ -73,7 +81,7 @@ class Ring(Model):
 class Radial(Model):
     """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups arm, cup, gate."""
 
-    arms: int = Field(ge=2, le=8, description="Number of arms, snapped to the compass.")
+    arms: int = Field(ge=2, le=8, description="Number of arms, each rounded to the nearest compass direction.")
     length: int = Field(ge=1, le=40, description="Of an arm, in cells.")
     width: Literal[1, 3] = Field(1, description="Of an arm, in cells.")
     hub: int | None = Field(None, ge=1, le=20, description="Half width of the hub; the smallest possible by default.")
@@ -90,24 +98,27 @@ class Boxes(Model):
 class Arena(Model):
     """The place: a map with legend and groups, or one generator."""
 
-    map: str | None = Field(None, description="The picture: `#` wall, `.` floor, blank nothing; the rest in `legend`.")
+    map: str | None = Field(
+        None,
+        description="The picture: `#` is wall, `.` is floor, a blank is nothing; other characters are in `legend`.",
+    )
     legend: dict[
         Glyph,
         Annotated[
             LegendEntry,
             BeforeValidator(short_form("zone", lambda v: isinstance(v, str)), json_schema_input_type=str | LegendEntry),
         ],
-    ] = Field(default_factory=dict, description="What the characters of the map stand for; a name alone is a zone.")
+    ] = Field(default_factory=dict, description="What the characters of the map mean; a plain name is a zone.")
     groups: dict[Name, list[Name]] = Field(default_factory=dict, description="Ordered lists of zones (or solids).")
     pool: Pool | None = Field(None, description="A round pool, instead of a map.")
     ring: Ring | None = Field(None, description="A disc with holes, instead of a map.")
     radial: Radial | None = Field(None, description="A hub with arms, instead of a map.")
     boxes: Boxes | None = Field(None, description="Two compartments, instead of a map.")
     landmarks: dict[Name, Glyph | PlacedLandmark] | list[PlacedLandmark] = Field(
-        default_factory=dict, description="What stands around the floor: `N: glyph` ... `NW: glyph`, or placed."
+        default_factory=dict, description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place."
     )
     headings: Literal[8, 4] = Field(8, description="8: turns of 45 degrees; 4: turns of 90.")
     rotate: Name | None = Field(
         None,
-        description="A column of a draw: degrees (0, 90, 180, 270) by which the picture is turned clockwise.",
+        description="A column of a draw: degrees (0, 90, 180 or 270) by which the picture is rotated clockwise.",
     )

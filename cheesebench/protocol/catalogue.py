@@ -48,7 +48,7 @@ class Catalogue:
         return self._files
 
     def _say_shadowed(self, hidden: Path | str, used: Path | str) -> None:
-        sentence = f"{used} is used in place of {hidden}."
+        sentence = f"{used} is used instead of {hidden}."
         if sentence not in self.shadowed:
             self.shadowed.append(sentence)
 
@@ -116,7 +116,7 @@ class Catalogue:
         family = next((family for family in self.families if family.matches(tree)), None)
         if family is None:
             known = ", ".join(sorted(one.name for one in self.families)) or "none"
-            raise PluginError(f"{path}: no plugin compiles protocols such as this one (families: {known}).")
+            raise PluginError(f"{path}: no plugin handles this kind of protocol (families: {known}).")
         specification: BaseSpecification | None = family.load(tree, path, ancestors, diagnostics)
         if specification is not None:
             self._warn_of_namesake(specification, tree, path, diagnostics)
@@ -128,7 +128,10 @@ class Catalogue:
         if own.ancestors or any(real_path(file.parent) == real_path(path.parent) for file in installed):
             return
         if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
-            sentence = f"A protocol called '{own.name}' is installed already: by that name it is run, and not this one."
+            sentence = (
+                f"A protocol called '{own.name}' is already installed, and that name runs the installed one, not "
+                "this one."
+            )
             diagnostics.warning(318, tree.key_position("paradigm"), sentence, "Choose another id, or an 'edition'.")
 
     def _parent(self, name: str, child: Path) -> Path | None:

@@ -45,7 +45,7 @@ class _Checks:
     """One method per group of warnings; the numbers are the codes of the diagnostics."""
 
     def __init__(self, specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> None:
-        self.spec, self.names, self.root, self.say = specification, names, root, diagnostics
+        self.spec, self.names, self.root, self.diagnostics = specification, names, root, diagnostics
 
     def all(self) -> None:
         """Run all of them."""
@@ -60,15 +60,15 @@ class _Checks:
         self.glyphs()
         self.visible_goals()
         self.simultaneous()
-        check_promises(self.spec, self.root, self.say)
+        check_promises(self.spec, self.root, self.diagnostics)
 
     def states(self) -> None:
         """302: a state that nothing leads to."""
         reached = self._reached({entry.name for entry in self.spec.entry})
         for name, state in self.spec.states.items():
             if name not in reached:
-                self.say.warning(
-                    302, state.position, f"Nothing leads to the state '{name}'.", "Remove it, or add a 'go'."
+                self.diagnostics.warning(
+                    302, state.position, f"No rule leads to the state '{name}'.", "Remove it, or add a 'go'."
                 )
 
     def _reached(self, entered: set[str]) -> set[str]:
@@ -93,16 +93,17 @@ class _Checks:
         return self._reached(entered)
 
     def rules(self) -> None:
-        """303: a rule that can never fire, because an earlier one takes every case."""
+        """303: a rule that can never fire, because an earlier one covers every case."""
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
                     if earlier.guard is None and earlier.p is None and self._covers(earlier, rule):
-                        self.say.warning(
+                        self.diagnostics.warning(
                             303,
                             rule.position,
-                            f"This rule never fires: line {earlier.position.line} ('{earlier.text}') takes every case.",
-                            "Put it first, or give the other one an 'if'.",
+                            f"This rule never fires: line {earlier.position.line} ('{earlier.text}') covers every "
+                            "case.",
+                            "Move this rule up, or give the earlier one an 'if'.",
                         )
                         break
 
@@ -146,7 +147,9 @@ class _Checks:
             if reward is not None and not isinstance(reward, ex.Unary) and (fixed is None or fixed >= 0):
                 return
         place = self.root.key_position("trial")
-        self.say.warning(305, place, "No rule gives a positive reward.", "Reward something, or write 'reward: 0'.")
+        self.diagnostics.warning(
+            305, place, "No rule gives a positive reward.", "Reward something, or write 'reward: 0'."
+        )
 
     def zones(self) -> None:
         """306: a zone that cannot be walked to (or placed at) even with all doors open."""
@@ -165,8 +168,8 @@ class _Checks:
         for zone, cells in arena.zones.items():
             if not reached & set(cells):
                 place = naming_position(self.root.find(["arena"]), zone)
-                sentence = f"The zone '{zone}' cannot be walked to, even with all doors open."
-                self.say.warning(306, place, sentence, "Mend the map.")
+                sentence = f"The zone '{zone}' cannot be reached, even with all doors open."
+                self.diagnostics.warning(306, place, sentence, "Fix the map.")
 
     def _placed_cells(self) -> Iterator[int]:
         if any(effects.put is not None for effects in self._all_effects()):
@@ -192,13 +195,16 @@ class _Checks:
         shortest = shortest_trial(self.spec, self.possible)
         place = self.root.find(("trial", "limit")).position
         if shortest is None and not self.spec.finish and any(r.end for s in self.spec.states.values() for r in s.rules):
-            self.say.warning(307, place, "No way leads to any 'end', whatever the doors.", "Mend the map or the rules.")
+            self.diagnostics.warning(
+                307, place, "No 'end' can be reached, even with all doors open.", "Fix the map or the rules."
+            )
         elif shortest is not None and shortest > self.spec.limit:
-            self.say.warning(
+            self.diagnostics.warning(
                 307,
                 place,
-                f"The limit of {self.spec.limit} steps is below the shortest way to any end ({shortest} steps).",
-                "Raise it.",
+                f"The limit of {self.spec.limit} steps is shorter than the shortest path to any end ({shortest} "
+                "steps).",
+                "Raise the limit.",
             )
 
     def unused(self) -> None:
@@ -207,16 +213,18 @@ class _Checks:
         for variable in document.vars:
             if variable not in used:
                 place = self.root.find(["vars"]).key_position(variable)
-                self.say.warning(308, place, f"Nothing reads the variable '{variable}'.", "Remove it.")
+                self.diagnostics.warning(308, place, f"Nothing reads the variable '{variable}'.", "Remove it.")
         for draw in self.spec.draws:
             if not any(column in used for column in draw.columns):
                 place = self.root.find(["draw"]).key_position(draw.name)
-                self.say.warning(308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it.")
+                self.diagnostics.warning(308, place, f"Nothing reads the draw '{draw.name}'.", "Remove it.")
         for symbol in self.names.born:
             if symbol not in self.names.asked:
                 hint = did_you_mean(symbol, [s for s in self.names.symbols if s != symbol]).strip()
                 place = self.root.key_position("trial")
-                self.say.warning(308, place, f"Nothing asks for the symbol '{symbol}' that a 'set' gives.", hint)
+                self.diagnostics.warning(
+                    308, place, f"A 'set' assigns the symbol '{symbol}', but nothing reads it.", hint
+                )
         if self.spec.arena.drawn is not None:
             return  # a generator names more zones than a protocol needs
         held = {str(v) for draw in self.spec.draws for row in draw.rows for v in row}
@@ -231,11 +239,11 @@ class _Checks:
         for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
             if zone not in used | held | grouped | drawn and zone not in self.spec.arena.doors and zone != "wall":
                 place = naming_position(self.root.find(["arena"]), zone)
-                self.say.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
+                self.diagnostics.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
 
     def glyphs(self) -> None:
         """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
-        lookup = Lookup(self.spec.document, self.root, self.names, self.say)
+        lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
         for state in self.spec.states.values():
             shows = self.root.find(("trial", "states", state.name, "show"))
             for place, glyph in state.show:
@@ -252,17 +260,17 @@ class _Checks:
 
     def _alike(self, where: Position, what: str, glyph: str) -> None:
         like = {WALL: "a wall", FLOOR: "floor", **DRAWN}.get(glyph, "the agent")
-        self.say.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
+        self.diagnostics.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
 
     def finish(self) -> None:
         """313: an end condition that can come true on a step on which it is not tested."""
         for number, entry in enumerate(self.spec.finish):
             if ex.reads_clock(entry.guard):
                 place = self.root.find(("trial", "finish", number)).position
-                self.say.warning(
+                self.diagnostics.warning(
                     313,
                     place,
-                    "'finish' is tested only on steps on which a rule fires; this one reads a clock.",
+                    "'finish' is tested only on steps where a rule fires, but this one reads a clock.",
                     "Use 'after' in a state, or 'limit'.",
                 )
 
@@ -270,13 +278,15 @@ class _Checks:
         """312: a success that is a number. 314: a text that is the name of a variable."""
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
-            self.say.warning(312, place, "'success' is a number: all but 0 counts as success.", "Compare it.")
+            self.diagnostics.warning(
+                312, place, "'success' is a number: anything except 0 counts as success.", "Write a comparison."
+            )
         for state in self.spec.states.values():
             for line in state.say:
                 if line in self.spec.variables or line in self.spec.columns:
                     place = self.root.find(("trial", "states", state.name, "say")).position
                     sentence = f"'say' shows the word '{line}', not what the variable holds."
-                    self.say.warning(314, place, sentence, "Give each text a state of its own.")
+                    self.diagnostics.warning(314, place, sentence, "Use one state for each text.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Return whether showing floor there replaces another glyph, which is a visible change."""
@@ -293,11 +303,11 @@ class _Checks:
             looks = self._looks(state) if paying else {}
             for rule, goal in paying:
                 if self._stands_out(rule, looks):
-                    self.say.warning(
+                    self.diagnostics.warning(
                         VISIBLE_GOAL,
                         rule.position,
-                        f"The goal is visible: '{goal}' rewards and is drawn unlike its neighbours.",
-                        "Draw it like the others, unless the paradigm wants it seen.",
+                        f"The goal is visible: entering '{goal}' is rewarded, and it is drawn unlike its neighbours.",
+                        "Draw it like the others, unless the paradigm needs a visible goal.",
                     )
 
     def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
@@ -355,8 +365,8 @@ class _Checks:
                     if earlier.trigger != rule.trigger and {earlier.trigger, rule.trigger} in ({"enter", "press"},):
                         continue
                     if "after" in (earlier.trigger, rule.trigger) or self._meet(earlier, rule):
-                        self.say.info(
-                            401, rule.position, f"'{rule.text}' can fall on the same step as '{earlier.text}' "
+                        self.diagnostics.info(
+                            401, rule.position, f"'{rule.text}' can fire on the same step as '{earlier.text}' "
                             f"(line {earlier.position.line}), which comes first and wins if its condition holds.",
                         )  # fmt: skip
 

@@ -64,13 +64,13 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     for name in dict.fromkeys([*names.places, *arena.doors]):
         if name in RESERVED:
             position = naming_position(root.find(["arena"]), name)
-            diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
+            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
 
     def declare(name: str, kind: Type, what: str, path: Sequence[str | int]) -> None:
         last = path[-1]
         position = root.find(path).position if isinstance(last, int) else root.find(path[:-1]).key_position(last)
         if name in RESERVED:
-            diagnostics.error(202, position, f"'{name}' is a word of the language.", "Choose another name.")
+            diagnostics.error(202, position, f"'{name}' is a reserved word of the language.", "Choose another name.")
         elif name in taken:
             diagnostics.error(202, position, f"'{name}' is already the name of {taken[name]}.", "Choose another name.")
         else:
@@ -130,7 +130,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
     names.symbols = tuple(symbols)
     for counter in counters(document):
         if counter in RESERVED or counter in taken:
-            what = f"the name of {taken[counter]}" if counter in taken else "a word of the language"
+            what = f"the name of {taken[counter]}" if counter in taken else "a reserved word of the language"
             position = _counting_position(root, counter)
             diagnostics.error(202, position, f"The counter '{counter}' is already {what}.", "Rename it.")
         names.variables.setdefault(counter, NUMBER)
@@ -143,7 +143,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             if name in RESERVED:
                 position = root.find(where).key_position(name)
                 diagnostics.error(
-                    202, position, f"'{name}' is a word of the language.", f"Choose another {kind_of} name."
+                    202, position, f"'{name}' is a reserved word of the language.", f"Choose another {kind_of} name."
                 )
     return names
 
@@ -157,7 +157,7 @@ def _only_places(column: str, cells: Sequence[Scalar], node: Node, names: Names,
         if cell in words and cell not in names.places:
             position = node.find([number]).position
             hint = did_you_mean(str(cell), names.places).strip() or f"Zones are {listed(names.places)}."
-            sentence = f"The column '{column}' holds zones, but '{cell}' is none."
+            sentence = f"The column '{column}' holds zones, but '{cell}' is not a zone."
             diagnostics.error(201, position, sentence, hint)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-#: Most errors, and most warnings and notes, that are told of one protocol: what follows is the same slip again.
+#: Most errors, and most warnings and notes, that are reported for one protocol: what follows is the same slip again.
 MAX_FINDINGS = 100
 
 #: Code of a key that does not exist: what it was meant to hold is missing, and that makes further errors.
@@ -80,7 +80,7 @@ class Diagnostics:
             del self._found[diagnostic]
             if diagnostic.severity == "error":
                 sentence = f"There are more than {MAX_FINDINGS} errors."
-                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Mend the others first.")] = None
+                self._found[Diagnostic(diagnostic.position, "error", 199, sentence, "Fix the ones above first.")] = None
             raise EnoughFindingsError
 
     @property

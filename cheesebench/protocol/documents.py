@@ -40,8 +40,8 @@ from cheesebench.protocol.values import (
 class Variable(Model):
     """A mutable value: a number, a name or (from a list) a set."""
 
-    init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` is no place, no name.")
-    per: Scope = Field("trial", description="When it takes its initial value again.")
+    init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` means no place or name.")
+    per: Scope = Field("trial", description="When it is reset to its initial value.")
 
 
 class Draw(Model):
@@ -50,20 +50,22 @@ class Draw(Model):
     per: Scope = Field("trial", description="When a new row is drawn.")
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
         "random",
-        description="Independent; in permuted blocks; row after row; each row once in every cycle of subjects, in an "
-        "order of the run's seed; row (subject mod rows).",
+        description=(
+            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
+            "order set by the run's seed; row (subject mod rows)."
+        ),
     )
     of: dict[Name, Annotated[list[Scalar], Field(min_length=1)]] = Field(
         default_factory=dict, description="The table: its columns, of equal length, become variables."
     )
     sample: Name | None = Field(
-        None, description="Instead of `of`: a group, or a set that was drawn before, dealt out in random order."
+        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
     )
-    into: list[Name] = Field(default_factory=list, description="The variables that take what `sample` deals out.")
-    pick: Count | None = Field(None, description="A subset of this many rows: columns become sets.")
-    copies: Count = Field(1, description="How often a row stands in one permuted block (order: shuffle).")
+    into: list[Name] = Field(default_factory=list, description="The variables that receive what `sample` deals out.")
+    pick: Count | None = Field(None, description="Draws a subset of this many rows; the columns become sets.")
+    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
     max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
-    keep_if: Expression | None = Field(None, description="True keeps the previous row.")
+    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
 
     @model_validator(mode="after")
     def _one_source(self) -> Draw:
@@ -122,7 +124,9 @@ class State(Effects):
     close: Names = Field(default_factory=list, description="Doors that are closed.")
     freeze: Truth = Field(False, description="Nothing moves.")
     each: Effects | None = Field(None, description="Effects on every step spent here.")
-    rules: list[Rule] = Field(default_factory=list, description="At most one fires on a step: the first that holds.")
+    rules: list[Rule] = Field(
+        default_factory=list, description="At most one fires on each step: the first that applies."
+    )
 
 
 class MeasureClass(Model):
@@ -162,12 +166,14 @@ class Trial(Model):
         ),
     ] = Field(description="Steps after which a trial is cut off; or a variable.")
     start: Annotated[list[_Entry], BeforeValidator(as_list, json_schema_input_type=str | list[str | Entry])] = Field(
-        description="The initial state; of several the first whose `if` holds."
+        description="The initial state; in a list, the first whose `if` holds."
     )
-    states: dict[Name, State] = Field(min_length=1, description="What holds at a time, and what leads on.")
+    states: dict[Name, State] = Field(
+        min_length=1, description="The states of a trial; exactly one is active at a time."
+    )
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
-    finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps on which a rule fired.")
+    finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps where a rule fired.")
 
 
 class Until(Model):
@@ -175,7 +181,7 @@ class Until(Model):
 
     outcome: Names = Field(description="The outcomes that count.")
     count: Count = Field(description="How many of them are needed.")
-    of: Count = Field(description="Among how many of the last trials.")
+    of: Count = Field(description="Out of how many of the last trials.")
 
 
 class Block(Model):
@@ -195,7 +201,7 @@ class Estimand(Model):
 
     last: Count | None = Field(None, description="The last trials of each subject.")
     block: Names | None = Field(None, description="The trials of this block, or of these.", min_length=1)
-    where: Expression | None = Field(None, description="Only trials for which this holds at their end.")
+    where: Expression | None = Field(None, description="Only trials at whose end this holds.")
 
     @model_validator(mode="after")
     def _says_which(self) -> Estimand:
@@ -210,18 +216,20 @@ class Reference(Model):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(description="`success`, or one of `measures`; the first on `success` is what is compared.")
-    value: Number | None = Field(None, description="The animals' number; computed from `curve` or `animals` if absent.")
+    value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
-    n_animals: Count | None = Field(None, description="Animals behind the value.")
-    sd: Number | None = Field(None, description="Standard deviation between animals of each one's rate, as compared.")
+    n_animals: Count | None = Field(None, description="Number of animals behind the value.")
+    sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
     sem: Number | None = Field(None, description="Standard error of the mean: `sd` over the root of `n_animals`.")
-    curve: list[Number] = Field(default_factory=list, description="By session, from 1.")
-    curve_sd: list[Number] = Field(default_factory=list, description="Standard deviation between animals by session.")
+    curve: list[Number] = Field(default_factory=list, description="The value for each session, from session 1.")
+    curve_sd: list[Number] = Field(
+        default_factory=list, description="Standard deviation between animals, for each session."
+    )
     over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
-        None, description="Sessions that the value is over: `all`, `last`, `last:K`, or their numbers."
+        None, description="Sessions that the value covers: `all`, `last`, `last:K`, or their numbers."
     )
     kind: Literal["measured", "declared", "analogy"] | None = Field(
-        None, description="`analogy`: the source measured another event than `success`."
+        None, description="`analogy`: the source measured a different event than `success`."
     )
     animals: Annotated[str, Field(max_length=200)] | list[list[int | str]] | None = Field(
         None, description="CSV file in the protocol's folder with `animal,session,trials,passed`, or its rows."
@@ -244,7 +252,7 @@ class Chance(Model):
     """The measured pass rate of an agent that acts uniformly at random."""
 
     value: Probability = Field(description="The pass rate.")
-    trials: Count = Field(description="Trials it was measured over.")
+    trials: Count = Field(description="Number of trials it was measured over.")
     how: Text = Field(description="How it was measured: command, seed, version.")
 
 
@@ -252,8 +260,8 @@ class Check(Model):
     """What must not be readable from the observation at entry to a state."""
 
     at: Name = Field(description="The state.")
-    hidden: Name = Field(description="The variable that must not show.")
-    chance: Probability = Field(description="How often guessing tells it.")
+    hidden: Name = Field(description="The variable that must not be readable.")
+    chance: Probability = Field(description="How often a guess is right.")
 
 
 class LesionKeys(Model):
@@ -263,7 +271,8 @@ class LesionKeys(Model):
         default_factory=list, description="`landmarks`, a zone or solid, `glyph:X`, `text` or `text:STATE`."
     )
     amnesia: Names = Field(
-        default_factory=list, description="`trial` (between trials), or the states at whose entry all is forgotten."
+        default_factory=list,
+        description="`trial` (between trials), or the states at whose entry everything is forgotten.",
     )
 
     @model_validator(mode="after")
@@ -277,26 +286,26 @@ class Abolished(Model):
     """A lesion that the construct cannot survive."""
 
     lesion: str | LesionKeys = Field(description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys.")
-    at_most: Probability = Field(description="The pass rate that may be left.")
+    at_most: Probability = Field(description="The highest pass rate that may remain.")
 
 
 class Construct(Model):
     """What the paradigm claims to measure, and the lesions that must abolish it."""
 
     name: Text = Field(description="What is measured: spatial memory, working memory, ...")
-    abolished_by: list[Abolished] = Field(min_length=1, description="What must not be possible without.")
+    abolished_by: list[Abolished] = Field(min_length=1, description="Lesions that must abolish success.")
     spared_by: Annotated[
         list[str | LesionKeys],
         BeforeValidator(as_list, json_schema_input_type=str | list[str | LesionKeys]),
-    ] = Field(default_factory=list, description="What must not matter.")
+    ] = Field(default_factory=list, description="Lesions that must not matter.")
 
 
 class Fidelity(Model):
     """What a protocol keeps of the one that it is named after, and what it does not."""
 
-    preserved: Text = Field(description="What is as in the laboratory.")
-    simplified: Text = Field(description="What is left out, or stands for something else.")
-    retained: Text = Field(description="The cognitive demand that is meant to be left.")
+    preserved: Text = Field(description="What is the same as in the laboratory.")
+    simplified: Text = Field(description="What is left out or replaced.")
+    retained: Text = Field(description="The cognitive demand that should remain.")
 
 
 class Expect(Model):
@@ -316,14 +325,14 @@ class Test(Model):
 
     __test__ = False  # not for pytest to collect
 
-    seed: int = Field(0, description="Seed of the life.")
+    seed: int = Field(0, description="Seed of the subject.")
     subject: int = Field(0, ge=0, description="Number of the subject.")
-    trial: Count = Field(1, description="Which trial of the life is played; the earlier ones are waited out.")
-    actions: list[str] | str | None = Field(
-        None, description="F, L, R, S or full names; one string of letters will do."
+    trial: Count = Field(
+        1, description="Which of the subject's trials is played; in the earlier ones the subject only waits."
     )
-    visit: Names | None = Field(None, description="Zones walked to, solids pressed, one after the other.")
-    expect: Expect = Field(description="What it must come to.")
+    actions: list[str] | str | None = Field(None, description="F, L, R, S or full names; letters may be one string.")
+    visit: Names | None = Field(None, description="Zones to walk to and solids to press, in order.")
+    expect: Expect = Field(description="The expected result.")
 
     @model_validator(mode="after")
     def _one_way(self) -> Test:
@@ -345,13 +354,16 @@ class ProtocolDocument(Model):
     paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
     edition: Name = Field(DEFAULT_EDITION, description="Which edition of the paradigm this is.")
     extends: ProtocolName | None = Field(
-        None, description="The one parent, id or id@edition; mappings merge, the rest replaces, null deletes."
+        None,
+        description="The one parent, as id or id@edition; mappings are merged, other values replaced, null deletes.",
     )
-    title: Text | None = Field(None, description="Title for people.")
+    title: Text | None = Field(None, description="Title for readers.")
     cite: dict[Name, Citation] = Field(default_factory=dict, description="Kind and number: `pmc`, `doi`, ...")
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = Field(None, description="Species and strain of the animals.")
-    fidelity: Fidelity | None = Field(None, description="What is preserved of the laboratory's protocol, and what not.")
+    fidelity: Fidelity | None = Field(
+        None, description="What is preserved of the laboratory's protocol, and what is not."
+    )
     arena: Arena = Field(description="The place.")
     vars: dict[
         Name,
@@ -362,9 +374,9 @@ class ProtocolDocument(Model):
                 json_schema_input_type=Scalar | list[Scalar] | Variable,
             ),
         ],
-    ] = Field(default_factory=dict, description="Values that rules change; a value alone is `init`.")
-    draw: dict[Name, Draw] = Field(default_factory=dict, description="Values that are drawn.")
-    start: Start = Field(description="Place and heading at the beginning of a trial.")
+    ] = Field(default_factory=dict, description="Variables that rules change; a plain value is `init`.")
+    draw: dict[Name, Draw] = Field(default_factory=dict, description="Values drawn at random.")
+    start: Start = Field(description="Place and heading at the start of a trial.")
     trial: Trial = Field(description="What happens in a trial.")
     schedule: dict[Name, Block] = Field(min_length=1, description="Blocks of sessions of trials, in order.")
     success: Expression | None = Field(
@@ -373,22 +385,22 @@ class ProtocolDocument(Model):
     estimand: Annotated[
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
-    ] = Field("all", description="The trials that the pass rate is taken over.")
+    ] = Field("all", description="The trials that count for the pass rate.")
     measures: dict[Name, Expression | Annotated[list[_MeasureClass], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="Expressions; or a list of names, of which the first is taken whose `if` holds.",
+        description="Expressions; or a list of names, of which the first whose `if` holds is used.",
     )
     split: Names = Field(
         default_factory=list, description="Variables and measures by which reports split the pass rate."
     )
     reference: list[Reference] = Field(default_factory=list, description="The animals' numbers.")
-    chance: Chance | None = Field(None, description="What moving at random comes to.")
+    chance: Chance | None = Field(None, description="The pass rate of random moves.")
     margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")
     checks: list[Check] = Field(default_factory=list, description="What the audit looks for in observations.")
     construct_: Construct | None = Field(  # `construct` is a name of pydantic's
         None,
         alias="construct",
-        description="What is measured, and what abolishes it; without it a result is *not validated*.",
+        description="What is measured, and what abolishes it; without this key a result is *not validated*.",
     )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
-    notes: Text | list[Text] | None = Field(None, description="For people.")
+    notes: Text | list[Text] | None = Field(None, description="Free text for readers.")

@@ -51,7 +51,7 @@ class EvidenceBuilder(Lookup):
         for number, case in enumerate(written[:-1]):
             if case.if_ is None:
                 position = self.root.find((*path, number + 1)).position
-                sentence = f"No trial gets here: '{case.is_}' before it has no condition."
+                sentence = f"No trial gets here: '{case.is_}' above it has no condition."
                 self.diagnostics.error(221, position, sentence, "Give it an 'if', or put it last.")
                 break
         return Classes(tuple(cases))
@@ -63,7 +63,7 @@ class EvidenceBuilder(Lookup):
             return None
         if self.document.success is None:
             position = self.root.key_position("construct")
-            sentence = "A lesion abolishes success, but there is none."
+            sentence = "A lesion abolishes success, but the protocol has none."
             self.diagnostics.error(220, position, sentence, "Add 'success: ...'.")
         known: set[Lesion] = set()
         abolished, spared = [], []
@@ -89,15 +89,17 @@ class EvidenceBuilder(Lookup):
         else:
             lesion = Lesion(amnesia=frozenset(written.amnesia), hide=frozenset(written.hide))
         if lesion == INTACT:
-            self.diagnostics.error(222, position, "An intact subject lacks nothing.", "Name a lesion, such as blind.")
+            self.diagnostics.error(222, position, "An intact subject has no lesion.", "Name a lesion, such as blind.")
         for name in sorted(lesion.forgets_at):
             if name not in self.names.states:
                 self.unknown("state", name, [TRIAL, *self.names.states], path)
         for name in sorted(lesion.hide):
             self._check_hidden(name, path)
         if lesion in known:
-            sentence = f"'{lesion}' stands here twice."
-            self.diagnostics.error(223, position, sentence, "A lesion abolishes the construct, or spares it: keep one.")
+            sentence = f"'{lesion}' appears twice."
+            self.diagnostics.error(
+                223, position, sentence, "A lesion either abolishes the construct or spares it: keep one."
+            )
         known.add(lesion)
         return lesion
 
@@ -109,7 +111,7 @@ class EvidenceBuilder(Lookup):
                 self.unknown("state", rest, self.names.states, path)
         elif kind == "glyph" and colon:
             if len(rest) != 1:
-                self.diagnostics.error(222, position, f"'{rest}' is no glyph.", "A glyph is one character: glyph:o.")
+                self.diagnostics.error(222, position, f"'{rest}' is not a glyph.", "A glyph is one character: glyph:o.")
         elif name == LANDMARKS:
             if not self.names.arena.landmarks:
                 self.diagnostics.error(222, position, "There are no landmarks to hide.", "Add 'arena: landmarks'.")
@@ -125,11 +127,11 @@ class EvidenceBuilder(Lookup):
                 self.unknown("block", block, self.names.blocks, ("estimand", "block", number))
         if "success" in document.measures:
             position = self.root.find(["measures"]).key_position("success")
-            self.diagnostics.error(202, position, "'success' is no name for a measure.", "Use the key 'success'.")
+            self.diagnostics.error(202, position, "A measure cannot be called 'success'.", "Use the key 'success'.")
         if document.success is None and self.primary_reference() is not None:
             position = self.root.find(("reference", self.primary_reference() or 0)).position
             self.diagnostics.error(
-                220, position, "The reference is about 'success', but there is none.", "Add 'success: ...'."
+                220, position, "The reference is on 'success', but the protocol has none.", "Add 'success: ...'."
             )
         for number, reference in enumerate(document.reference):
             path = ("reference", number)

@@ -18,7 +18,7 @@ def arena_as_yaml(specification: Specification) -> str:
     """
     arena, document = specification.arena, specification.document.arena
     if arena.drawn is None:
-        raise OptionError(f"The arena of {specification.name} is a map already. Edit it in {specification.path}.")
+        raise OptionError(f"The arena of {specification.name} is already a map. Edit it in {specification.path}.")
     lines = [
         "arena:",
         # The digit says how deep the map is indented: its first line may begin with blanks.

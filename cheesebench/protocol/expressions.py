@@ -121,15 +121,15 @@ _REMEDIES = {
     "|": "Write 'or'.",
     "!": "Write 'not ( ... )' or '!='.",
     ",": "Functions take one argument.",
-    "'": "Names stand without quotes.",
-    '"': "Names stand without quotes.",
+    "'": "Write names without quotes.",
+    '"': "Write names without quotes.",
     "%": "Write a share as a number: 0.8 for 80 %.",
     "≥": "Write '>='.",
     "≤": "Write '<='.",
     "≠": "Write '!='.",
     "−": "Write '-'.",
     "×": "Write '*'.",
-    "[": "There are no brackets; use a set or a group.",
+    "[": "Brackets are not supported; use a set or a group.",
 }
 
 
@@ -143,7 +143,7 @@ class _Token:
 def _tokens(text: str) -> list[_Token]:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(
-            0, f"The expression is longer than {MAX_LENGTH} characters.", "Use a variable or a measure."
+            0, f"The expression is longer than {MAX_LENGTH} characters.", "Move a part into a variable or a measure."
         )
     tokens: list[_Token] = []
     place = 0
@@ -152,13 +152,13 @@ def _tokens(text: str) -> list[_Token]:
         if not match:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
-            raise ExpressionError(offset, f"'{odd}' has no meaning in an expression.", _REMEDIES.get(odd, "Remove it."))
+            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", _REMEDIES.get(odd, "Remove it."))
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
     if len(tokens) > MAX_PARTS:
         sentence = f"The expression has more than {MAX_PARTS} parts."
-        raise ExpressionError(tokens[MAX_PARTS].offset, sentence, "Use a variable or a measure.")
+        raise ExpressionError(tokens[MAX_PARTS].offset, sentence, "Move a part into a variable or a measure.")
     return tokens
 
 
@@ -257,7 +257,7 @@ class _Parser:
             return tree
         if token.kind == "name" and token.text not in _OPERATORS:
             return self.call(token) if self.take("(") else Word(token.text, token.offset)
-        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "A name or a number is.")
+        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "Write a name or a number here.")
 
     def call(self, function: _Token) -> Expression:
         argument = self.peek()

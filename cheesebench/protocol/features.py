@@ -94,15 +94,15 @@ FUNCTIONS: dict[str, Function] = {
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),
     "inside": Part("The step ended inside a zone, a group, or a variable holding one, whether it was entered or not."),
-    "press": Part("FORWARD was blocked by this solid; `any`: by whatever there is."),
+    "press": Part("FORWARD was blocked by this solid; `any`: by any solid."),
     "after": Part("At least this many steps in the state."),
-    "act": Part("This action was taken; `any`: whichever."),
+    "act": Part("This action was taken; `any`: any action."),
 }
 #: Effects, in the order in which they are executed.
 EFFECTS: dict[str, Part] = {
     "set": Part("All right-hand sides read old values."),
     "add": Part("Adds a member to a set."),
-    "count": Part("Counters of the trial that go up by one."),
+    "count": Part("Counters of the trial, each increased by one."),
     "reward": Part("Added to the reward of the step."),
     "place": Part("Teleports to a zone; the heading is reset to `start.face`."),
     "put": Part("Teleports to the square nearest to this column and row; the heading stays.", scalar_only=True),

@@ -49,7 +49,7 @@ def _how_to_write(name: object) -> str:
     if isinstance(name, str) and is_protocol_name(meant := protocol_name(name.removesuffix(SUFFIX))):
         return f"Write {meant}."
     if isinstance(name, list) and len(name) > 1:
-        return "There is one parent; put what they share into it."
+        return "A protocol has one parent; put what the parents share into it."
     return "Write its id, or id@edition."
 
 
@@ -71,14 +71,14 @@ def resolve_parents(
         if parent_path is None:
             where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
             hint = did_you_mean(name, known()).strip() or where
-            diagnostics.error(150, extends.position, f"The parent protocol '{name}' is not known.", hint)
+            diagnostics.error(150, extends.position, f"The parent protocol '{name}' is unknown.", hint)
             return None
         if real_path(parent_path) in seen:
-            diagnostics.error(150, extends.position, f"'{name}' extends itself in a circle.", "Break the circle.")
+            diagnostics.error(150, extends.position, f"'{name}' extends itself.", "Remove one 'extends'.")
             return None
         if len(seen) > MAX_GENERATIONS:
             sentence = f"There are more than {MAX_GENERATIONS} generations of protocols."
-            diagnostics.error(150, extends.position, sentence, "Extend an older one.")
+            diagnostics.error(150, extends.position, sentence, "Extend an earlier one.")
             return None
         seen.add(real_path(parent_path))
         parent = read_file(parent_path, diagnostics)

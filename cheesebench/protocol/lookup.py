@@ -57,7 +57,9 @@ class Lookup:
         if name in self.names.variables:
             kind = self.names.variables[name]
             if kind.kind not in ("name", "set") or not kind.domains & {"place", "any"}:
-                self.diagnostics.error(204, position, f"The variable '{name}' holds no zone.", "Name a zone or group.")
+                self.diagnostics.error(
+                    204, position, f"The variable '{name}' does not hold a zone.", "Name a zone or group."
+                )
             for held in self.held(name):
                 self._check_ground(held, position, solid, f"'{held}', which '{name}' can hold,", placing)
             return spec.Place(name, variable=True)
@@ -71,7 +73,9 @@ class Lookup:
         arena = self.names.arena
         solids = [member for member in arena.members(name) if member in arena.solids]
         if placing and solids:
-            self.diagnostics.error(205, position, f"{subject} is solid: nobody stands there.", "Name a zone of floor.")
+            self.diagnostics.error(
+                205, position, f"{subject} is solid: no subject can be placed there.", "Name a zone of floor."
+            )
         elif solid is False and solids:
             self.diagnostics.error(205, position, f"{subject} is solid: it is never entered.", "Use 'press'.")
         if solid is True and len(solids) < len(arena.members(name)):

@@ -14,7 +14,7 @@ from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, NUMBER, TRUTH, D
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
-#: Functions are told by their parentheses; only the first three are words that nothing else may be called.
+#: Functions are recognized by their parentheses; only the first three are words that nothing else may be called.
 RESERVED = (*(name for name, known in BUILT_INS.items() if not known.later), "where", "size", "time", *ex.KEYWORDS)
 _WORD_FOR: Mapping[Domain, str] = {
     "place": "a zone",
@@ -169,7 +169,7 @@ class _Typer:
         elif name in BUILT_INS and not BUILT_INS[name].later:
             if name == "it" and not self.it:
                 raise ExpressionError(
-                    offset, "'it' has no meaning here.", "Use it in a rule with 'enter' or 'press'.", 132
+                    offset, "'it' is undefined here.", "Use it in a rule with 'enter' or 'press'.", 132
                 )
             return ex.BuiltIn(name), BUILT_INS[name].type
         if constant:
@@ -177,7 +177,7 @@ class _Typer:
             return ex.Constant(name), Type("name", constant)
         if name in BUILT_INS:
             return ex.BuiltIn(name), BUILT_INS[name].type
-        raise ExpressionError(offset, f"The name '{name}' is not known.", self._closest(name, wanted), 131)
+        raise ExpressionError(offset, f"The name '{name}' is unknown.", self._closest(name, wanted), 131)
 
     def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
         """Return the remedy for an unknown name: of the names that would fit, the closest."""
@@ -193,13 +193,13 @@ class _Typer:
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            hint = did_you_mean(function, FUNCTIONS).strip() or f"There are {', '.join(FUNCTIONS)}."
+            hint = did_you_mean(function, FUNCTIONS).strip() or f"Functions: {', '.join(FUNCTIONS)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
         takes = FUNCTIONS[function].takes
         if takes == "group":
             if name not in names.arena.groups:
                 hint = did_you_mean(name, names.arena.groups).strip() or "Declare it under 'arena: groups'."
-                raise ExpressionError(argument.offset, f"where() takes a group; '{name}' is none.", hint, 134)
+                raise ExpressionError(argument.offset, f"where() takes a group; '{name}' is not a group.", hint, 134)
             names.used.add(name)
             return ex.Call(function, ex.Constant(name)), Type("name", _PLACE)
         resolved, kind = self.word(name, argument.offset)
@@ -224,7 +224,7 @@ class _Typer:
     def condition(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("truth", "number"):
-            remedy = "Compare it with something."
+            remedy = "Write a comparison."
             raise ExpressionError(_offset(tree), f"A condition is needed, not {describe(kind)}.", remedy, 133)
         return resolved
 
@@ -245,11 +245,11 @@ class _Typer:
         self.names.asked.update(str(side.value) for side in (a, b) if isinstance(side, ex.Constant))
         for side, other in ((a, b), (b, a)):
             if isinstance(other, ex.Constant) and other.value in self.names.arena.groups and _is_member(side):
-                sentence = f"'{other.value}' is a group, and this is a member: they are never equal."
+                sentence = f"'{other.value}' is a group and the other side is a member of one: they are never equal."
                 raise ExpressionError(_offset(left), sentence, f"Write '... in {other.value}'.", 133)
         plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
         if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
-            sentence = f"{describe(a_type).capitalize()} is compared with {describe(b_type)}: they are never equal."
+            sentence = f"{describe(a_type).capitalize()} never equals {describe(b_type)}."
             raise ExpressionError(_offset(left), sentence, self._offer(a_type, b_type), 133)
         return a, b
 

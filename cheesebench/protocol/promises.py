@@ -10,16 +10,16 @@ from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import Assignment, RuleSpec, Specification
 
 
-def check_promises(spec: Specification, root: Node, say: Diagnostics) -> None:
+def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """Add the findings of all checks of this module."""
-    _late_clocks(spec, say)
-    _frozen_traps(spec, say)
-    _estimand(spec, root, say)
-    _reference(spec, root, say)
-    _readable_rows(spec, root, say)
+    _late_clocks(spec, diagnostics)
+    _frozen_traps(spec, diagnostics)
+    _estimand(spec, root, diagnostics)
+    _reference(spec, root, diagnostics)
+    _readable_rows(spec, root, diagnostics)
 
 
-def _late_clocks(spec: Specification, say: Diagnostics) -> None:
+def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
     """303: a rule whose clock never runs out, because the limit ends the trial before."""
     if not isinstance(spec.limit, int):
         return
@@ -27,16 +27,16 @@ def _late_clocks(spec: Specification, say: Diagnostics) -> None:
     limit, remedy = f"a trial is over after {spec.limit} steps.", "Shorten it, or raise the limit."
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
-        # A state that is come to later begins its clock later, and the limit does not wait for it.
+        # A state that is entered later starts its clock later, and the limit does not wait for it.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if isinstance(rule.after, ex.Number) and rule.after.value > longest:
-                say.warning(303, rule.position, f"'{rule.text}' never comes: {limit}", remedy)
+                diagnostics.warning(303, rule.position, f"'{rule.text}' never fires: {limit}", remedy)
             elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
                 late = list(_late_blocks(spec, rule.after.name, longest))
                 if late:
-                    sentence = f"'{rule.text}' never comes where it is {' and '.join(late)}: {limit}"
-                    say.warning(303, rule.position, sentence, remedy)
+                    sentence = f"'{rule.text}' never fires where it is {' and '.join(late)}: {limit}"
+                    diagnostics.warning(303, rule.position, sentence, remedy)
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
@@ -65,49 +65,53 @@ def _assignments(spec: Specification) -> Iterator[Assignment]:
         yield from rule.effects.set
 
 
-def _frozen_traps(spec: Specification, say: Diagnostics) -> None:
+def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
     """304: a frozen state that nothing ends."""
     for state in spec.states.values():
         if not state.freeze:
             continue
         passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
         if not passing:
-            sentence = f"The state '{state.name}' is frozen and has no 'after': nothing ends it."
-            say.warning(304, state.position, sentence, "Add one.")
+            sentence = f"The state '{state.name}' is frozen and has no 'after', so it never ends."
+            diagnostics.warning(304, state.position, sentence, "Add one.")
         elif not spec.finish and not any(_leads_out(rule, state.name) for rule in passing):
-            sentence = (
-                f"The state '{state.name}' is frozen and none of its rules leads out: it is a trap until the limit."
-            )
-            say.warning(304, state.position, sentence, "Give one a 'go' or an 'end'.")
+            sentence = f"The state '{state.name}' is frozen and no rule leaves it, so it lasts until the limit."
+            diagnostics.warning(304, state.position, sentence, "Give a rule a 'go' or an 'end'.")
 
 
 def _leads_out(rule: RuleSpec, state: str) -> bool:
     return rule.end is not None or rule.go not in (None, state)
 
 
-def _estimand(spec: Specification, root: Node, say: Diagnostics) -> None:
+def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """317: the last trials of each life, and more of them than a life has."""
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
-        sentence = f"A life has {spec.planned_trials} trials, so that its last {last} are all of them."
-        say.warning(317, root.find(("estimand", "last")).position, sentence, "Say 'estimand: all', or fewer.")
+        sentence = f"A subject has {spec.planned_trials} trials, so its last {last} are all of them."
+        diagnostics.warning(
+            317, root.find(("estimand", "last")).position, sentence, "Write 'estimand: all', or a smaller number."
+        )
 
 
-def _reference(spec: Specification, root: Node, say: Diagnostics) -> None:
+def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """402: numbers of the animals, but none that a verdict could compare with."""
     references = spec.document.reference
     if spec.success is None or not references or any(one.measure == "success" for one in references):
         return
     names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
     sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
-    say.info(402, root.key_position("reference"), sentence, "Add one with 'measure: success'.")
+    diagnostics.info(402, root.key_position("reference"), sentence, "Add one with 'measure: success'.")
 
 
-def _readable_rows(spec: Specification, root: Node, say: Diagnostics) -> None:
+def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """405: a row that follows from the subject's number."""
     for draw in spec.draws:
         if draw.order == "by_subject" and len(set(draw.rows)) > 1:
             place = root.find(("draw", draw.name)).key_position("order")
-            sentence = f"The subject's number tells the row of '{draw.name}': subject 0 always has the first one."
-            say.info(405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed.")
+            sentence = (
+                f"The row of '{draw.name}' follows from the subject's number: subject 0 always gets the first row."
+            )
+            diagnostics.info(
+                405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed."
+            )

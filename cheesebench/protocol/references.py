@@ -17,11 +17,11 @@ from cheesebench.protocol.specification import ReferenceSpec, Specification
 ROUNDING = 0.0051
 
 
-def resolve_references(spec: Specification, root: Node, say: Diagnostics) -> tuple[ReferenceSpec, ...]:
+def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics) -> tuple[ReferenceSpec, ...]:
     """Return the references of a protocol; what contradicts itself is reported, and left out."""
     primary = next((n for n, one in enumerate(spec.document.reference) if one.measure == "success"), None)
     found = [
-        _Resolver(one, root.find(("reference", number)), spec, say).resolve(primary=number == primary)
+        _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(primary=number == primary)
         for number, one in enumerate(spec.document.reference)
     ]
     return tuple(one for one in found if one is not None)
@@ -30,32 +30,32 @@ def resolve_references(spec: Specification, root: Node, say: Diagnostics) -> tup
 class _Resolver:
     """Resolves one reference."""
 
-    def __init__(self, written: doc.Reference, node: Node, spec: Specification, say: Diagnostics) -> None:
-        self.written, self.node, self.spec, self.say = written, node, spec, say
+    def __init__(self, written: doc.Reference, node: Node, spec: Specification, diagnostics: Diagnostics) -> None:
+        self.written, self.node, self.spec, self.diagnostics = written, node, spec, diagnostics
         self.judged = spec.judged_sessions
 
     def resolve(self, *, primary: bool) -> ReferenceSpec | None:
         written = self.written
         if not self.judged:
             return None  # 'estimand' names blocks that the schedule lacks, which is reported elsewhere
-        before = len(self.say.errors)
+        before = len(self.diagnostics.errors)
         self._contradictions()
         if isinstance(written.animals, str):
             return None  # a file that could not be read is reported already
         rows = self._rows()
         curve, curve_sd = _curves(rows) if rows else (tuple(written.curve), tuple(written.curve_sd))
         over = self._over()
-        if len(self.say.errors) > before:
+        if len(self.diagnostics.errors) > before:
             return None
         sessions = over or tuple(self.judged)
         computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
         value = written.value if written.value is not None else computed.value
         if value is None:
-            sentence = "There is no number."
+            sentence = "The reference has no value."
             if rows:
                 sentence = f"No animal has {in_words(sessions)}."
             elif curve:
-                sentence = f"The curve has {len(curve)} sessions, and the value would be over {in_words(sessions)}."
+                sentence = f"The curve has {len(curve)} sessions, but the value would cover {in_words(sessions)}."
             self._error(sentence, "Add 'value', a 'curve' for all sessions, or 'animals'.")
             return None
         n = written.n_animals or computed.n
@@ -85,7 +85,7 @@ class _Resolver:
         )
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
-        self.say.error(226, self.node.key_position(key) if key else self.node.position, sentence, remedy)
+        self.diagnostics.error(226, self.node.key_position(key) if key else self.node.position, sentence, remedy)
 
     def _contradictions(self) -> None:
         """217: no rates; 226: two numbers for one thing, or a spread without what it belongs to."""
@@ -93,16 +93,16 @@ class _Resolver:
         rates = [written.value, *written.curve, *(written.interval or ())] if written.measure == "success" else []
         if outside := [rate for rate in rates if rate is not None and not 0 <= rate <= 1]:
             sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
-            self.say.error(217, self.node.position, sentence, "Write 0.8 for 80 %.")
+            self.diagnostics.error(217, self.node.position, sentence, "Write 0.8 for 80 %.")
         if written.interval and written.interval[0] > written.interval[1]:
-            self.say.error(217, self.node.position, "The interval runs backwards.", "Write [low, high].")
+            self.diagnostics.error(217, self.node.position, "The interval is reversed.", "Write [low, high].")
         if written.sd is not None and written.sem is not None:
-            self._error("'sd' and 'sem' are two ways to write one number.", "Keep one of them.", "sem")
+            self._error("'sd' and 'sem' are two ways to write the same number.", "Keep one of them.", "sem")
         if any(spread is not None and spread < 0 for spread in (written.sd, written.sem, *written.curve_sd)):
-            self._error("A standard deviation is never below 0.", "Write it without a sign.")
+            self._error("A standard deviation is never below 0.", "Remove the sign.")
         if (written.sd is not None or written.sem is not None) and written.n_animals is None and not written.animals:
             key = "sd" if written.sd is not None else "sem"
-            self._error(f"'{key}' says nothing without the number of animals.", "Add 'n_animals'.", key)
+            self._error(f"'{key}' needs the number of animals.", "Add 'n_animals'.", key)
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
             sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
             self._error(sentence, "Give one standard deviation for each session.", "curve_sd")
@@ -124,14 +124,16 @@ class _Resolver:
             if row is None:
                 position = self.node.find(("animals", number)).position
                 remedy = "Write [animal, session, trials, passed], or the name of a CSV file."
-                self.say.error(225, position, f"{self.written.animals[number]!r:.100} is no row of an animal.", remedy)
+                self.diagnostics.error(
+                    225, position, f"{self.written.animals[number]!r:.100} is not a valid row.", remedy
+                )
         kept = [row for row, _ in rows if row is not None]
         if len({row[:2] for row in kept}) < len(kept):
-            self.say.error(
-                225, self.node.key_position("animals"), "A session of an animal stands there twice.", "Keep one."
+            self.diagnostics.error(
+                225, self.node.key_position("animals"), "A session of an animal appears twice.", "Keep one."
             )
         if not rows:
-            self.say.error(225, self.node.key_position("animals"), "There is no animal in it.", "Add some.")
+            self.diagnostics.error(225, self.node.key_position("animals"), "There are no animals.", "Add some.")
         return kept
 
     def _over(self) -> tuple[int, ...]:
@@ -178,18 +180,20 @@ class _Resolver:
         """325: the value is over other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
-        remedy = "Leave 'value' and 'over' out: it is computed from the curve; or say in 'estimand' which trials count."
+        remedy = (
+            "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
+        )
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
-            sentence = f"The animals' value is over {in_words(over)}, the pass rate over {in_words(own)}."
-            self.say.warning(325, place, sentence, remedy)
+            sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}."
+            self.diagnostics.warning(325, place, sentence, remedy)
         elif differs:
             assert computed is not None
             sentence = (
-                f"The pass rate is over {in_words(own)}, and there the animals' own curve comes to {computed:.2f}, "
+                f"The pass rate covers {in_words(own)}, for which the animals' curve gives {computed:.2f}, "
                 f"not {value:g}."
             )
-            self.say.warning(325, place, sentence, remedy)
+            self.diagnostics.warning(325, place, sentence, remedy)
 
     def _check_curve(self, curve: Sequence[float], rows: Sequence[Row]) -> None:
         """326: the curve has other sessions than the life. Animals of a file may have gone on longer."""
@@ -197,13 +201,15 @@ class _Resolver:
         if rows:
             lived = {row[1] for row in rows}
             if missing := [session for session in self.judged if session not in lived]:
-                sentence = f"No animal has {in_words(missing)}, which the pass rate is over."
-                remedy = "Number the sessions as the schedule does, over the whole life; or say in 'over' which count."
-                self.say.warning(326, self._place("animals"), sentence, remedy)
+                sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
+                remedy = (
+                    "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
+                )
+                self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
         elif curve and not last <= len(curve) <= sessions:
-            sentence = f"The animals' curve has {len(curve)} sessions, and a life has {sessions}."
-            remedy = "Give the sessions that the schedule has, counted over the whole life."
-            self.say.warning(326, self._place("curve"), sentence, remedy)
+            sentence = f"The animals' curve has {len(curve)} sessions, the schedule {sessions}."
+            remedy = "Give one value for each session of the schedule, through all blocks."
+            self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
 
     def _place(self, key: str) -> Position:
         child = self.node.child(key)

@@ -151,15 +151,17 @@ class _Builder(Lookup):
                 self.diagnostics.error(206, position, sentence, "Use fewer copies, or 'order: random'.")
             if draw.copies > 1 and draw.order != "shuffle":
                 position = place.key_position("copies")
-                self.diagnostics.error(206, position, "'copies' belongs to 'order: shuffle'.", "Remove it, or shuffle.")
+                self.diagnostics.error(
+                    206, position, "'copies' is only for 'order: shuffle'.", "Remove it, or shuffle."
+                )
             if draw.max_run is not None and (draw.order in ("cycle", "balanced", "by_subject") or draw.pick):
                 position = place.key_position("max_run")
-                self.diagnostics.error(206, position, "'max_run' belongs to shuffled or random rows.", "Remove it.")
+                self.diagnostics.error(206, position, "'max_run' is only for shuffled or random rows.", "Remove it.")
             if draw.max_run is not None and rows:
                 position = place.key_position("max_run")
                 value, often = Counter(row[0] for row in rows).most_common(1)[0]
                 if often == len(rows):
-                    sentence = "The first column has one value only: its run never ends."
+                    sentence = "The first column has only one value, so its run never ends."
                     self.diagnostics.error(206, position, sentence, "Remove 'max_run'.")
                 elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
                     sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
@@ -167,7 +169,7 @@ class _Builder(Lookup):
             subsets = math.comb(len(rows), draw.pick or 0)
             if draw.order != "random" and subsets > MAX_SUBSETS:
                 position = place.key_position("pick")
-                sentence = f"There are {subsets} subsets to put in order, more than {MAX_SUBSETS}."
+                sentence = f"There are {subsets} subsets to order, more than {MAX_SUBSETS}."
                 self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
             keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
             found.append(
@@ -198,7 +200,7 @@ class _Builder(Lookup):
             self.unknown("group, or set of a draw above,", sample, sizes, (*path, "sample"))
         elif len(draw.into) > sizes[sample]:
             position = self.root.find((*path, "into")).position
-            sentence = f"'{sample}' has {sizes[sample]} members, and 'into' asks for {len(draw.into)}."
+            sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
             self.diagnostics.error(206, position, sentence, "Ask for fewer.")
         if draw.order != "random" or draw.pick or draw.max_run:
             position = self.root.find(path).position
@@ -218,11 +220,11 @@ class _Builder(Lookup):
         position = self.root.find(path).position
         for value in self.values(name):
             if value not in (0, 90, 180, 270):
-                sentence = f"'{name}' can be {value}, by which no picture is turned."
-                self.diagnostics.error(148, position, sentence, "Draw 0, 90, 180 or 270 degrees.")
+                sentence = f"'{name}' can be {value}, which is not a rotation."
+                self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
         _, _, width, height = self.names.arena.extent
         if width != height:
-            sentence = f"Only a square picture can be turned; this one (landmarks included) is {width} by {height}."
+            sentence = f"Only a square picture can be rotated; this one (landmarks included) is {width} by {height}."
             self.diagnostics.error(148, position, sentence, "Add rows or columns of blanks.")
         return name
 
@@ -239,14 +241,16 @@ class _Builder(Lookup):
             known = [*(HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]), "random"]
             if self.names.variables[start.face].kind != "name":
                 self.diagnostics.error(
-                    207, position, f"The variable '{start.face}' holds no heading.", "Hold N, E, ..."
+                    207, position, f"The variable '{start.face}' does not hold a heading.", "Hold N, E, ..."
                 )
             for value in self.values(start.face) if self.names.variables[start.face].kind == "name" else ():
                 if value not in known:
-                    sentence = f"'{start.face}' can hold '{value}', which is no heading here."
+                    sentence = f"'{start.face}' can hold '{value}', which is not a heading here."
                     self.diagnostics.error(207, position, sentence, f"Use {' '.join(known)}.")
         elif self.document.arena.headings == 4 and start.face in HEADINGS[1::2]:
-            self.diagnostics.error(207, position, f"With four headings nobody faces {start.face}.", "Use N, E, S or W.")
+            self.diagnostics.error(
+                207, position, f"With four headings, {start.face} is not a heading.", "Use N, E, S or W."
+            )
         return spec.StartSpec(at, start.face, is_variable, start.carry)
 
     def schedule(self) -> tuple[spec.BlockSpec, ...]:
@@ -283,14 +287,12 @@ class _Builder(Lookup):
                 )
             if block.until and block.until.count > block.until.of:
                 position = self.root.find(("schedule", name, "until")).position
-                sentence = f"{block.until.count} of the last {block.until.of} outcomes can never be."
+                sentence = f"{block.until.count} of the last {block.until.of} outcomes is impossible."
                 self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")
             planned += block.sessions * block.trials * block.repeat
             if planned > MAX_TRIALS:
                 position = self.root.find(("schedule", name)).position
-                sentence = (
-                    f"The schedule has {planned} trials up to here, more than the {MAX_TRIALS} of the longest life."
-                )
+                sentence = f"The schedule has {planned} trials up to here; a subject can have at most {MAX_TRIALS}."
                 self.diagnostics.error(224, position, sentence, "Use fewer sessions, trials or repetitions.")
                 planned = 0
             blocks.append(spec.BlockSpec(name, block.sessions, block.trials, block.repeat, tuple(values), until))

@@ -44,7 +44,8 @@ class TrialBuilder(Lookup):
             if state is not None and state.reward is not None:
                 position = self.root.find(("trial", "states", entry.go)).key_position("reward")
                 self.diagnostics.error(
-                    208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset returns none.",
+                    208, position, f"The initial state '{entry.go}' gives a reward on entry, but a reset cannot "
+                                   "return one.",
                     "Give it in a rule or in 'each'.",
                 )  # fmt: skip
             guard = self.expression(entry.if_, (*here, "if"), TRUTH)
@@ -54,8 +55,8 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 209,
                 position,
-                "The last entry of 'start' has a condition: no state may be left.",
-                "Add one without.",
+                "The last entry of 'start' has a condition, so no state may apply.",
+                "Add an entry without 'if'.",
             )
         if not entries:
             self.diagnostics.error(209, self.root.find(path).position, "'start' names no state.", "Name one.")
@@ -99,7 +100,7 @@ class TrialBuilder(Lookup):
         odd = next((value for value in self.values(glyph) if len(str(value)) != 1), None)
         if odd is not None:
             position = self.root.find(path).position
-            sentence = f"'{glyph}' can hold '{odd}', which is no glyph."
+            sentence = f"'{glyph}' can hold '{odd}', which is not a glyph."
             self.diagnostics.error(210, position, sentence, "Use one character.")
         return shown, spec.Place(glyph, variable=True)
 
@@ -108,16 +109,16 @@ class TrialBuilder(Lookup):
         self.names.used.add(name)
         if name in self.names.variables:
             if self.names.variables[name].kind not in ("name", "set"):
-                self.diagnostics.error(211, position, f"The variable '{name}' holds no door.", "Name a door.")
+                self.diagnostics.error(211, position, f"The variable '{name}' does not hold a door.", "Name a door.")
             held = (value for value in self.values(name) if isinstance(value, str))
             odd = next((value for value in held if not set(arena.members(value)) <= set(arena.doors)), None)
             if odd is not None:
-                sentence = f"'{name}' can hold '{odd}', which is no door."
+                sentence = f"'{name}' can hold '{odd}', which is not a door."
                 self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
         if name in self.names.places and not set(arena.members(name)) <= set(arena.doors):
             self.diagnostics.error(
-                211, position, f"'{name}' is no door.", f"Make it one in the legend: '{{door: {name}}}'."
+                211, position, f"'{name}' is not a door.", f"Make it one in the legend: '{{door: {name}}}'."
             )
         elif name not in self.names.places:
             groups = [group for group, members in arena.groups.items() if set(members) <= set(arena.doors)]
@@ -153,7 +154,7 @@ class TrialBuilder(Lookup):
             if value is not None and not math.isfinite(value):
                 position = self.root.find(path).position
                 sentence = "This reward divides by 0." if math.isnan(value) else "This reward is infinite."
-                self.diagnostics.error(218, position, sentence, "Mend the number.")
+                self.diagnostics.error(218, position, sentence, "Fix the number.")
                 return
 
     def _target(self, name: str, path: Sequence[str | int], it: bool) -> spec.Place:
@@ -174,7 +175,7 @@ class TrialBuilder(Lookup):
                 if name in counters(self.document):
                     what, hint = "is a counter", "Use 'count', or rename the variable."
                 elif name in self.names.variables:
-                    what, hint = "is a column of a draw", "A draw's column is never set: copy it into a variable."
+                    what, hint = "is a column of a draw", "A draw's column cannot be set: copy it into a variable."
                 self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
                 continue
             kind = self.names.variables.get(name)
@@ -182,7 +183,7 @@ class TrialBuilder(Lookup):
                 continue  # its name is taken, which is reported where it is declared
             if adding and kind.kind != "set":
                 self.diagnostics.error(
-                    212, position, f"'add' needs a set, but '{name}' is none.", f"Declare '{name}: []'."
+                    212, position, f"'add' needs a set, but '{name}' is not a set.", f"Declare '{name}: []'."
                 )
                 continue
             want = kind if not adding else Type("name", kind.domains) if kind.domains else NUMBER
@@ -220,7 +221,7 @@ class TrialBuilder(Lookup):
                 self.diagnostics.error(
                     215,
                     place,
-                    f"A watch rule never moves the trial: '{key}' is not allowed.",
+                    f"A watch rule cannot change the state: '{key}' is not allowed.",
                     "Use 'finish'.",
                 )
         if watch and trigger == "after":
@@ -236,7 +237,7 @@ class TrialBuilder(Lookup):
         if it:
             target = self.place(getattr(rule, trigger), (*path, trigger), solid=trigger == "press")
         after = self.expression(rule.after, (*path, "after"), NUMBER)
-        self._check_number(after, 0, math.inf, "A duration is no negative number.", (*path, "after"))
+        self._check_number(after, 0, math.inf, "A duration cannot be negative.", (*path, "after"))
         p = self.expression(rule.p, (*path, "p"), NUMBER, it=it)
         self._check_number(p, 0, 1, "A probability lies between 0 and 1.", (*path, "p"))
         return spec.RuleSpec(
@@ -265,12 +266,12 @@ class TrialBuilder(Lookup):
             numbers = [*self.values(tree.name)]
         outside = [number for number in numbers if isinstance(number, int | float) and not low <= number <= high]
         if outside:
-            remedy = f"Mend the {outside[0]:g}."
+            remedy = f"Fix the {outside[0]:g}."
             self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
 
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
         if outcome == TIMEOUT:
-            sentence = f"'{TIMEOUT}' is the outcome of trials that the limit cuts off."
+            sentence = f"'{TIMEOUT}' is reserved for trials cut off by the limit."
             self.diagnostics.error(219, self.root.find(path).position, sentence, "Give this end another name.")
 
     def finish(self) -> tuple[spec.GuardedName, ...]:

@@ -237,7 +237,7 @@ def read_text(text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTO
         _report_syntax(error, lines, file, diagnostics, kind)
         return None
     except (ValueError, OverflowError):  # the pure Python scanner, of an escape such as "\\Uffffffff"
-        diagnostics.error(104, start, "This is not valid YAML: an escape means no character.", "Mend the escape.")
+        diagnostics.error(104, start, "This is not valid YAML: an escape is not a character.", "Fix the escape.")
         return None
     if document is None or not isinstance(document, yaml.MappingNode):
         place = start if document is None else _position(document.start_mark, file)
@@ -294,7 +294,7 @@ class _Converter:
                 continue
             key = self._text(key_node.value, place)
             if key in children:
-                sentence = f"The key '{key}' stands here twice (first in line {keys[key].line})."
+                sentence = f"The key '{key}' appears twice (first in line {keys[key].line})."
                 self.diagnostics.error(DUPLICATE_KEY, place, sentence, "Keep one.")
                 continue
             keys[key] = place
@@ -310,9 +310,7 @@ class _Converter:
         remedy = block_cut_short(self.lines, header + 1)
         if remedy and len(row) > 1 and row.startswith("#") and row.endswith("#"):
             place = Position(self.file, after + 1, 1)
-            self.diagnostics.error(
-                112, place, "YAML takes this row for a comment, so that the map ends above it.", remedy
-            )
+            self.diagnostics.error(112, place, "YAML reads this row as a comment, so the map ends above it.", remedy)
             raise EnoughFindingsError
 
     def _text(self, text: str, position: Position) -> str:

@@ -215,7 +215,7 @@ class BaseSpecification:
 
     @property
     def title(self) -> str:
-        """Title for people."""
+        """Title for readers."""
         title: str | None = getattr(self.document, "title", None)
         return title or self.paradigm.replace("_", " ").capitalize()
 
@@ -227,7 +227,7 @@ class BaseSpecification:
     def walkable(self) -> Specification:
         """Return it as a protocol with a place that can be drawn and walked through; ProtocolError for all others."""
         diagnostics, start = Diagnostics(), Position(self.path, 1, 1)
-        sentence = f"'{self.name}' is a {self.family}: it has no place that could be drawn or walked through."
+        sentence = f"'{self.name}' is a {self.family}: it has no arena."
         diagnostics.error(229, start, sentence, f"Run it: pytest --model NAME --protocols {self.path}.")
         raise ProtocolError(findings=diagnostics.found)
 
@@ -352,5 +352,5 @@ class Specification(BaseSpecification):
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
 
 
-#: Code of the warning that a rewarded place can be told from the picture.
+#: Code of the warning that the picture shows a rewarded place.
 VISIBLE_GOAL = 311

@@ -72,7 +72,7 @@ def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
         for key, child in node.value.items():
             if child.value is None:
                 known = [name for name, other in node.value.items() if other.value is not None]
-                remedy = did_you_mean(key, known).strip() or f"An empty mapping is written '{key}: {{}}'."
+                remedy = did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'."
                 place = node.key_position(key)
                 diagnostics.warning(316, place, f"'{key}: null' has nothing to delete here.", remedy)
             _report_nulls(child, (*path, key), diagnostics)

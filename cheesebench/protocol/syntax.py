@@ -13,9 +13,9 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
     line = lines[row] if row < len(lines) else ""
     written = line.lstrip()
     if "\t" in line[: len(line) - len(written)] or line[column : column + 1] == "\t":
-        return "Indent with blanks, not with tabs."
+        return "Indent with spaces, not tabs."
     if re.match(r"-[^-\s\d]", written):
-        return "An entry of a list begins with a dash and a blank."
+        return "A list entry begins with a dash and a space."
     if (block := block_cut_short(lines, row)) is not None:
         return block
     if (opened := _odd_quote(lines, row)) is not None:
@@ -23,7 +23,7 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
     if "could not find expected ':'" in problem and ":" not in written:
         return "Write 'key: value'."
     if "mapping values" in problem and written.count(": ") > 1:
-        return "Put a text that has a colon in it in quotes."
+        return "Quote a text that contains a colon."
     if "alphabetic or numeric" in problem or "cannot start any token" in problem:
         return "Put glyphs such as '*', '&' and '@' in quotes."
     return "Check quotes, colons and indentation."
@@ -46,7 +46,7 @@ def block_cut_short(lines: Sequence[str], row: int) -> str | None:
     inside = [indent for indent in below if indent > outside]
     if not inside or len(inside) < row - top or inside[0] == min(inside):
         return None
-    return f"Its first row begins with blanks: write '{found[2]}: |{min(inside) - outside}', so that they count."
+    return f"Its first row begins with blanks: write '{found[2]}: |{min(inside) - outside}' to keep them."
 
 
 def _odd_quote(lines: Sequence[str], row: int) -> int | None:

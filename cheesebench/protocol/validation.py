@@ -25,7 +25,7 @@ Status = Literal["validated", "failed", "declared"]
 
 
 def construct_status(specification: Specification) -> Status:
-    """Return what is known of a protocol's construct; ``declared`` where nobody has tried its lesions, or it has none.
+    """Return what is known of a protocol's construct; ``declared`` if its lesions were not tried, or it has none.
 
     Where several audits have the protocol's hash, one that fails decides.
     """

@@ -103,7 +103,7 @@ GlyphOrBlank = Annotated[
         lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v,
         json_schema_input_type=str | int,
     ),
-    checked(lambda v: v == " " or is_glyph(v), "one visible character, or a blank in quotes"),
+    checked(lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"),
 ]
 #: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
 GlyphOrName = Annotated[
@@ -139,7 +139,7 @@ Citation = Annotated[
     BeforeValidator(
         lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v, json_schema_input_type=str | int
     ),
-    checked(lambda v: isinstance(v, str), "text; a number with a point stands in quotes, such as '10.1000'"),
+    checked(lambda v: isinstance(v, str), "text; put a number with a point in quotes, such as '10.1000'"),
 ]
 
 

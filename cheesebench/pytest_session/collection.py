@@ -79,8 +79,8 @@ class Collection:
                     continue
                 if other is not item:
                     item.obstacle = (
-                        f"{item.specification.path}: the protocol {item.plan.protocol} is run from "
-                        f"{other.specification.path} already. Change 'paradigm' or 'edition' in one of them."
+                        f"{item.specification.path}: the protocol {item.plan.protocol} is already run from "
+                        f"{other.specification.path}. Change 'paradigm' or 'edition' in one of them."
                     )
             kept.append(item)
         items[:] = kept

@@ -59,7 +59,7 @@ def read_comparing(config: pytest.Config, results: Path) -> Comparing | None:
     if name is None:
         if fail is not None:
             spelling = options.spelling("compare_fail")
-            raise OptionError(f"{spelling} has nothing to compare with: add {BY_KEY['compare'].long} BASELINE.")
+            raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].long} BASELINE.")
         return None
     baseline = find_counted(results, name, config.rootpath / DIRECTORY)
     return Comparing(baseline, fails_if_worse=fail == "worse", only=bool(options.value("exit_zero")))

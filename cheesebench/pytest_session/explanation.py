@@ -37,9 +37,9 @@ def missing_trials(run: Run, result: CellResult) -> str:
     marks = [record.missing not in ("", SETTLED) for record in chain.from_iterable(run.trials_by_subject(result.plan))]
     causes = [entry.text.rstrip() for entry in run.log.journal(result.plan, "error")]
     parts = [
-        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run, which says nothing about the model.",
+        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run. This says nothing about the model.",
         *causes[-1:],
-        f"Mend the cause, then run the rest with --resume {run.log.run_id}.",
+        f"Fix the cause, then run the rest with --resume {run.log.run_id}.",
     ]
     return "\n\n".join(parts)
 

@@ -112,7 +112,7 @@ class Reporting:
         try:
             self._report(session.config)
         except (CheeseBenchError, OSError) as error:
-            self._lines.append(f"No report could be written: {error}")
+            self._lines.append(f"The report could not be written: {error}")
         forgiven = run.settings.exit_zero and not self._other_failures
         if forgiven and exitstatus == pytest.ExitCode.TESTS_FAILED:
             session.exitstatus = pytest.ExitCode.OK
@@ -165,8 +165,7 @@ class Reporting:
             how = ", with a larger budget" if larger else ""
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
-                "nothing that was finished is lost. "
-                f"To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
+                f"finished trials are kept. To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(

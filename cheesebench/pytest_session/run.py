@@ -112,8 +112,8 @@ class Run:
         for control in self.settings.controls if plans else ():
             if all(plan.control != control for plan in plans):
                 raise OptionError(
-                    f"--control {control}: there is nothing in these protocols that it could take away. "
-                    "Name a state, zone or landmarks that one of them has."
+                    f"--control {control}: these protocols have nothing that it removes. Name a state, zone or "
+                    "landmarks of one of them."
                 )
         if self.is_worker:
             self.log = RunLog.open(Path(self._handed["log"]))
@@ -128,7 +128,7 @@ class Run:
                 run_id,
                 cells,
                 options=self.settings.recorded,
-                # A replay calls nobody; its manifest must not vouch for what somebody else may have written.
+                # A replay makes no calls; its manifest must not vouch for what somebody else may have written.
                 signed=bool(self.settings.language) and self.source is None,
                 plugins=self.plugins.strangers(),
             )
@@ -332,5 +332,5 @@ def _replayed(config: pytest.Config) -> str | None:
     if not runs:
         return None
     if len(given) > 1 or not runs[0]:
-        raise OptionError(f"--model {','.join(given)}: 'replay:RUN' stands alone, and names one run.")
+        raise OptionError(f"--model {','.join(given)}: give 'replay:RUN' alone, with one run.")
     return runs[0]

@@ -123,10 +123,10 @@ def read_settings(
     models = options.value("model") or (list(study.models) if study else None)
     if study:
         if not models:
-            raise OptionError(f"{options.spelling('study')} {named} names no models of its own: add --model NAME.")
+            raise OptionError(f"{options.spelling('study')} {named} has no models of its own: add --model NAME.")
         options = _with_study(options, study)
     if not models:
-        raise OptionError(f"--model names nothing. Models are {', '.join(sorted(plugins.agents))}.")
+        raise OptionError(f"--model is empty. Models are {', '.join(sorted(plugins.agents))}.")
     values = {key: options.value(key) for key in BY_KEY}
     language = replayed
     if language is None:
@@ -149,8 +149,8 @@ def read_settings(
     resume, run_id = values["resume"], values["run_id"]
     if resume is not None and run_id is not None:
         raise OptionError(
-            f"{options.spelling('resume')} and {options.spelling('run_id')} contradict each other: a resumed run "
-            "keeps its name. Leave one out."
+            f"{options.spelling('resume')} and {options.spelling('run_id')} cannot be combined: a resumed run keeps "
+            "its name. Remove one."
         )
     for name in (run_id, resume):
         if name is not None:

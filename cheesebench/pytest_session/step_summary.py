@@ -8,7 +8,10 @@ from pathlib import Path
 #: GitHub drops the whole page of a step that is larger.
 LIMIT = 2**20
 _FENCE = "```"
-_CUT = "\n\n*Cut here: a page on GitHub holds 1 MiB. The whole report is `report.md` in the directory of the run.*\n"
+_CUT = (
+    "\n\n*Cut here, because GitHub limits a summary to 1 MiB. The whole report is `report.md` in the run's "
+    "directory.*\n"
+)
 
 
 def append_step_summary(text: str) -> None:

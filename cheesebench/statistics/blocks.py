@@ -99,9 +99,9 @@ class _Block:
                 continue  # conditions, not results
             for name, value in values.items():
                 if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
-                    every, lives = self._numbers.setdefault((kind, name), (Moments(), {}))
+                    every, by_subject = self._numbers.setdefault((kind, name), (Moments(), {}))
                     every.add(float(value))
-                    lives.setdefault(record.subject, Moments()).add(float(value))
+                    by_subject.setdefault(record.subject, Moments()).add(float(value))
 
     def summary(self, name: str) -> BlockSummary:
         ordered = sorted(self._numbers.items(), key=lambda item: KINDS.index(item[0][0]))
@@ -117,8 +117,8 @@ class _Block:
         )
 
 
-def _measure(kind: str, name: str, every: Moments, lives: Mapping[int, Moments]) -> BlockMeasure:
+def _measure(kind: str, name: str, every: Moments, by_subject: Mapping[int, Moments]) -> BlockMeasure:
     means = Moments()
-    for life in lives.values():
-        means.add(life.mean)
+    for own in by_subject.values():
+        means.add(own.mean)
     return BlockMeasure(kind, name, every.mean, every.sd, means.sd, every.n)

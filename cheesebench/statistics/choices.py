@@ -91,9 +91,9 @@ class ChoiceCounter:
         outcomes, successes = ({end[part] for end in self._ends} for part in (0, 1))
         if not len(self._ends) == len(outcomes) == len(successes) == 2:
             return ()
-        found = self._told()
+        found = self._by_variable()
         parts = [
-            (f"{name} = {value}", self._parts[name][value]._told())
+            (f"{name} = {value}", self._parts[name][value]._by_variable())
             for name in self._split
             if name not in found
             for value in sorted(self._parts[name], key=lambda value: (len(value), value))
@@ -101,10 +101,13 @@ class ChoiceCounter:
         return tuple(
             one
             for name, choices in found.items()
-            for one in (choices, *(replace(told[name], given=given) for given, told in parts if name in told))
+            for one in (
+                choices,
+                *(replace(choices_by[name], given=given) for given, choices_by in parts if name in choices_by),
+            )
         )
 
-    def _told(self) -> dict[str, Choices]:
+    def _by_variable(self) -> dict[str, Choices]:
         """Return the choices by variable, for those that had two names as values."""
         return {
             name: _choices(name, counts)

@@ -23,8 +23,8 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
 
     Subjects that are missing (or have no scored trial) on either side are left out.
     """
-    first = {life.subject: life for life in plain_sample.per_subject}
-    second = {life.subject: life for life in sample.per_subject}
+    first = {one.subject: one for one in plain_sample.per_subject}
+    second = {one.subject: one for one in sample.per_subject}
     subjects = sorted(first.keys() & second.keys())
     unit, numbered = points_of([*(first[s] for s in subjects), *(second[s] for s in subjects)])
     curves = [*map(_curve, numbered[: len(subjects)])], [*map(_curve, numbered[len(subjects) :])]
@@ -46,10 +46,10 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
     )
 
 
-def _curve(life: Numbered) -> Mapping[int, float]:
+def _curve(one: Numbered) -> Mapping[int, float]:
     """Return the pass rate of one subject at each of its points."""
     passes: dict[int, list[int]] = {}
-    for number, success in zip(*life, strict=True):
+    for number, success in zip(*one, strict=True):
         passes.setdefault(number, []).append(success)
     return {number: statistics.fmean(own) for number, own in passes.items()}
 

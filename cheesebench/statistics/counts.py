@@ -18,7 +18,7 @@ class SubjectCounts:
     scored: int
     missing: int
     """Trials without a result: missing, or settled."""
-    mark: str
+    digest: str
     """Digest of the subject's trials, equal for exact copies; empty for an idle subject (``has_acted``)."""
     settled: int = 0
     """The part of ``missing`` that was not run because it could not have changed the verdict."""
@@ -81,11 +81,11 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
     )
 
 
-def count_subjects(lives: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
+def count_subjects(subjects: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
     """Return the counts of every subject of a sample, by subject number."""
     return {
-        life.subject: SubjectCounts(
-            sum(life.results), len(life.results), life.missing + life.settled, life.digest, life.settled
+        one.subject: SubjectCounts(
+            sum(one.results), len(one.results), one.missing + one.settled, one.digest, one.settled
         )
-        for life in lives
+        for one in subjects
     }

@@ -17,27 +17,27 @@ from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
 from cheesebench.statistics.regression import Change, between
-from cheesebench.statistics.sample import enter_estimand, has_acted, trial_mark
+from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.spending import tails
 from cheesebench.statistics.summary import Verdict
 
 
-class Lived(NamedTuple):
+class TrialFacts(NamedTuple):
     """What a verdict needs to know about one trial, and a digest of the subject's trials up to it."""
 
     compared: bool
     block: str
     success: bool | None
-    mark: bytes
+    digest: bytes
     acted: bool
     missing: str = ""
 
 
 @dataclass(slots=True)
 class _Subject:
-    trials: list[Lived] = field(default_factory=list)
-    digest: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=10))
+    trials: list[TrialFacts] = field(default_factory=list)
+    hasher: hashlib.blake2b = field(default_factory=lambda: hashlib.blake2b(digest_size=10))
     complete: bool = False
     broken: bool = False
     #: Trials after which it was stopped.
@@ -48,9 +48,9 @@ class _Subject:
         return self.complete or self.broken or self.settled is not None
 
     def add(self, record: TrialRecord) -> None:
-        self.digest.update(trial_mark(record))
+        self.hasher.update(trial_bytes(record))
         acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
-        self.trials.append(Lived(record.compared, record.block, record.success, self.digest.digest(), acted))
+        self.trials.append(TrialFacts(record.compared, record.block, record.success, self.hasher.digest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
         """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
@@ -59,10 +59,10 @@ class _Subject:
         """
         return self.complete and (trials is None or len(self.trials) < trials or trials >= most)
 
-    def mark(self, trials: int | None) -> bytes:
+    def digest_of(self, trials: int | None) -> bytes:
         """Return the digest of the first ``trials`` trials, equal for exact copies; empty before the first action."""
-        lived = self.trials[:trials]
-        return lived[-1].mark if lived and lived[-1].acted else b""
+        facts = self.trials[:trials]
+        return facts[-1].digest if facts and facts[-1].acted else b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,12 +172,12 @@ class CellCourse:
             own = self._counted(subject, limit, True)
             if other is None or not own.scored + own.open or not other.scored + other.missing:
                 continue
-            marks = other.mark, subject.mark(limit)
-            if all(marks) and marks in known:
+            digests = other.digest, subject.digest_of(limit)
+            if all(digests) and digests in known:
                 if own.open:  # a repeat as yet: whether it stays one is not known
                     return Change.GO_ON
                 continue
-            known.add(marks)
+            known.add(digests)
             lowest.append(own.rate(False) - other.rate(True))
             highest.append(own.rate(True) - other.rate(False))
         last = self.look >= max(baseline.subjects, default=-1) + 1
@@ -248,19 +248,19 @@ class CellCourse:
         found = []
         for number in range(self.look):
             subject, limit = self._subject(number), cut if number >= self._before else None
-            mark = subject.mark(limit)
-            found.append(self._counted(subject, limit, bool(mark) and mark not in known))
-            known |= {mark} if mark else set()
+            digest = subject.digest_of(limit)
+            found.append(self._counted(subject, limit, bool(digest) and digest not in known))
+            known |= {digest} if digest else set()
         return found
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
-        lived = subject.trials[:limit]
+        facts = subject.trials[:limit]
         whole = self._whole(subject, limit)
         # A complete idle subject is not a copy of another one, as in ``draw_sample``.
-        distinct = distinct or (whole and not subject.mark(limit))
-        estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(lived)
+        distinct = distinct or (whole and not subject.digest_of(limit))
+        estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(facts)
         if not whole and estimand.startswith("last:"):
             # Which trials are the last ones is known only at the end.
             return SubjectTrials(0, 0, min(self._plan.trials, int(estimand.partition(":")[2])), distinct)
-        scored = [one.success for one in enter_estimand(estimand, lived) if one.success is not None]
+        scored = [one.success for one in enter_estimand(estimand, facts) if one.success is not None]
         return SubjectTrials(sum(scored), len(scored), rest, distinct)

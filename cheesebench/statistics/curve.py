@@ -8,24 +8,24 @@ from collections.abc import Iterable, Sequence
 from cheesebench.statistics.sample import SubjectCount
 from cheesebench.statistics.summary import CurvePoint
 
-#: A life of one session is cut into this many runs of trials for the learning curve.
+#: A schedule of one session is cut into this many runs of trials for the learning curve.
 CURVE_PARTS = 5
-#: One life: the number of a point and 1 or 0 for each scored trial.
+#: One subject: the number of a point and 1 or 0 for each scored trial.
 Numbered = tuple[Sequence[int], Sequence[int]]
 
 
-def learning_curve(lives: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
-    """Return the unit of the curve and its points: by session, or by runs of trials in a life of one session.
+def learning_curve(subjects: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
+    """Return the unit of the curve and its points: by session, or by runs of trials in a schedule of one session.
 
     Every scored trial that the reference is about enters, whatever the estimand.
     """
-    name, numbered = points_of(lives)
+    name, numbered = points_of(subjects)
     return name, _points(numbered)
 
 
-def points_of(lives: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
-    """Return the unit of the curve, and for each life the point that each of its scored trials belongs to."""
-    scored: list[Numbered] = [(life.sessions, life.passes) for life in lives]
+def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
+    """Return the unit of the curve, and for each subject the point that each of its scored trials belongs to."""
+    scored: list[Numbered] = [(one.sessions, one.passes) for one in subjects]
     longest = max((len(passes) for _, passes in scored), default=0)
     if len({session for sessions, _ in scored for session in sessions}) > 1 or longest <= 1:
         return "session", scored

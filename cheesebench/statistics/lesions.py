@@ -17,8 +17,8 @@ def contradiction(cell: CellResult) -> str:
     if cell.rate is None or cell.interval is None or cell.interval[0] <= claim.at_most:
         return ""
     return (
-        f"{percent(cell.rate)} of trials succeed {claim.words}, where at most {percent(claim.at_most)} may: "
-        f"this is not {plan.construct.name}."
+        f"{percent(cell.rate)} of trials succeed {claim.words}, but at most {percent(claim.at_most)} should: this is "
+        f"not {plan.construct.name}."
     )
 
 
@@ -35,13 +35,13 @@ def lesion_sentence(cell: CellResult, comparison: PairedComparison | None = None
             return ""
         return f"The rate falls {claim.words}, which must not matter for {plan.construct.name}."
     if claim.at_most is None:
-        return f"The construct, {plan.construct.name}, says nothing of subjects {claim.words}."
+        return f"The construct, {plan.construct.name}, makes no claim about subjects {claim.words}."
     if text := contradiction(cell):
         return text
     most = percent(claim.at_most)
     if cell.interval[1] <= claim.at_most:
         return f"The rate is at most {most} {claim.words}, as {plan.construct.name} must be."
     return (
-        f"{percent(cell.rate)} of trials succeed {claim.words}, and at most {most} may: "
-        f"whether this is {plan.construct.name} is undecided."
+        f"{percent(cell.rate)} of trials succeed {claim.words}, and at most {most} should: whether this is "
+        f"{plan.construct.name} is undecided."
     )

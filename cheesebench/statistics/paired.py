@@ -74,10 +74,10 @@ def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
     pairs = []
     for subject in sorted(first.keys() & second.keys()):
         pair = first[subject], second[subject]
-        marks = pair[0].mark, pair[1].mark
-        if all(marks) and marks in known:
+        digests = pair[0].digest, pair[1].digest
+        if all(digests) and digests in known:
             continue
-        known.add(marks)
+        known.add(digests)
         pairs.append(pair)
     return pairs
 
@@ -164,8 +164,8 @@ def _reason(agreed: Answer, answers: Sequence[Answer], mean: float, pairs: int, 
     if len(set(answers)) > 1:
         return f"{gap}, but the answer depends on missing trials."
     if method == "permutation" and 2 * 0.5**pairs >= ALPHA:
-        return f"{gap}; so few pairs can never tell two runs apart (six are the least)."
-    return f"{gap}, which chance explains well enough: the runs are indistinguishable."
+        return f"{gap}; so few pairs cannot distinguish two runs (at least six are needed)."
+    return f"{gap}, which chance can explain: the runs are indistinguishable."
 
 
 def _nothing(reason: str, method: Method) -> PairedComparison:

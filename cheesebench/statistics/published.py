@@ -27,8 +27,8 @@ def published() -> Mapping[str, Any]:
 
 #: Said where protocols have the names of published ones, and other rules.
 ELSEWHERE = (
-    "Published numbers stand beside runs under the paper's own rules (--edition paper), and nowhere else: these "
-    "protocols have other rules."
+    "Published numbers can be compared only with runs under the paper's own rules (--edition paper); these protocols "
+    "have other rules."
 )
 
 

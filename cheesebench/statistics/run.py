@@ -31,20 +31,21 @@ def summarise_run(
 def summarise_subjects(
     manifest: Mapping[str, object],
     plans: Sequence[CellPlan],
-    lives_of: Callable[[CellPlan], Iterable[SubjectRecords]],
+    trials_of: Callable[[CellPlan], Iterable[SubjectRecords]],
     calls: Mapping[CellKey, CellCalls] | None = None,
     causes: Mapping[CellKey, tuple[str, ...]] | None = None,
 ) -> RunSummary:
-    """Judge and summarise a run of any size: ``lives_of`` yields a cell's lives by rising subject, none is kept.
+    """Judge and summarise a run of any size.
 
-    ``calls`` is what each cell's calls to its model came to, ``causes`` why its trials could not be run.
+    ``trials_of`` yields the trials of each subject of a cell, by rising subject; they are read once. ``calls`` has the
+    totals of each cell's calls to its model, ``causes`` the reasons why its trials could not be run.
     """
     cells: list[CellResult] = []
     halves: dict[CellKey, Halves] = {}
     paired = {key for plan in plans if plan.control for key in (plan.key, plan.plain_key)}
     samples: dict[CellKey, Sample] = {}
     for plan in plans:
-        sample = draw_sample(plan, lives_of(plan))
+        sample = draw_sample(plan, trials_of(plan))
         cell = replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
@@ -137,11 +138,11 @@ def adjusted_p_values(cells: Sequence[CellResult]) -> dict[str, float]:
 
 
 def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdict, str]:
-    """Return what the tests of these cells come to together, and why: red where one of them is red."""
+    """Return the overall result of these cells' tests and its reason: red if one of them is red."""
     count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
     total = plural(len(cells), "cell" if all(cell.plan.in_words for cell in cells) else "protocol")
     if count[Verdict.PASS] == len(cells):
-        return Verdict.PASS, f"All of {total} passed, and that needs no correction."
+        return Verdict.PASS, f"All {total} passed, which needs no correction."
     tally = f"{count[Verdict.PASS]} of {total} passed"
     broken = f"{count[Verdict.ERROR]} could not be measured" if count[Verdict.ERROR] else ""
     if count[Verdict.FAIL]:
@@ -152,4 +153,4 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:
         return Verdict.ERROR, f"{tally}; {broken}."
-    return Verdict.INCONCLUSIVE, f"{tally}, none failed: the others need more data, or make no claim."
+    return Verdict.INCONCLUSIVE, f"{tally} and none failed; the rest need more data or make no claim."

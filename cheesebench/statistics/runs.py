@@ -177,8 +177,8 @@ def _match_models(
         if not models:
             raise ComparisonError(f"{run.name} has no cells, so there is nothing to compare.")
     raise ComparisonError(
-        f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. "
-        "Say which to compare with --first-model and --second-model."
+        f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. Choose "
+        "which to compare with --first-model and --second-model."
     )
 
 
@@ -203,14 +203,14 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
             found.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
         elif (a.trials, a.estimand) != (b.trials, b.estimand):
             found.append(
-                f"a subject of {a.protocol} lives {plural(a.trials, 'trial')} in one (design {a.design}) "
-                f"and {b.trials} in the other (design {b.design})"
+                f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in one (design {a.design}) and "
+                f"{b.trials} in the other (design {b.design})"
             )
     if found:
         raise ComparisonError(
-            f"{first.name} and {second.name} cannot be compared, because their subjects are no pairs: "
-            f"{'; '.join(dict.fromkeys(found))}. Run one of them again with the protocols, the seed and the design "
-            "of the other, or choose what they share with --protocol."
+            f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
+            f"{'; '.join(dict.fromkeys(found))}. Run one of them again with the protocols, seed and design of the "
+            "other, or select shared protocols with --protocol."
         )
 
 
@@ -240,7 +240,7 @@ def _cell(
         size = f"{points(change.difference)} points over {plural(change.pairs, 'paired subject')}"
         answer, reason = "worse", f"The first run is worse: {size}, more than chance explains."
     elif answer == "worse" or (answer == "better" and (adjusted is None or adjusted >= ALPHA)):
-        reason = f"By itself it would be {answer}, but not after the correction for looking at several protocols."
+        reason = f"Alone it would be {answer}, but not after correcting for several protocols."
         if answer == "worse" and protocols == 1:
             reason = f"{paired.reason.partition(',')[0]}, which is not enough at the looks at {_looks(change)}."
         answer = "indistinguishable"
@@ -255,7 +255,7 @@ def _cell(
         adjusted_p=adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
-        identical=bool(pairs) and all(x.mark and x == y for x, y in pairs),
+        identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
         change=change,
     )
 

@@ -12,7 +12,7 @@ from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import SubjectTrials
 from cheesebench.statistics.measures import Tally
 
-#: The trials of one subject in the order of life.
+#: The trials of one subject in order.
 SubjectRecords = Sequence[TrialRecord]
 
 
@@ -80,63 +80,63 @@ class Sample:
     @property
     def copies(self) -> int:
         """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
-        return sum(not life.distinct for life in self.per_subject)
+        return sum(not one.distinct for one in self.per_subject)
 
     @property
     def entered(self) -> int:
         """Trials that enter the estimand, missing and settled ones included."""
-        return sum(life.entered for life in self.per_subject)
+        return sum(one.entered for one in self.per_subject)
 
     @property
     def missing(self) -> int:
         """Missing trials among those (absent subjects have none)."""
-        return sum(life.missing for life in self.per_subject)
+        return sum(one.missing for one in self.per_subject)
 
     @property
     def settled(self) -> int:
         """Settled trials among those."""
-        return sum(life.settled for life in self.per_subject)
+        return sum(one.settled for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectTrials, ...]:
         """Return what a verdict needs of every subject; an absent one is open throughout."""
         found = [
-            SubjectTrials(sum(life.results), len(life.results), life.missing + life.settled, life.distinct)
-            for life in self.per_subject
+            SubjectTrials(sum(one.results), len(one.results), one.missing + one.settled, one.distinct)
+            for one in self.per_subject
         ]
         return (*found, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
-        lives = tuple(life for life in self.per_subject if life.subject < look)
-        return replace(self, per_subject=lives, tally=self.tallies.get(look, self.tally), absent=look - len(lives))
+        kept = tuple(one for one in self.per_subject if one.subject < look)
+        return replace(self, per_subject=kept, tally=self.tallies.get(look, self.tally), absent=look - len(kept))
 
 
 def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
-    """Return the sample of a cell; ``trials`` are its lives by rising subject, and none is kept.
+    """Return the sample of a cell; ``trials`` has the trials of each subject, by rising subject; they are read once.
 
-    Trials that were never reached are not missing, because ``until`` may shorten a life; but a planned
+    Trials that were never reached are not missing, because ``until`` may shorten the schedule; but a planned
     subject without a single record is missing whole.
     """
     known: set[str] = set()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split), dict[int, Tally]()
-    for life in trials:
+    for records in trials:
         # What a sequential cell is described by are the subjects that it was judged by.
-        tallies |= {look: deepcopy(tally) for look in plan.looks if look <= life[0].subject and look not in tallies}
-        entering = enter_estimand(plan.estimand, life)
+        tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}
+        entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        digest = signature(life)
-        found.append(_count(life, entering, digest, digest not in known))
+        digest = signature(records)
+        found.append(_count(records, entering, digest, digest not in known))
         known |= {digest} if digest else set()
-    typical = max((life.entered for life in found), default=0) or _planned_trials(plan)
+    typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical, tallies)
 
 
-def _count(life: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool) -> SubjectCount:
-    scored = [r for r in life if r.compared and not r.missing and r.success is not None]
+def _count(records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool) -> SubjectCount:
+    scored = [r for r in records if r.compared and not r.missing and r.success is not None]
     return SubjectCount(
-        subject=life[0].subject,
+        subject=records[0].subject,
         distinct=distinct,
         digest=digest,
         entered=len(entering),
@@ -153,20 +153,20 @@ def trials_by_subject(trials: Iterable[TrialRecord]) -> dict[int, tuple[TrialRec
     grouped: dict[int, list[TrialRecord]] = {}
     for record in sorted(trials, key=lambda record: (record.subject, record.trial)):
         grouped.setdefault(record.subject, []).append(record)
-    return {subject: tuple(life) for subject, life in grouped.items()}
+    return {subject: tuple(records) for subject, records in grouped.items()}
 
 
-def signature(life: SubjectRecords) -> str:
+def signature(records: SubjectRecords) -> str:
     """Return a digest of draws, actions and outcomes of all trials, equal for exact copies; "" if the subject is idle.
 
     Draws and outcomes are included: the same actions in another world, or with other results, are independent data.
     Copies occur for deterministic agents if nothing is drawn.
     """
-    if not any(map(has_acted, life)):
+    if not any(map(has_acted, records)):
         return ""
     digest = hashlib.blake2b(digest_size=10)
-    for record in life:
-        digest.update(trial_mark(record))
+    for record in records:
+        digest.update(trial_bytes(record))
     return digest.hexdigest()
 
 
@@ -179,14 +179,14 @@ def has_acted(record: TrialRecord) -> bool:
     return bool(record.actions.strip("S.")) or (bool(record.actions) and bool(record.success))
 
 
-def trial_mark(r: TrialRecord) -> bytes:
+def trial_bytes(r: TrialRecord) -> bytes:
     """Return what a trial contributes to its subject's signature."""
     drawn = sorted(r.variables.items())
     return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
 
 
-def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, ...]:
-    """Return the trials of one life that the pass rate is taken over.
+def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering, ...]:
+    """Return the trials of one subject that the pass rate is taken over.
 
     Only trials that the reference is about (``compared``) enter; ``last:K`` takes the last K of *those*. A
     missing trial enters unless its block is known to be another.
@@ -195,7 +195,7 @@ def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, .
         ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or ``block:NAME,NAME``).
     """
     kind, _, argument = estimand.partition(":")
-    compared = tuple(record for record in life if record.compared)
+    compared = tuple(record for record in records if record.compared)
     if kind == "all" and not argument:
         return compared
     if kind == "last" and argument.strip().isdecimal() and int(argument):
@@ -203,7 +203,7 @@ def enter_estimand(estimand: str, life: Sequence[Entering]) -> tuple[Entering, .
     if kind == "block" and argument.strip():
         names = [name.strip() for name in argument.split(",")]
         return tuple(r for r in compared if r.block in names or (r.missing and not r.block))
-    raise ValueError(f"The estimand is '{estimand}'; it can be 'all', 'last:K' or 'block:NAME'.")
+    raise ValueError(f"The estimand is '{estimand}'; it must be 'all', 'last:K' or 'block:NAME'.")
 
 
 def _planned_trials(plan: CellPlan) -> int:

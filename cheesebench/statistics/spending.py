@@ -2,7 +2,10 @@
 
 Each look has its own tail probability for the bounds, proportional to ``EARLY + (1 - EARLY) * t ** 3`` with t the share
 of subjects so far: small at first, so that most is left for the last look, but enough to decide six subjects that never
-succeed. The factor is computed, not simulated: it is the largest with which all-or-none subjects, for whom the bound is
+succeed. Looks beyond ``FULL`` subjects have the part ``LATE`` of that at ``FULL``: few cells are still open there, and
+with a last chance of their own two runs of one model disagree less often, while nearly nothing is lost before.
+
+The factor is computed, not simulated: it is the largest with which all-or-none subjects, for whom the bound is
 the exact binomial test, are judged wrongly with probability at most ``ALPHA``, whatever the true rate.
 """
 
@@ -24,10 +27,12 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 #: Part of the spending that does not wait for more subjects.
 EARLY = 0.12
+#: Subjects at which the spending is largest, and the part of it that each later look has.
+FULL, LATE = 60, 0.5
 #: Most true rates times subjects in a computation: with many subjects, rates between those tried make no difference.
 _MOST_STATES = 64_000
 
-__all__ = ["ALPHA", "EARLY", "LOOKS", "looks_until", "most_wrong", "spend", "symmetric_tails", "tails"]
+__all__ = ["ALPHA", "EARLY", "FULL", "LATE", "LOOKS", "looks_until", "most_wrong", "spend", "symmetric_tails", "tails"]
 
 Crossing = Callable[[tuple[int, ...], Sequence[float]], float]
 
@@ -48,7 +53,8 @@ def spend(looks: tuple[int, ...], crossing: Crossing, alpha: float = ALPHA) -> t
     """Return the largest tails of the shape above for which ``crossing`` is at most ``alpha``."""
     if len(looks) == 1:
         return (alpha,)
-    shape = [EARLY + (1 - EARLY) * (look / looks[-1]) ** 3 for look in looks]
+    most = min(looks[-1], FULL)
+    shape = [EARLY + (1 - EARLY) * (look / most) ** 3 if look <= most else LATE for look in looks]
     low, high = 0.0, alpha
     for _ in range(14):
         middle = (low + high) / 2

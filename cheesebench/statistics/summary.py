@@ -191,7 +191,7 @@ class CellResult:
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """What the agent counted (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None
-    """What its calls to the model came to; None where none were made."""
+    """Totals of its calls to the model; None if none were made."""
     classes: tuple[ClassShares, ...] = ()
     """The protocol's own measures that are names."""
     splits: tuple[SplitRate, ...] = ()

@@ -61,10 +61,10 @@ def _choice(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]) -> Vi
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
     """Return the results of every other subject and of the rest; with one subject, of every other trial."""
-    lives = [life.results for life in sample.per_subject if life.results]
-    if len(lives) == 1:
-        return lives[0][::2], lives[0][1::2]
-    return b"".join(lives[::2]), b"".join(lives[1::2])
+    results = [one.results for one in sample.per_subject if one.results]
+    if len(results) == 1:
+        return results[0][::2], results[0][1::2]
+    return b"".join(results[::2]), b"".join(results[1::2])
 
 
 def cross_fit(halves: Sequence[Halves]) -> float | None:

@@ -11,14 +11,14 @@ NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rat
 
 def sample_size(sample: Sample) -> str:
     """Return n as it is always printed: ``10 subjects x 20 trials (200/200 valid)``."""
-    lengths = sorted({life.entered for life in sample.per_subject}) or [sample.absent_trials]
+    lengths = sorted({one.entered for one in sample.per_subject}) or [sample.absent_trials]
     per_subject = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]}-{lengths[-1]}"
     everybody = sample.seen + sample.absent
     who = plural(everybody, "subject")
     if sample.copies:
         who = f"{who} ({everybody - sample.copies} distinct)"
     if sample.per_subject and not sample.entered and not sample.absent:
-        return f"{who}, none of whose trials is judged"
+        return f"{who}, none of whose trials count"
     valid = sample.entered - sample.missing - sample.settled
     planned = sample.entered + sample.absent * sample.absent_trials
     settled = f", {sample.settled} settled" if sample.settled else ""
@@ -50,7 +50,7 @@ def interval_method(subjects: int) -> str:
 def nothing_measured(cell: CellResult) -> str:
     """Return the reason for a cell without a valid trial: an ERROR, or a budget that was spent."""
     if not cell.planned:
-        return "No trial was run, which says nothing about the model."
+        return "No trial was run. This says nothing about the model."
     causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
     return (
         f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
@@ -67,8 +67,8 @@ def breakdown(cell: CellResult, broken: int) -> str:
     """Return the reason of an ERROR when some trials were run; ``cell`` is judged by those."""
     ran = plural(cell.valid, "trial")
     return (
-        f"{plural(broken, 'trial')} of {cell.planned} broke down (infrastructure), which says nothing about the model. "
-        f"Mend the cause and resume the run. By the {ran} that were run: {cell.verdict}."
+        f"{plural(broken, 'trial')} of {cell.planned} failed for technical reasons, which says nothing about the "
+        f"model. Fix the cause and resume the run. From the {ran} that were run: {cell.verdict}."
     )
 
 
@@ -76,15 +76,15 @@ def nothing_entered(cell: CellResult) -> str:
     """Return the reason when trials were run, but none that the pass rate is taken over."""
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
-    what = "none is one that the reference or the estimand is about"
+    what = "none counts for the reference or the estimand"
     if kind == "block":
         reached = "the block {} was" if len(blocks) == 1 else "the blocks {} were"
-        what = f"none of those that are judged: {reached.format(' and '.join(blocks))} not reached"
+        what = f"none of those that count: {reached.format(' and '.join(blocks))} not reached"
     ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
     return f"{ran}, so there is no pass rate." + (
         ""
         if cell.plan.claims or cell.plan.control
-        else f" Design '{cell.plan.design}' only checks that all is connected."
+        else f" Design '{cell.plan.design}' only checks that everything is connected."
     )
 
 
@@ -93,10 +93,10 @@ def no_claim(cell: CellResult) -> str:
     if cell.plan.control:
         return "A control makes no claim: compare its curve with that of the plain cell."
     if not cell.plan.claims:
-        return f"Design '{cell.plan.design}' only checks that all is connected; it never claims PASS or FAIL."
+        return f"Design '{cell.plan.design}' only checks that everything is connected; it never claims PASS or FAIL."
     return (
-        "The protocol gives no reference on `success` (one on a measure is only reported), "
-        "so there is nothing to compare with."
+        "The protocol has no reference on `success` (a reference on a measure is only reported), so there is nothing "
+        "to compare with."
     )
 
 
@@ -134,7 +134,7 @@ def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
     assert cell.difference_high is not None
     low, high, margin = points(cell.difference_low), points(cell.difference_high), points(-cell.plan.margin)
     if cell.verdict is Verdict.PASS:
-        ending = "and even above the animals." if cell.superior else "so it does as well, up to the margin."
+        ending = "and even above the animals." if cell.superior else "so it does as well, within the margin."
         return f"even the lower bound of the difference, {low} points, is above the margin of {margin}, {ending}"
     if cell.verdict is Verdict.FAIL:
         return f"even the upper bound of the difference, {high} points, is below the margin of {margin}."
@@ -151,11 +151,11 @@ def _remedy(cell: CellResult) -> str:
         return ""  # _stopped says more
     one = _one(cell)
     if cell.subjects_needed is not None:
-        remedy = f"About {plural(cell.subjects_needed, one)} would settle it at this rate"
+        remedy = f"About {plural(cell.subjects_needed, one)} would decide it at this rate"
         return f"{remedy}: --generations {cell.subjects_needed}." if cell.plan.in_words else f"{remedy}."
     if cell.flags.duplicate_subjects:
-        return f"More {one}s would only be more copies."
-    return f"No number of {one}s would settle it at this rate."
+        return f"More {one}s would only be copies."
+    return f"No number of {one}s would decide it at this rate."
 
 
 def _one(cell: CellResult) -> str:
@@ -171,7 +171,7 @@ def _stopped(cell: CellResult) -> str:
     if look.standing in ("PASS", "FAIL"):
         return f"Stopped at {where}: {look.standing}."
     if look.standing == "futile":
-        return f"Stopped at {where}: even the last look could not be expected to decide."
+        return f"Stopped at {where}: even the last look was unlikely to decide."
     if look.standing == "exhausted":
         return f"All {plural(look.most, 'subject')} have been run; no more are planned."
     if look.following == look.subjects:
@@ -188,22 +188,24 @@ def _caveats(cell: CellResult) -> list[str]:
         if cell.look.beyond:
             beyond = plural(cell.look.beyond, "subject")
             found.append(
-                f"{beyond} beyond this look {'has' if cell.look.beyond == 1 else 'have'} begun, and not counted."
+                f"{beyond} beyond this look {'has' if cell.look.beyond == 1 else 'have'} begun but "
+                f"{'is' if cell.look.beyond == 1 else 'are'} not counted."
             )
     if flags.truncated:
         found.append(
-            f"{plural(cell.settled, 'trial')} could not change the verdict and were not run: rate and curve lack them."
+            f"{plural(cell.settled, 'trial')} could not change the verdict and were not run; rate and curve exclude "
+            "them."
         )
     if flags.this_subject_only:
         one = _one(cell)
-        found.append(f"There is one {one}: this is about that {one}, not about the model.")
+        found.append(f"There is only one {one}, so this is about that {one}, not the model.")
     if flags.duplicate_subjects:
         found.append(
-            f"{plural(flags.duplicate_subjects, _one(cell))} did exactly what another one did: "
-            "in the rate, but no further evidence."
+            f"{plural(flags.duplicate_subjects, _one(cell))} did exactly the same as another one: counted in the "
+            "rate, but not as further evidence."
         )
     if flags.analogy:
-        found.append("The animals' number is an analogy: its source measured another event than this success.")
+        found.append("The animals' number is an analogy: its source measured a different event than this success.")
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")
     if flags.not_diagnostic:
@@ -217,7 +219,7 @@ def _caveats(cell: CellResult) -> list[str]:
 #: The share of replies that are no answer, or of trials that are missing, above which every report says so.
 DOUBTFUL = 0.05
 #: What an agent counts of replies that are no answer, and what is said of them.
-_NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without an answer that could be read"}
+_NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without a readable answer"}
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:

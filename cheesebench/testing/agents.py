@@ -78,8 +78,11 @@ def assert_agent_sound(
 def check_name(name: object, memory: object, summary: str) -> None:
     """Check what all agents declare."""
     good = isinstance(name, str) and name and name == name.strip() and not set(name) & set("/:, @\n")
-    need(good, f"the name {name!r} cannot be written as --model NAME: take letters, digits and hyphens")
-    need(memory in get_args(Memory), f"memory is {memory!r}; it is 'life', or 'none' for what keeps nothing")
+    need(good, f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens")
+    need(
+        memory in get_args(Memory),
+        f"memory is {memory!r}; it must be 'life', or 'none' for an agent that keeps nothing",
+    )
     need(summary.strip(), "summary is empty: 'cheesebench list' shows it")
 
 
@@ -90,9 +93,9 @@ def untouched_randomness() -> Iterator[None]:
     arrays = _state_of_arrays()
     yield
     drawn = random.getstate() != before
-    need(not drawn, "draws from the global 'random': take random.Random(context.seed), or runs cannot be repeated")
+    need(not drawn, "draws from the global 'random': use random.Random(context.seed), or runs cannot be repeated")
     same = _state_of_arrays() == arrays
-    need(same, "draws from the global 'numpy.random': take numpy.random.default_rng(context.seed)")
+    need(same, "draws from the global 'numpy.random': use numpy.random.default_rng(context.seed)")
 
 
 def _state_of_arrays() -> tuple[object, ...]:
@@ -134,7 +137,7 @@ def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterato
 
 def checked(actions: object, fewest: int = 1) -> list[int]:
     """Return actions as a list; raise BreachError if they are not valid actions."""
-    need(isinstance(actions, Sequence) and not isinstance(actions, str), f"answers {_kind(actions)}, no actions")
+    need(isinstance(actions, Sequence) and not isinstance(actions, str), f"answers {_kind(actions)}, not actions")
     found = list(actions) if isinstance(actions, Sequence) else []
     need(fewest <= len(found) <= MOST_ACTIONS, f"answers with {len(found)} actions")
     for action in found:
@@ -154,13 +157,13 @@ def _alone(case: AgentCase, seed: int) -> list[int]:
 
 @RULES.rule(DECLARATION)
 def _declaration(case: AgentCase) -> None:
-    need(isinstance(case.spec, AgentSpec), f"is a {type(case.spec).__name__}, where an AgentSpec is expected")
+    need(isinstance(case.spec, AgentSpec), f"is a {type(case.spec).__name__}, but an AgentSpec is expected")
     check_name(case.spec.name, case.spec.memory, case.spec.summary)
 
 
 @RULES.rule("valid actions")
 def _actions(case: AgentCase) -> None:
-    need(_alone(case, 1), "has not acted once")
+    need(_alone(case, 1), "never acted")
 
 
 @RULES.rule("same seed, same actions")
@@ -180,16 +183,16 @@ def _no_global_randomness(case: AgentCase) -> None:
         _alone(case, 3)
 
 
-@RULES.rule("subjects of their own")
+@RULES.rule("independent subjects")
 def _independent(case: AgentCase) -> None:
     """Subjects that run in parallel in one process behave as each does alone."""
     agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
     together = _live([(agent, world.life(case.view, 7)) for agent in agents])
     alone = [_alone(case, seed) for seed in (21, 22)]
-    need(together == alone, "a subject acts differently when another one lives beside it: they share something")
+    need(together == alone, "a subject acts differently when another one runs beside it: they share state")
 
 
-@RULES.rule("whatever is seen")
+@RULES.rule("any observation")
 def _whatever_is_seen(case: AgentCase) -> None:
     agent = case.spec.create(AgentContext(5, case.view))
     for text in HOSTILE:
@@ -216,11 +219,17 @@ def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) ->
             if not lived.waiting:
                 prompt = agent.prompt()
                 _check_prompt(prompt)
-                need(agent.prompt() == prompt, "prompt() asked twice says two things: it is a function of the past")
+                need(
+                    agent.prompt() == prompt,
+                    "prompt() called twice returns two prompts: it must be a function of the past",
+                )
                 actions = checked(agent.read(ChatReply(text=replies(calls))), fewest=0)
                 record += [prompt, *actions]
                 calls, asked = calls + 1, asked + 1
-                need(asked <= 2000, "a trial takes more than 2000 calls: read() never gives up a reply without action")
+                need(
+                    asked <= 2000,
+                    "a trial takes more than 2000 calls: read() never gives up on a reply without an action",
+                )
             for action in actions:
                 observation, reward, status = lived.step(action)
                 agent.observe(action, reward, observation, status != RUNNING)
@@ -235,19 +244,19 @@ def _new(case: ModelAgentCase, seed: int) -> ModelAgent:
 
 
 def _check_prompt(prompt: object) -> None:
-    need(isinstance(prompt, tuple) and prompt, f"prompt() returns {_kind(prompt)}, where messages are expected")
+    need(isinstance(prompt, tuple) and prompt, f"prompt() returns {_kind(prompt)}, but messages are expected")
     messages = prompt if isinstance(prompt, tuple) else ()
     for message in messages:
-        need(isinstance(message, Message), f"prompt() holds {_kind(message)}, where a Message is expected")
+        need(isinstance(message, Message), f"prompt() holds {_kind(message)}, but a Message is expected")
         need(message.role in ("system", "user", "assistant"), f"a message has the role {message.role!r}")
-        need(isinstance(message.parts, tuple), "a message's parts are no tuple, so that it cannot be kept")
+        need(isinstance(message.parts, tuple), "a message's parts are not a tuple, so it cannot be kept")
         pictures = [part for part in message.parts if not isinstance(part, str)]
-        need(not pictures, "a prompt holds a picture, where all that was observed is text")
-    need(messages[-1].role == "user", "the last message is not the user's, so that there is nothing to answer")
+        need(not pictures, "a prompt contains a picture, although every observation is text")
+    need(messages[-1].role == "user", "the last message is not the user's, so there is nothing to answer")
 
 
 def _checked_tally(tally: object) -> object:
-    need(isinstance(tally, Mapping), f"tally() returns {_kind(tally)}, where counts by name are expected")
+    need(isinstance(tally, Mapping), f"tally() returns {_kind(tally)}, but counts by name are expected")
     counts = dict(tally) if isinstance(tally, Mapping) else {}
     for name, count in counts.items():
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
@@ -272,17 +281,17 @@ def _settings(case: ModelAgentCase) -> None:
         same = json.loads(json.dumps(dict(case.settings))) == dict(case.settings)
     except (TypeError, ValueError):
         same = False
-    need(same, "settings are no plain values (numbers, words, true or false): they are written into the run log")
+    need(same, "settings are not plain values (numbers, words, true or false), which the run log needs")
     case.spec.check(case.settings)
     _new(case, 1)
 
 
 @MODEL_RULES.rule("prompts are a function of the past")
 def _prompts(case: ModelAgentCase) -> None:
-    need(_converse(case, 1, _sensible), "nothing was asked")
+    need(_converse(case, 1, _sensible), "no call was made")
 
 
-@MODEL_RULES.rule("what stays")
+@MODEL_RULES.rule("constant messages")
 def _what_stays(case: ModelAgentCase) -> None:
     """Marks in prompts are kept: what is cached for nothing is paid for."""
     prompts = [one for one in _converse(case, 1, _sensible) if isinstance(one, tuple)]
@@ -291,7 +300,8 @@ def _what_stays(case: ModelAgentCase) -> None:
             kept = prompt[:number] in (before[:number], after[:number])
             need(
                 kept or not message.stays,
-                f"message {number} of a prompt is said to stay, and neither the prompt before nor the next begins so",
+                f"message {number} of a prompt is declared constant, but neither the previous nor the next prompt "
+                "begins with it",
             )
 
 
@@ -312,7 +322,7 @@ def _model_randomness(case: ModelAgentCase) -> None:
         _converse(case, 3, _sensible)
 
 
-@MODEL_RULES.rule("subjects of their own")
+@MODEL_RULES.rule("independent subjects")
 def _model_independent(case: ModelAgentCase) -> None:
     one, other = _new(case, 1), _new(case, 2)
     one.begin_trial("here")
@@ -320,10 +330,10 @@ def _model_independent(case: ModelAgentCase) -> None:
     other.begin_trial("elsewhere")
     other.read(ChatReply(text="LEARNINGS: all is blue.\nACTIONS: FORWARD"))
     other.observe(0, 5.0, "nowhere", True)
-    need(one.prompt() == before, "what one subject lives through changes what another one asks: they share something")
+    need(one.prompt() == before, "the experience of one subject changes the prompts of another: they share state")
 
 
-@MODEL_RULES.rule("whatever is replied")
+@MODEL_RULES.rule("any reply")
 def _whatever_is_replied(case: ModelAgentCase) -> None:
     """A model's reply is untrusted text: reading it never raises, and gives actions or nothing."""
     for text in HOSTILE:
@@ -342,7 +352,7 @@ def _whatever_is_replied(case: ModelAgentCase) -> None:
                 _checked_tally(agent.tally())
 
 
-@MODEL_RULES.rule("trials come to an end")
+@MODEL_RULES.rule("trials end")
 def _gives_up(case: ModelAgentCase) -> None:
     """A model that never names an action cannot hold its subject in one step for ever."""
     _converse(case, 1, lambda number: "I would rather not say.")

@@ -33,7 +33,7 @@ HALF_KEY = KEY[:12]
 #: Seconds that a call may take which is to time out.
 SHORT = 0.5
 
-#: What a call came to.
+#: The result of a call.
 Outcome = ChatReply | ChatFaultError
 T = TypeVar("T")
 
@@ -148,8 +148,8 @@ class BackendCase:
                 server.stop()
             thread.join(self.patience)
             raise BreachError(
-                "blocks the event loop, or does not let itself be cancelled. Call the server with a library for "
-                "asyncio, or in asyncio.to_thread"
+                "blocks the event loop, or cannot be cancelled. Call the server with a library for asyncio, or in "
+                "asyncio.to_thread"
             )
         if failures:
             raise failures[0]
@@ -176,11 +176,10 @@ async def ask(connection: Connection, request: ChatRequest) -> Outcome:
         raise
     except Exception as error:
         raise BreachError(
-            f"raises {type(error).__name__} ({quoted(str(error), 120)}), where the harness understands nothing but "
-            "ChatFaultError"
+            f"raises {type(error).__name__} ({quoted(str(error), 120)}), but only ChatFaultError is understood"
         ) from error
     if not isinstance(reply, ChatReply):
-        raise BreachError(f"returns {type(reply).__name__}, where a ChatReply is expected")
+        raise BreachError(f"returns {type(reply).__name__}, but a ChatReply is expected")
     return reply
 
 

@@ -8,7 +8,7 @@ from cheesebench.chat import ChatFaultError
 from cheesebench.testing.backend_calls import HALF_KEY, KEY, SHORT, BackendCase, Outcome, ask
 from cheesebench.testing.fake_server import Answer
 from cheesebench.testing.faults import FAULTS, Mishap
-from cheesebench.testing.overhearing import told
+from cheesebench.testing.overhearing import texts_of
 from cheesebench.testing.rules import BreachError, Rules, need
 
 #: Comes first, because much follows from it.
@@ -34,7 +34,7 @@ def add_last(rules: Rules[BackendCase]) -> None:
     """Add a rule for each fault, and the one about the key."""
     for mishap in FAULTS:
         rules.rule(f"fault: {mishap.name}")(partial(_check_fault, mishap))
-    rules.rule("no key in what is told")(_no_key)
+    rules.rule("no key in errors")(_no_key)
 
 
 def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
@@ -47,7 +47,7 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
             if mishap.refused:
                 outcome = case.play_refused(lambda connection: ask(connection, request))
             else:
-                script: list[str | Answer] = [mishap.answer, "and all is well"]
+                script: list[str | Answer] = [mishap.answer, "without an error"]
                 outcome, server = case.play(script, lambda connection, server: ask(connection, request))
                 requests.append(server.count)
                 headers = [dict(call.headers) for call in server.calls]
@@ -69,7 +69,7 @@ def _follows(case: BackendCase, mishap: Mishap) -> bool:
 def _no_retries(case: BackendCase) -> None:
     counts = {mishap.name: _met(case, mishap)[1] for mishap in FAULTS}
     retried = [f"{name} ({count} requests)" for name, count in counts.items() if count > 1]
-    need(not retried, f"asks again by itself: {', '.join(retried)}. One call is one request: the harness tries again")
+    need(not retried, f"retries by itself: {', '.join(retried)}. One call must be one request; CheeseBench retries")
 
 
 def _check_fault(mishap: Mishap, case: BackendCase) -> None:
@@ -81,13 +81,13 @@ def _check_fault(mishap: Mishap, case: BackendCase) -> None:
     kinds = " or ".join(sorted(mishap.kinds))
     if not isinstance(outcome, ChatFaultError):
         raise BreachError(f"{mishap.what} is read as a reply; it is the fault '{kinds}'")
-    need(outcome.kind in mishap.kinds, f"{mishap.what} is told as '{outcome.kind}'; it is '{kinds}' ({outcome})")
-    need(str(outcome).strip(), f"{mishap.what} is told without a word")
-    need(len(str(outcome)) < 1000, f"{mishap.what} is told in {len(str(outcome))} characters: shorten it")
+    need(outcome.kind in mishap.kinds, f"{mishap.what} is reported as '{outcome.kind}'; it is '{kinds}' ({outcome})")
+    need(str(outcome).strip(), f"{mishap.what} is reported without a message")
+    need(len(str(outcome)) < 1000, f"{mishap.what} is reported in {len(str(outcome))} characters: shorten the message")
     if mishap.retry_after is not None:
         wish = outcome.retry_after
         heard = wish is not None and abs(wish - mishap.retry_after) < 0.5
-        need(heard, f"the server's Retry-After of {mishap.retry_after:g} s is told as {wish}")
+        need(heard, f"the server's Retry-After of {mishap.retry_after:g} s is reported as {wish}")
 
 
 def _no_key(case: BackendCase) -> None:
@@ -96,9 +96,9 @@ def _no_key(case: BackendCase) -> None:
     for mishap in (*ECHOES, *FAULTS):
         outcome, _ = _met(case, mishap)
         # Half a key is a secret, too: a text that is shortened first and searched afterwards keeps it.
-        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in told(outcome)):
+        if isinstance(outcome, Exception) and any(HALF_KEY in text for text in texts_of(outcome)):
             what = "text of the fault" if HALF_KEY in str(outcome) else "cause or context of the fault"
             what = "exception that is raised" if isinstance(outcome, BreachError) else what
-            raise BreachError(f"the {what} holds the key ({mishap.what})")
-    need(case.key_sent, f"the key in {case.key_env} is not sent in a header, so nothing is known of where it goes")
+            raise BreachError(f"the {what} contains the key ({mishap.what})")
+    need(case.key_sent, f"the key in {case.key_env} is not sent in a header, so its use cannot be checked")
     need(not case.heard, f"the key is in {case.heard[0] if case.heard else ''}")

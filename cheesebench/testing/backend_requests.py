@@ -20,7 +20,7 @@ PIXEL = base64.b64decode(
 
 def add_requests(rules: Rules[BackendCase]) -> None:
     """Add the rules about what is sent."""
-    rules.rule("what is said arrives")(_messages)
+    rules.rule("messages arrive")(_messages)
     rules.rule("model id")(_model_id)
     rules.rule("parameters")(_parameters)
     rules.rule("served settings")(_served)
@@ -37,18 +37,18 @@ def _messages(case: BackendCase) -> None:
     outcome, server = case.play(
         Answer(text="ACTIONS: FORWARD"), lambda connection, server: ask(connection, case.request(messages=talk))
     )
-    need(isinstance(outcome, ChatReply), f"a plain call brings the fault: {outcome}")
+    need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
     text = getattr(outcome, "text", "")
     need(text == "ACTIONS: FORWARD", f"the reply 'ACTIONS: FORWARD' is read as '{quoted(text, 60)}'")
     sent = json.dumps(server.calls[0].body)
     places = [sent.find(message.text) for message in talk]
     need(min(places) >= 0, f"'{talk[places.index(min(places))].text}' is not sent")
-    need(places[1] < places[2] < places[3], "the messages are not sent in their order")
+    need(places[1] < places[2] < places[3], "the messages are not sent in order")
 
 
 def _model_id(case: BackendCase) -> None:
     outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, case.request()))
-    need(isinstance(outcome, ChatReply), f"a plain call brings the fault: {outcome}")
+    need(isinstance(outcome, ChatReply), f"a plain call causes the fault: {outcome}")
     call = server.calls[0]
     sent = [json.dumps(call.body), call.path, *call.headers.values()]
     # Of PROVIDER/ID some libraries send the second half.
@@ -65,7 +65,7 @@ def _parameters(case: BackendCase) -> None:
 
     outcomes, server = case.play("ACTIONS: STAY", scene)
     for outcome in outcomes:
-        need(isinstance(outcome, ChatReply), f"a call with parameters brings the fault: {outcome}")
+        need(isinstance(outcome, ChatReply), f"a call with parameters causes the fault: {outcome}")
     able = case.spec.capabilities
     declared = {"temperature": able.temperature, "seed": able.seed, "stop": able.stop}
     wanted = {"temperature": 0.625, "max_tokens": 217, "seed": 90210, "stop": "END-7"}
@@ -74,21 +74,21 @@ def _parameters(case: BackendCase) -> None:
         if not declared.get(name, True) or holds(asked, value):
             continue
         instead, always = named(asked, name), named(unasked, name)
-        remedy = f"send it, or declare Capabilities({name}=False)" if name in declared else "it bounds what is paid for"
+        remedy = f"send it, or declare Capabilities({name}=False)" if name in declared else "it limits the cost"
         if instead:
             how = "as a constant" if instead == always else f"where {value!r} is set"
             raise BreachError(f"{name} is sent as {quoted(repr(instead[0]), 60)}, {how}: {remedy}")
         raise BreachError(f"{name} is not sent: {remedy}")
     needless = [name for name in ("temperature", "seed") if named(unasked, name)]
-    need(not needless, f"{', '.join(needless)} is sent though it is None, which leaves it to the server")
+    need(not needless, f"{', '.join(needless)} is sent although it is None, which means that the server decides")
 
 
 def _served(case: BackendCase) -> None:
     request = case.request(extra={"top_p": 0.375})
     outcome, server = case.play("ACTIONS: STAY", lambda connection, server: ask(connection, request))
-    need(isinstance(outcome, ChatReply), f"a call with a served setting brings the fault: {outcome}")
+    need(isinstance(outcome, ChatReply), f"a call with a served setting causes the fault: {outcome}")
     sent = holds(server.calls[0].body, 0.375)
-    need(sent, "top_p of ChatRequest.extra is not sent: a model's 'served' settings go into the body as they are")
+    need(sent, "top_p of ChatRequest.extra is not sent: a model's 'served' settings belong in the body unchanged")
 
 
 def holds(body: object, value: object) -> bool:
@@ -117,6 +117,6 @@ def _pictures(case: BackendCase) -> None:
     outcome, server = case.play(
         "ACTIONS: STAY", lambda connection, server: ask(connection, case.request(messages=(message,)))
     )
-    need(isinstance(outcome, ChatReply), f"a message with a picture brings the fault: {outcome}")
+    need(isinstance(outcome, ChatReply), f"a message with a picture causes the fault: {outcome}")
     sent = base64.b64encode(PIXEL).decode() in json.dumps(server.calls[0].body)
     need(sent, "the picture is not sent as base64; send it, or declare Capabilities(images=False)")

@@ -104,24 +104,24 @@ def assert_backend_sound(
 @RULES.rule(DECLARATION)
 def _declaration(case: BackendCase) -> None:
     spec = case.spec
-    need(isinstance(spec, BackendSpec), f"is a {type(spec).__name__}, where a BackendSpec is expected")
+    need(isinstance(spec, BackendSpec), f"is a {type(spec).__name__}, but a BackendSpec is expected")
     need(
         re.fullmatch(r"[a-z0-9][a-z0-9._-]*", spec.name),
-        f"the name '{quoted(spec.name, 60)}' cannot be written as --model NAME/ID: take a-z, 0-9 and hyphens",
+        f"the name '{quoted(spec.name, 60)}' cannot be written as --model NAME/ID: use a-z, 0-9 and hyphens",
     )
-    need(isinstance(spec.capabilities, Capabilities), "capabilities is no Capabilities")
-    need(callable(spec.connect), "connect cannot be called")
+    need(isinstance(spec.capabilities, Capabilities), "capabilities is not a Capabilities object")
+    need(callable(spec.connect), "connect is not callable")
     need(spec.summary.strip(), "summary is empty: 'cheesebench list' shows it")
     options: Mapping[Any, Any] = spec.options
     words = all(isinstance(one, str) for pair in options.items() for one in pair)
-    need(words, "options does not map names to what they mean")
+    need(words, "options does not map names to descriptions")
     odd = sorted(set(case.options) - set(spec.options))
     need(not odd, f"the test passes the option '{', '.join(odd)}', which the backend does not declare")
     if spec.account is not None:
         with case.environment():
             account: Any = spec.account(case.context("http://127.0.0.1:9/v1"))
         need(isinstance(account, str) and account, "account returns no name")
-        need(KEY not in account, "account holds the key, and accounts are shown")
+        need(KEY not in account, "account contains the key, but accounts are shown")
 
 
 @RULES.rule("replies")
@@ -133,7 +133,7 @@ def _replies(case: BackendCase) -> None:
         return [await ask(connection, case.request(text)) for text in ("Which way?", *odd)]
 
     first, *others = _played(case, scene)
-    need(isinstance(first, ChatReply), f"a plain question brings the fault: {first}")
+    need(isinstance(first, ChatReply), f"a plain question causes the fault: {first}")
     for reply in (first, *others):
         if isinstance(reply, ChatReply):
             _check_types(reply)
@@ -142,16 +142,16 @@ def _replies(case: BackendCase) -> None:
 def _check_types(reply: ChatReply) -> None:
     for name in ("text", "reasoning", "model"):
         value = getattr(reply, name)
-        need(isinstance(value, str), f"{name} is {type(value).__name__}, where text is expected")
-        need("\ud800" not in value, f"{name} holds half a character, which no log can take")
+        need(isinstance(value, str), f"{name} is {type(value).__name__}, but text is expected")
+        need("\ud800" not in value, f"{name} contains half a character (a lone surrogate), which no log can store")
     need(reply.finish in get_args(Finish), f"finish is '{quoted(str(reply.finish), 30)}'")
-    need(isinstance(reply.usage, Usage), "usage is no Usage")
+    need(isinstance(reply.usage, Usage), "usage is not a Usage object")
     for name, count in dataclasses.asdict(reply.usage).items():
         counts = isinstance(count, int) and 0 <= count < 2**63
-        need(counts, f"usage.{name} is {count!r}, where a number of tokens is expected")
+        need(counts, f"usage.{name} is {count!r}, but a number of tokens is expected")
 
 
-@RULES.rule("many at once")
+@RULES.rule("concurrent calls")
 def _many(case: BackendCase) -> None:
     """All calls are under way at the same time: none waits for another one."""
     if case.server is None:
@@ -165,7 +165,7 @@ def _many(case: BackendCase) -> None:
     case.blocks = gap > 0
     need(
         not gap,
-        f"the event loop stood still for {gap:.2f} s in `complete`, and all other calls with it. Call the server with "
+        f"the event loop was blocked for {gap:.2f} s in `complete`, which blocks all other calls. Call the server with "
         "a library for asyncio, or in asyncio.to_thread",
     )
 
@@ -179,7 +179,7 @@ def _many(case: BackendCase) -> None:
         return reached
 
     reached, _ = case.play(Answer(fault="hang"), scene)
-    need(reached == MANY, f"of {MANY} calls at once {reached} are under way; the harness sets the bound, not a backend")
+    need(reached == MANY, f"of {MANY} calls at once {reached} are in flight; CheeseBench sets the limit, not a backend")
 
 
 def _many_alone(case: BackendCase) -> None:
@@ -188,7 +188,7 @@ def _many_alone(case: BackendCase) -> None:
 
     outcomes = case.play_alone(scene)
     lost = sum(not isinstance(one, ChatReply) for one in outcomes)
-    need(not lost, f"of {MANY} calls at once {lost} bring a fault")
+    need(not lost, f"of {MANY} calls at once {lost} cause a fault")
 
 
 def _played(case: BackendCase, scene: Callable[[Connection], Any]) -> list[Outcome]:
@@ -207,24 +207,24 @@ add_requests(SERVER_RULES)
 
 @SERVER_RULES.rule("usage")
 def _usage(case: BackendCase) -> None:
-    told = _told_usage(case)
-    counts = (told.prompt, told.completion)
+    usage = _reported_usage(case)
+    counts = (usage.prompt, usage.completion)
     need(counts == (100, 20), f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}")
 
 
 @SERVER_RULES.rule("usage: cached")
 def _cached(case: BackendCase) -> None:
-    cached = _told_usage(case).cached
-    need(cached == 96, f"96 cached tokens of 100 are read as {cached}: a price for cached ones goes by them")
+    cached = _reported_usage(case).cached
+    need(cached == 96, f"96 cached tokens of 100 are read as {cached}, so their cost would be wrong")
 
 
-def _told_usage(case: BackendCase) -> Usage:
-    """Return what is told of a call that took 100 tokens of prompt, 96 of them cached, and 20 of reply."""
+def _reported_usage(case: BackendCase) -> Usage:
+    """Return the usage that is reported for a call with 100 tokens of prompt, 96 of them cached, and 20 of reply."""
     counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     answer = Answer(text="hm", usage=counted | {"prompt_tokens_details": {"cached_tokens": 96}})
     outcome, _ = case.play(answer, lambda connection, server: ask(connection, case.request()))
     if not isinstance(outcome, ChatReply):
-        raise BreachError(f"a plain call brings the fault: {outcome}")
+        raise BreachError(f"a plain call causes the fault: {outcome}")
     return outcome.usage
 
 
@@ -233,14 +233,14 @@ def _odd_replies(case: BackendCase) -> None:
     cut, _ = case.play(
         Answer(text="ACTIONS: FOR", finish="length"), lambda connection, server: ask(connection, case.request())
     )
-    need(isinstance(cut, ChatReply), f"a reply that ends at max_tokens brings the fault: {cut}")
+    need(isinstance(cut, ChatReply), f"a reply that ends at max_tokens causes the fault: {cut}")
     need(getattr(cut, "finish", "") == "length", "a reply that ends at max_tokens does not have finish 'length'")
     empty, _ = case.play(Answer(text=""), lambda connection, server: ask(connection, case.request()))
-    need(isinstance(empty, ChatReply), f"an empty reply is behaviour, not the fault: {empty}")
+    need(isinstance(empty, ChatReply), f"an empty reply is behaviour of the model, not the fault: {empty}")
     need(getattr(empty, "text", "x") == "", "an empty reply is not read as empty")
 
 
-@SERVER_RULES.rule("own replies")
+@SERVER_RULES.rule("each call its own reply")
 def _own_replies(case: BackendCase) -> None:
     def echo(call: Call) -> Answer:
         number = re.search(r"call (\d+);", json.dumps(call.body))
@@ -262,13 +262,13 @@ def _shown(texts: list[str], mixed: list[int]) -> str:
     return quoted(texts[mixed[0]], 60) if mixed else ""
 
 
-@SERVER_RULES.rule("nothing is kept")
+@SERVER_RULES.rule("no caching")
 def _no_cache(case: BackendCase) -> None:
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
         return [await ask(connection, case.request()) for _ in range(3)]
 
     _, server = case.play("ACTIONS: STAY", scene)
-    need(server.count == 3, f"3 equal calls reach the server {server.count} times: never cache, the harness does")
+    need(server.count == 3, f"3 equal calls reach the server {server.count} times: do not cache, CheeseBench does")
 
 
 @SERVER_RULES.rule("cancellation")
@@ -288,7 +288,7 @@ def _cancellation(case: BackendCase) -> None:
     (ended, freed, after), server = case.play(script, scene)
     need(ended, "a call that is cancelled goes on: let CancelledError pass")
     need(freed and server.given_up == 1, "a call that is cancelled keeps its connection to the server open")
-    need(isinstance(after, ChatReply), f"after a cancelled call the next one brings the fault: {after}")
+    need(isinstance(after, ChatReply), f"after a cancelled call the next one causes the fault: {after}")
 
 
 @SERVER_RULES.rule("close")

@@ -252,7 +252,7 @@ class FakeServer:
         try:
             body = json.loads(await request.read())
         except ValueError:
-            return self._response(Answer(status=400, error={"message": "the body is no JSON"}), None)
+            return self._response(Answer(status=400, error={"message": "the body is not JSON"}), None)
         call = Call(
             number=self.count,
             body=body,
@@ -413,9 +413,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         epilog="It prints its base URL and serves until standard input ends "
         "(in the background: sleep infinity | python -m ...).",
     )
-    parser.add_argument("--text", default="ACTIONS: STAY", help="what every call is answered with")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds that every call takes")
-    parser.add_argument("--capacity", type=int, help="calls that are served at once; the others wait")
+    parser.add_argument("--text", default="ACTIONS: STAY", help="the reply to every call")
+    parser.add_argument("--latency", type=float, default=0.0, help="duration of every call in seconds")
+    parser.add_argument("--capacity", type=int, help="number of calls served at once; the others wait")
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     options = parser.parse_args(arguments)
     server = FakeServer(options.text, latency=options.latency, capacity=options.capacity, port=options.port, keep=100)

@@ -43,7 +43,7 @@ FAULTS = (
         retry_after=2.0,
     ),
     Mishap(
-        *("quota", "status 429 that speaks of the quota"),
+        *("quota", "status 429 that mentions the quota"),
         _refusal(429, "You exceeded your current quota, please check your plan.", "insufficient_quota"),
         _kinds("quota"),
     ),
@@ -58,8 +58,8 @@ FAULTS = (
         Answer(fault="reset_in_body", text="x" * 999),
         _kinds("connection", "malformed"),
     ),
-    Mishap("no HTTP", "an answer that is no HTTP", Answer(fault="noise"), _kinds("malformed", "connection")),
-    Mishap("malformed", "an answer that is no JSON", Answer(body=b"\x00\xff<html>"), _kinds("malformed")),
+    Mishap("not HTTP", "an answer that is not HTTP", Answer(fault="noise"), _kinds("malformed", "connection")),
+    Mishap("malformed", "an answer that is not JSON", Answer(body=b"\x00\xff<html>"), _kinds("malformed")),
     Mishap("no body", "an answer without a body", Answer(body=b""), _kinds("malformed")),
     Mishap(
         *("no reply", "a JSON object with no reply in it"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 
-def told(error: BaseException) -> Iterator[str]:
+def texts_of(error: BaseException) -> Iterator[str]:
     """Give the texts of an error and of all that stands behind it, as a traceback would show them."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -55,7 +55,7 @@ def overhearing(secret: str, heard: list[str]) -> Iterator[None]:
         for name, stream, said in (("output", sys.stdout, out), ("error", sys.stderr, err)):
             stream.write(said.getvalue())
             if secret in said.getvalue():
-                heard.append(f"what is written to standard {name}")
+                heard.append(f"the text on standard {name}")
 
 
 class _Ears(logging.Handler):

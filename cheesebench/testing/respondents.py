@@ -48,7 +48,7 @@ def _declaration(spec: RespondentSpec) -> None:
 def _answers(spec: RespondentSpec) -> None:
     for puzzle in _PUZZLES:
         reply: object = spec.reply(puzzle, "Where to?", 1)
-        need(isinstance(reply, str) and reply, f"answers {reply!r}, where text is expected")
+        need(isinstance(reply, str) and reply, f"answers {reply!r}, but text is expected")
 
 
 @RULES.rule("same seed, same answer")
@@ -56,7 +56,7 @@ def _deterministic(spec: RespondentSpec) -> None:
     for puzzle in _PUZZLES:
         for seed in range(8):
             one, other = (spec.reply(puzzle, "Where to?", seed) for _ in range(2))
-            need(one == other, "answers the same question with the same seed in two ways")
+            need(one == other, "gives two answers to the same question with the same seed")
 
 
 @RULES.rule("no global randomness")

@@ -1,4 +1,4 @@
-"""Rules with names: a suite is a list of them, and what it comes to is the list of those that are broken."""
+"""Rules with names: a suite is a list of them, and its result is the list of broken rules."""
 
 from __future__ import annotations
 

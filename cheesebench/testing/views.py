@@ -1,4 +1,4 @@
-"""What every view must do: bounded, pure, told by its heading, and with every cue in it."""
+"""What every view must do: bounded, pure, different for every heading, and with every cue in it."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def _scenes() -> Iterator[Scene]:
 @RULES.rule(DECLARATION)
 def _declaration(view: View) -> None:
     name: Any = view.name
-    need(isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(), f"the name {name!r} is no word")
-    need(isinstance(view.characters, str), "characters is no text")
+    need(isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(), f"the name {name!r} is not a word")
+    need(isinstance(view.characters, str), "characters is not text")
     reading: Any = getattr(view, "reading", "")
     good = isinstance(reading, str) and len(reading) < 1000
-    need(good, "reading is not a few sentences (it goes into every prompt)")
+    need(good, "reading must be a few sentences (it is part of every prompt)")
 
 
 @RULES.rule("pure")
@@ -110,9 +110,9 @@ def _bounded(view: View) -> None:
         most = view.max_length(scene)
         for pose in poses(scene):
             observation = view.render(scene, *pose)
-            need(isinstance(observation, str), f"render returns {type(observation).__name__}, where text is expected")
+            need(isinstance(observation, str), f"render returns {type(observation).__name__}, but text is expected")
             length = len(observation)
-            need(length <= most, f"an observation has {length} characters, and max_length says {most}")
+            need(length <= most, f"an observation has {length} characters, but max_length is {most}")
 
 
 @RULES.rule("characters")
@@ -123,7 +123,7 @@ def _characters(view: View) -> None:
         )
         for pose in poses(scene):
             odd = "".join(sorted(set(str(view.render(scene, *pose))) - allowed))
-            need(not odd, f"draws '{quoted(odd, 40)}', which neither the scene nor 'characters' holds")
+            need(not odd, f"draws '{quoted(odd, 40)}', which is neither in the scene nor in 'characters'")
 
 
 @RULES.rule("heading")
@@ -135,7 +135,7 @@ def _heading(view: View) -> None:
             observation = view.render(scene, column, row, heading)
             other = seen.setdefault(observation, heading)
             both = f"{HEADINGS[other]} and {HEADINGS[heading]}"
-            need(other == heading, f"{both} look alike: the heading cannot be told from the observation")
+            need(other == heading, f"{both} look the same: the observation does not show the heading")
 
 
 @RULES.rule("cues")
@@ -146,7 +146,7 @@ def _cues(view: View) -> None:
         if not any(view.render(cue.present, *pose) != view.render(cue.absent, *pose) for pose in sorted(standing)):
             hidden.append(cue.name)
     names = ", ".join(dict.fromkeys(hidden))
-    need(not hidden, f"from everywhere this looks like its absence: {names}")
+    need(not hidden, f"looks the same as its absence from every position: {names}")
 
 
 @RULES.rule("words")
@@ -155,7 +155,10 @@ def _words(view: View) -> None:
         scene = scene_of(drawing, "TONE", "-- new trial --")
         for pose in poses(scene):
             observation = view.render(scene, *pose)
-            need("TONE" in observation and "-- new trial --" in observation, "what the state says is not in it")
+            need(
+                "TONE" in observation and "-- new trial --" in observation,
+                "the state's text is missing from the observation",
+            )
 
 
 @RULES.rule("pictures")
@@ -165,16 +168,16 @@ def _pictures(view: View) -> None:
         pose = next(poses(scene))
         observation = view.render(scene, *pose)
         if not isinstance(view, PictureView):
-            need(not isinstance(observation, Picture), "returns pictures, and has no picture_size")
+            need(not isinstance(observation, Picture), "returns pictures but has no picture_size")
             continue
-        need(isinstance(observation, Picture), "has picture_size, and returns no Picture")
+        need(isinstance(observation, Picture), "has picture_size but returns no Picture")
         if isinstance(observation, Picture):
             size, drawn = view.picture_size(scene), png_size(observation.png)
-            need(size == drawn, f"picture_size says {size}, and the picture has {drawn} pixels")
-            need(max(drawn) <= MOST_PIXELS, f"a picture of {drawn} pixels is more than any model looks at")
+            need(size == drawn, f"picture_size is {size}, but the picture has {drawn} pixels")
+            need(max(drawn) <= MOST_PIXELS, f"a picture of {drawn} pixels is larger than models accept")
 
 
 def png_size(png: bytes) -> tuple[int, int]:
     """Return width and height of a PNG; BreachError where it is none."""
-    need(png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR", "a picture is no PNG")
+    need(png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR", "a picture is not a PNG file")
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")

@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
     "policy_kwargs": {"net_arch": [64]},
     "device": "cpu",
 }
-#: Lives that nobody has learnt from are drawn from seeds from here on.
+#: Seeds from here on are for evaluation: no subject of theirs is trained on.
 UNSEEN = 1_000_000
 
 

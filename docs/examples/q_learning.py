@@ -76,7 +76,7 @@ def save(learnt: Learnt, path: Path) -> None:
 
 
 def main() -> None:
-    """Print learning curves, beside what random actions come to."""
+    """Print learning curves, and the level of random actions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--environment", action="append", help="may be repeated")
     parser.add_argument("--trials", type=int, default=3000)

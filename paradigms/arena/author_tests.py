@@ -80,7 +80,7 @@ def _play(life: ArenaSubject, geometry: Geometry, test: Test, played: list[int])
     """Live up to the tested trial and through it; return the differences, and in ``played`` the actions."""
     for before in range(test.trial):
         if life.begin_trial() is None:
-            return [f"trial: expected trial {test.trial} of the life, but the schedule is over after {before}"]
+            return [f"trial: expected trial {test.trial}, but the schedule ends after {before}"]
         if before < test.trial - 1:
             _wait_out(life)
     reward, status = 0.0, RUNNING
@@ -130,7 +130,7 @@ def _goal(life: ArenaSubject, arena: Arena, name: str) -> Destination:
     held = names_in(life.values[name])
     known = (*arena.zones, *arena.solids, *arena.groups)
     if odd := next((one for one in held if one not in known), None):
-        raise CheeseBenchError(f"visit: '{name}' holds {odd}, which is no place")
+        raise CheeseBenchError(f"visit: '{name}' holds {odd}, which is not a place")
     return destination(arena, held)
 
 

@@ -80,12 +80,12 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         compiled: bool | None = None,
     ) -> None:
         if observations not in OBSERVATIONS:
-            raise OptionError(f"'observations' is one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
+            raise OptionError(f"'observations' must be one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
         num_envs = _whole("num_envs", num_envs)
         if num_envs < 1:
-            raise OptionError(f"There must be a lane at least, and 'num_envs' is {num_envs}.")
+            raise OptionError(f"'num_envs' must be at least 1, not {num_envs}.")
         if compiled not in (None, True, False):
-            raise OptionError(f"'compiled' is one of True, False, None, not {compiled!r}.")
+            raise OptionError(f"'compiled' must be True, False or None, not {compiled!r}.")
         compiled = None if compiled is None else bool(compiled)  # 0 and numpy's False are False, too
         self._arguments = (num_envs, view, subject, observations, render_mode, compiled)
         self.num_envs = num_envs
@@ -94,8 +94,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self._ids = observations == "ids"
         if isinstance(self._view, PictureView) and not self._ids:
             raise OptionError(
-                f"The view '{view}' draws pictures, and as many arrays as there are lanes would fill the memory. "
-                "Ask for observations='ids' (texts[id].png is the picture), or take a view of text."
+                f"The view '{view}' draws images, and one array per environment would fill the memory. "
+                "Ask for observations='ids' (texts[id].png is the image), or use a text view."
             )
         self.single_action_space: spaces.Space[Any] = spaces.Discrete(len(ACTIONS))
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -129,7 +129,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         """Return the seed of each lane."""
         if isinstance(seed, Sequence | np.ndarray):
             if len(seed) != self.num_envs:
-                raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} lanes. Give one for each.")
+                raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} environments. Give one for each.")
             return [_whole("seed", number) for number in seed]
         super().reset(seed=seed)
         number = int(self.np_random.integers(SEEDS)) if seed is None else int(seed)
@@ -169,7 +169,8 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         numbers = np.asarray(actions)
         if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
             raise OptionError(
-                f"Actions are {self.num_envs} whole numbers, one for each lane, not {numbers.dtype} {numbers.shape}."
+                f"Actions must be {self.num_envs} whole numbers, one per environment, not {numbers.dtype} "
+                f"{numbers.shape}."
             )
         if (numbers >> 2).any():  # also where there is no sign, to which `& ~3` cannot be done
             odd = numbers[numbers >> 2 != 0][0]
@@ -187,7 +188,7 @@ def _whole(name: str, value: object) -> int:
     try:
         return index(value)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
-        raise OptionError(f"'{name}' is a whole number, not {value!r}.") from None
+        raise OptionError(f"'{name}' must be a whole number, not {value!r}.") from None
 
 
 def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None) -> Lanes:

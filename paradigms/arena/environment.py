@@ -89,7 +89,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         try:
             number = index(action)
         except TypeError:
-            raise OptionError(f"An action is one whole number from 0 to 3, not {action!r}.") from None
+            raise OptionError(f"An action must be a whole number from 0 to 3, not {action!r}.") from None
         if not 0 <= number < 4:
             raise OptionError(f"There is no action {action}. Actions are 0 to 3: {', '.join(ACTIONS)}.")
         self._observation, reward, status = life.step(number)
@@ -120,8 +120,8 @@ def check_own(kind: type) -> None:
     """Raise TypeError for a subclass of a protocol's class: made again, it would be the plain paradigm."""
     if "specification" not in vars(kind):
         raise TypeError(
-            f"'{kind.__name__}' is a class of your own, so it cannot be copied or pickled here. Write a wrapper "
-            "(gymnasium.Wrapper) instead of a subclass, or give it a __reduce__ of its own."
+            f"'{kind.__name__}' is a subclass, so it cannot be copied or pickled here. Write a wrapper "
+            "(gymnasium.Wrapper) instead, or give it its own __reduce__."
         )
 
 
@@ -141,7 +141,7 @@ def checked_subject(subject: object) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_SUBJECT:
-        raise OptionError(f"A subject is a whole number from 0 to {MAX_SUBJECT}, not {subject!r}.")
+        raise OptionError(f"A subject must be a whole number from 0 to {MAX_SUBJECT}, not {subject!r}.")
     return number
 
 

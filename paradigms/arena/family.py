@@ -94,12 +94,12 @@ class ArenaFamily(StepwiseFamily):
         if request.model in request.plugins.respondents:
             known = ", ".join(sorted(request.plugins.agents))
             raise UnsuitableError(
-                f"The baseline '{request.model}' answers questions; '{specification.name}' is walked through. "
+                f"The baseline '{request.model}' answers questions, but '{specification.name}' is an arena. "
                 f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
             )
         if len(request.temperatures) > 1:
             raise UnsuitableError(
-                f"Several temperatures are for dialogues; '{specification.name}' is walked through. Give one."
+                f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
             )
         return plan_cells(specification, request)
 

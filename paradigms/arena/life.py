@@ -26,7 +26,7 @@ from cheesebench.paradigms.arena.path import Path
 from cheesebench.paradigms.arena.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.arena.scenes import Look, LookKey
 from cheesebench.paradigms.arena.schedule import Schedule
-from cheesebench.paradigms.arena.streams import OtherLuck, Stream
+from cheesebench.paradigms.arena.streams import AlternativeStream, Stream
 from cheesebench.paradigms.arena.tables import Tables
 from cheesebench.paradigms.arena.traces import Trace
 from cheesebench.protocol.declare import TIMEOUT
@@ -214,7 +214,7 @@ class ArenaSubject(Path):
         if self._ended:
             self.steps -= 1
             self._trace.entries.pop()
-            raise StepAfterEndError("This trial has ended. Begin the next one (reset) before you step.")
+            raise StepAfterEndError("This trial has ended. Call reset() before step().")
         program, state, reward, fired = self._program, self._current, 0.0, False
         if bits & program.where_mask:  # 9
             self._update_occupied(self._geometry.cell(self._pose))
@@ -423,9 +423,9 @@ class ArenaSubject(Path):
         )
         return self._look, self._current, waits, self._wake
 
-    def draw_luck_anew(self, number: int) -> None:
+    def use_alternative_stream(self, number: int) -> None:
         """From now on, draw every `p` from another random stream, one for each number; all else stays the same."""
-        self._stream = OtherLuck(self._stream, number)
+        self._stream = AlternativeStream(self._stream, number)
 
     # -- after the trial
 

@@ -9,19 +9,19 @@ from cheesebench.protocol.specification import RuntimeValue
 
 def bad_limit(program: Program, limit: RuntimeValue, state: str | None) -> ProtocolError:
     """Return the error for a limit that is not a number of at least 1."""
-    return _mistake(program, f"The limit of the trial is {limit}", "Let its variable be 1 or more.", state)
+    return _mistake(program, f"The limit of the trial is {limit}", "Set its variable to 1 or more.", state)
 
 
 def no_floor(program: Program, place: RuntimeValue, state: str | None) -> ProtocolError:
-    """Return the error of placing a subject where nobody can stand."""
-    sentence = f"The subject is to be placed at '{plain_name(place)}', which is no floor"
+    """Return the error of placing a subject where it cannot stand."""
+    sentence = f"The subject would be placed at '{plain_name(place)}', which is not floor"
     return _mistake(program, sentence, "Name a zone.", state)
 
 
 def bad_face(program: Program, face: RuntimeValue, state: str | None) -> ProtocolError:
     """Return the error of a variable that holds no heading."""
-    sentence = f"'start: face' is '{plain_name(face)}', which is no heading here"
-    return _mistake(program, sentence, "Give the variable a heading.", state)
+    sentence = f"'start: face' is '{plain_name(face)}', which is not a heading here"
+    return _mistake(program, sentence, "Set the variable to a heading.", state)
 
 
 def bad_reward(program: Program, reward: RuntimeValue, state: str | None) -> ProtocolError:

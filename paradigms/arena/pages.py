@@ -120,15 +120,15 @@ class Pages(Album):
         self.alarms = np.zeros(0, np.bool_)
         self.rewards = np.zeros(0)
 
-    def page(self, look: Look, state: State, quiet: bool) -> int:
-        """Return the start of a page; ``quiet``: events that only pay need no attention."""
-        key = (look, state.name, quiet)  # of the look itself: a look's key is long, and asked for at every event
+    def page(self, look: Look, state: State, reward_only: bool) -> int:
+        """Return the start of a page; ``reward_only``: events that only pay need no attention."""
+        key = (look, state.name, reward_only)  # of the look itself: a look's key is long, and asked for at every event
         start = self._pages.get(key)
         if start is None:
-            start = self._pages[key] = self._add(look, state, quiet)
+            start = self._pages[key] = self._add(look, state, reward_only)
         return start
 
-    def _add(self, look: Look, state: State, quiet: bool) -> int:
+    def _add(self, look: Look, state: State, reward_only: bool) -> int:
         start, size = self._open(look), self._size
         if start == len(self.moves):
             room = max(size, start)  # twice as much as before
@@ -138,7 +138,7 @@ class Pages(Album):
         self.moves[start : start + size] = look.tables.moves
         self.moves[start : start + size] += start
         heard = [bits & state.listen for bits in look.tables.events]
-        rewards = {bits: reward_only_step(self._program, state, bits) if quiet else None for bits in set(heard)}
+        rewards = {bits: reward_only_step(self._program, state, bits) if reward_only else None for bits in set(heard)}
         rewards[0] = state.pay
         self.alarms[start : start + size] = [rewards[bits] is None for bits in heard]
         self.rewards[start : start + size] = [rewards[bits] or 0.0 for bits in heard]

@@ -292,7 +292,7 @@ class Program:
                 member for door in state.close for place in names_in(meant(door)) for member in arena.members(place)
             )
             if odd := set(closed - arena.doors.keys()):
-                raise mistake(f"'{min(odd)}' is closed, which is no door")
+                raise mistake(f"'{min(odd)}' is closed, but it is not a door")
             shown = tuple(
                 (place, str(meant(glyph)))
                 for where, glyph in state.show
@@ -300,7 +300,7 @@ class Program:
                 if meant(glyph) is not None
             )
             if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
-                raise mistake(f"'{min(odd)}' is shown, which is no glyph")
+                raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
             return (closed, state.freeze, shown, state.say)
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])

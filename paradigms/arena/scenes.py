@@ -91,7 +91,7 @@ class Gallery:
         """Draw the observation of a pose and keep it."""
         frame = self.view.render(look.scene, *self.stand(pose, look.quarters))
         if not isinstance(frame, str):
-            raise PluginError(f"The view '{self.view.name}' has drawn {frame!r}. Its render is to return a text.")
+            raise PluginError(f"The view '{self.view.name}' has drawn {frame!r}. Its render must return text.")
         self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
         return frame

@@ -29,7 +29,7 @@ class TextSpace(spaces.Text):
 
 @create_shared_memory.register(TextSpace)
 def _refuse(space: TextSpace, n: int = 1, ctx: Any = None) -> Any:
-    raise CustomSpaceError("Texts do not get through the shared memory of AsyncVectorEnv. Pass shared_memory=False.")
+    raise CustomSpaceError("AsyncVectorEnv cannot pass texts through shared memory. Pass shared_memory=False.")
 
 
 def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:

@@ -75,11 +75,11 @@ class ScalarLanes:
         self._traced = program.reads_trace
         #: Where every lane has been, page + pose + action; the first row is that of this value of the clock.
         self._trace, self._traced_from = np.zeros((TRACE_ROWS if self._traced else 0, num_envs), np.int64), 0
-        self._lives: list[ArenaSubject] = []
+        self._subjects: list[ArenaSubject] = []
         #: Steps of the whole batch so far; of what follows every entry is about one lane.
         self._clock = 0
-        #: Value of the clock when the trial began, and when the life was last told where it stands.
-        self._began, self._told = [0] * num_envs, [0] * num_envs
+        #: Value of the clock when the trial began, and up to which value the subject has caught up.
+        self._began, self._caught_up = [0] * num_envs, [0] * num_envs
         self._over = [False] * num_envs
         #: Where the lane stands: first entry of its page, and page + pose.
         self._page, self.places = [0] * num_envs, np.zeros(num_envs, np.int64)
@@ -90,12 +90,12 @@ class ScalarLanes:
     def live(self, seeds: Sequence[int], first: int) -> None:
         """Start new subjects, with a seed each, numbered from ``first``."""
         program, view = self._program, self._view
-        self._lives = [ArenaSubject(program, view, seed, first + lane) for lane, seed in enumerate(seeds)]
-        self._over = [True] * self._count  # nothing is to be told to a new life
+        self._subjects = [ArenaSubject(program, view, seed, first + lane) for lane, seed in enumerate(seeds)]
+        self._over = [True] * self._count  # a new subject has nothing to catch up with
 
     def begin(self) -> Infos:
         """Begin the next trial in every lane; return the infos."""
-        self._tell_all()  # a trial may begin where the last one was when it was broken off
+        self._catch_up_all()  # a trial may begin where the last one was when it was broken off
         lanes = range(self._count)
         infos = {lane: self._begin(lane) for lane in lanes}
         if self.album.full:
@@ -114,14 +114,14 @@ class ScalarLanes:
         steps = Steps(self.album.rewards.take(index), np.zeros(self._count, bool), np.zeros(self._count, bool), {})
         happening = self.album.alarms.take(index) | (self._wake <= self._clock)
         if happening.any():
-            steps.infos.update(self._step_lives(happening.nonzero()[0], index, steps))
+            steps.infos.update(self._step_subjects(happening.nonzero()[0], index, steps))
         else:
             self._add_states(steps.infos, [])
         return steps
 
     # -- lanes on which something can happen
 
-    def _step_lives(self, lanes: NDArray[np.intp], index: NDArray[np.int64], steps: Steps) -> Infos:
+    def _step_subjects(self, lanes: NDArray[np.intp], index: NDArray[np.int64], steps: Steps) -> Infos:
         """Let the lives of these lanes execute the step, write down what came of it, and return the infos."""
         ended: dict[int, Infos] = {}
         begun: dict[int, Infos] = {}
@@ -131,10 +131,10 @@ class ScalarLanes:
                 begun[lane] = self._begin(lane)
                 steps.rewards[lane] = 0.0
                 continue
-            life, offset = self._lives[lane], entry - self._page[lane]
-            self._tell(lane, offset & ~3, before)
+            life, offset = self._subjects[lane], entry - self._page[lane]
+            self._catch_up(lane, offset & ~3, before)
             _, steps.rewards[lane], status = life.step(offset & 3)
-            self._told[lane] = self._clock
+            self._caught_up[lane] = self._clock
             if status != RUNNING:
                 self._over[lane] = True
                 (steps.terminated if status == TERMINATED else steps.truncated)[lane] = True
@@ -151,33 +151,33 @@ class ScalarLanes:
         infos["state"], infos["_state"] = states, known
 
     def _begin(self, lane: int) -> Infos:
-        life = self._lives[lane]
+        life = self._subjects[lane]
         life.begin_next_trial()
         self._over[lane] = False
-        self._began[lane] = self._told[lane] = self._clock
+        self._began[lane] = self._caught_up[lane] = self._clock
         return beginning(life)
 
-    def _tell(self, lane: int, pose: int, clock: int) -> None:
+    def _catch_up(self, lane: int, pose: int, clock: int) -> None:
         """Transfer the steps of a lane to its ``ArenaSubject``, up to this value of the clock."""
         trace: Sequence[int] = ()
-        if self._traced and clock > self._told[lane]:
-            rows = slice(self._told[lane] + 1 - self._traced_from, clock + 1 - self._traced_from)
+        if self._traced and clock > self._caught_up[lane]:
+            rows = slice(self._caught_up[lane] + 1 - self._traced_from, clock + 1 - self._traced_from)
             trace = (self._trace[rows, lane] - self._page[lane]).tolist()
-        self._lives[lane].fast_forward(pose, clock - self._began[lane], trace)
-        self._told[lane] = clock
+        self._subjects[lane].fast_forward(pose, clock - self._began[lane], trace)
+        self._caught_up[lane] = clock
 
-    def _tell_all(self) -> None:
+    def _catch_up_all(self) -> None:
         for lane, at in enumerate(self.places.tolist()):
             if not self._over[lane]:
-                self._tell(lane, at - self._page[lane], self._clock)
+                self._catch_up(lane, at - self._page[lane], self._clock)
 
     def _settle(self, lanes: Sequence[int]) -> None:
         """Read the subjects' poses, and the steps until which no timed event is possible."""
         at, wake, states = [], [], []
         for lane in lanes:
-            life = self._lives[lane]
-            look, state, quiet, step_to_wake = life.next_event()
-            page = self._page[lane] = self.album.page(look, state, quiet)
+            life = self._subjects[lane]
+            look, state, reward_only, step_to_wake = life.next_event()
+            page = self._page[lane] = self.album.page(look, state, reward_only)
             at.append(page + life.pose)
             wake.append(self._began[lane] + step_to_wake)
             states.append(life.state)
@@ -185,9 +185,9 @@ class ScalarLanes:
 
     def _make_room(self) -> None:
         if self.album.full:
-            self._tell_all()
+            self._catch_up_all()
             self.album.forget_pages()
             self._settle(range(self._count))
         if self._traced and self._clock + 1 - self._traced_from == TRACE_ROWS:
-            self._tell_all()
+            self._catch_up_all()
             self._traced_from = self._clock + 1

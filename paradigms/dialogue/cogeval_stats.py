@@ -1,4 +1,4 @@
-"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and ways of failing."""
+"""``cheesebench cogeval-stats``: results of dialogues as in Tables 2 and 3 of the paper, and kinds of failure."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Which factors make the difference (analysis of deviance),\nmeans by condition and graph, ways of failing. "
-        "Of runs, or of a CSV table of scores.",
+        "Analysis of deviance, means by condition and graph, and kinds of failure, "
+        "for runs or for a CSV table of scores.",
         "20250131-093000-ab12 --published gpt-4-32k",
         "first second --figures figures",
         "--scores scores.csv --json",
@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="compare with this model of the paper's Table 3, repeatable",
     )
-    parser.add_argument("--margin", metavar="X", type=float, default=0.10, help="of that comparison (default: 0.1)")
+    parser.add_argument(
+        "--margin", metavar="X", type=float, default=0.10, help="margin of that comparison (default: 0.1)"
+    )
     parser.add_argument("--figures", metavar="DIR", help="also draw figures by graph and condition, as SVG")
     add_json(parser)
     add_output(parser)
@@ -82,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
                 raise UnknownNameError("model", name, known)
         scores = [score for score in scores if score.model in options.model]
     if not scores:
-        raise OptionError("There is no answer in it. Run dialogues first: pytest --model NAME --protocols cogeval.")
+        raise OptionError("The run has no answers. Run dialogues first: pytest --model NAME --protocols cogeval.")
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
         from cheesebench.paradigms.dialogue.cogeval_figures import draw
@@ -107,7 +109,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"--scores {path} cannot be read: {reason}. Name a CSV file.") from None
     lines = csv.DictReader(text.splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
@@ -119,9 +121,9 @@ def read_scores(path: Path, published: Published) -> list[Score]:
         try:
             successes, total = int(line["successes"]), int(line["total"])
         except (TypeError, ValueError):
-            raise OptionError(f"{where}: 'successes' and 'total' are whole numbers. Mend the line.") from None
+            raise OptionError(f"{where}: 'successes' and 'total' must be whole numbers. Fix the line.") from None
         if not 0 <= successes <= total or total < 1:
-            raise OptionError(f"{where}: {successes} of {total} cannot be right. Mend the line.")
+            raise OptionError(f"{where}: {successes} of {total} cannot be right. Fix the line.")
         condition = line["condition"]
         found.append(
             Score(
@@ -198,7 +200,7 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
     parts = [
         "Sequential analysis of deviance (binomial, logit; each term after those above it)",
         _deviance(deviance) if deviance is not None else "No factor varies, so there is nothing to compare.",
-        "Main effects of all factors together: log odds against the first level",
+        "Main effects of all factors together: log odds relative to the first level",
         _coefficients(main_effects(scores)),
         "Right answers by group of conditions: mean over items (SD, SE, n)",
         _spreads(by(scores, "group"), "group"),
@@ -208,11 +210,13 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
         _spreads(by(scores, "graph"), "graph"),
     ]
     if failures := failure_shares(scores):
-        parts += ["Ways of failing: share of all answers (an answer may have several)", _failures(failures)]
+        parts += ["Kinds of failure: share of all answers (an answer may have several)", _failures(failures)]
         for factor in ("condition", "graph"):
-            parts += [f"Ways of failing by {factor}", _failures_by(failure_shares(scores, factor), factor)]
+            parts += [f"Kinds of failure by {factor}", _failures_by(failure_shares(scores, factor), factor)]
     for name, row in rows.items():
-        heading = f"Against {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
+        heading = (
+            f"Compared with {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
+        )
         parts += [one_line(heading), _published(scores, row, margin)]
     return "\n\n".join(parts) + "\n"
 
@@ -250,7 +254,7 @@ def _failures(shares: dict[str, dict[str, float]]) -> str:
     )
 
 
-#: The ways of failing that the paper speaks of: edges that are not there, loops, detours.
+#: The kinds of failure in the paper: edges that do not exist, loops, detours.
 _MODES = {"hallucinated edge": "hallucinated edge", "loop": "loop", "too long": "detour"}
 
 

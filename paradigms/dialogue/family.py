@@ -27,7 +27,7 @@ _KEYS = ("conditions", "scenes", "answer")
 
 
 class DialogueFamily:
-    """Protocols whose arena is a graph that is told."""
+    """Protocols whose arena is a graph described in words."""
 
     name = "dialogue"
     plural = "dialogues"
@@ -98,25 +98,23 @@ class DialogueFamily:
         if request.model in plugins.agents:
             known = ", ".join(sorted(plugins.respondents))
             raise UnsuitableError(
-                f"The agent '{request.model}' walks; '{name}' is a dialogue. "
-                f"Ask a language model, or one of the baselines {known}."
+                f"The agent '{request.model}' acts in arenas, but '{name}' is a dialogue. "
+                f"Use a language model, or one of the baselines {known}."
             )
         if request.study is not None:
-            raise UnsuitableError(
-                f"'{name}' is a dialogue, and studies are about what is walked through. Run it without one."
-            )
+            raise UnsuitableError(f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study.")
         if request.against is not None:
             try:
                 published_beside(specification).model(request.against)
             except CheeseBenchError as error:
                 raise UnsuitableError(str(error)) from None
             raise UnsuitableError(
-                f"'{request.against}' was published as means over all graphs and domains, and a cell is one graph in "
-                "one domain: neither can be judged by the other. Run all graphs without --against, then compare "
+                f"'{request.against}' was published as means over all graphs and domains, but a cell is one graph in "
+                "one domain, so the two cannot be compared. Run all graphs without --against, then compare "
                 f"whole conditions: cheesebench cogeval-stats RUN --published {request.against}"
             )
         if request.controls:
-            raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Leave --control out.")
+            raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Remove --control.")
         return plan_dialogues(specification, request)
 
     def live(self, paradigm: Conversational, seat: Seat) -> Iterator[Trial]:

@@ -73,7 +73,7 @@ class GraphDialogue:
     def answer(self, text: str) -> str | None:
         """Take the whole reply (any text); return the next question, or None when the conversation is over."""
         if self._trial < 0 or self._answer is not None:
-            raise StepAfterEndError("This conversation is over. Begin the next trial before you answer.")
+            raise StepAfterEndError("This conversation has ended. Begin the next trial before you answer.")
         self._turn += 1
         if self._turn < len(self._questions):
             return self._questions[self._turn]
@@ -102,7 +102,7 @@ class GraphDialogue:
     def result(self) -> TrialResult:
         """Return the result of the conversation that has just ended; only its last answer counts."""
         if self._answer is None:
-            raise StepAfterEndError("The conversation is not over yet. Answer its questions first.")
+            raise StepAfterEndError("The conversation has not ended yet. Answer its questions first.")
         scored = score(self._answer, self._condition, self._item, self._specification.world)
         return TrialResult(
             block=self._condition.name,

@@ -14,15 +14,15 @@ def questions(specification: DialogueSpecification, domain: Domain, condition: C
     while chain[0].after is not None:
         chain.insert(0, specification.conditions[chain[0].after])
     writer = _Writer(specification, domain)
-    told = writer.description(rewards=any(one.ask == "best_path" for one in chain))
+    described = writer.description(rewards=any(one.ask == "best_path" for one in chain))
     texts: list[str] = []
     for number, one in enumerate(chain):
         asked = item if one is condition else one.items[0]
         if one.edit is not None:
-            told = [*([] if number else told), *writer.changes(one)]
+            described = [*([] if number else described), *writer.changes(one)]
         elif number:
-            told = []
-        texts.append(_paragraphs([told, writer.question(one, asked)]))
+            described = []
+        texts.append(_paragraphs([described, writer.question(one, asked)]))
     return texts
 
 
@@ -60,13 +60,13 @@ class _Writer:
     def description(self, rewards: bool) -> list[str]:
         """Return the tour: every edge mentioned once, then the rewards."""
         sentences = [self._say("setting")]
-        told: set[tuple[str, str]] = set()
+        described: set[tuple[str, str]] = set()
         for node in self._first.nodes:
-            onward = [after for after in self._first.steps(node) if (node, after) not in told]
+            onward = [after for after in self._first.steps(node) if (node, after) not in described]
             if onward:
                 sentences.append(self._link(node, onward))
             if not self._graph.directed:
-                told.update((after, node) for after in onward)
+                described.update((after, node) for after in onward)
         sentences.append(self._say("one_way" if self._graph.directed else "two_way"))
         if rewards:
             given = ((node, self._first.rewards.get(node, 0)) for node in self._first.nodes)

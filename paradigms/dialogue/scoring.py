@@ -1,4 +1,4 @@
-"""Scores an answer against its key: correct or not, and the way of failing. Pure functions, linear in the answer."""
+"""Scores an answer against its key: correct or not, and the kind of failure. Pure functions, linear in the answer."""
 
 from __future__ import annotations
 

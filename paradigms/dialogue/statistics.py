@@ -1,4 +1,4 @@
-"""Results of dialogues: scores by condition and model, ways of failing, and the factors that make the difference."""
+"""Results of dialogues: scores by condition and model, kinds of failure, and the factors that make the difference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TERMS = (
 )
 #: Groups of conditions that are not in that table.
 OUTSIDE = ("Groups",)
-#: Flags of an answer that count as a way of failing: name of each, and its measure.
+#: Flags of an answer that count as a kind of failure: name of each, and its measure.
 FAILURES: Mapping[str, str] = {
     "no answer": "no_answer",
     "several answers": "several_answers",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import RunLogError
-from cheesebench.experiment.call_replay import ToldCall
+from cheesebench.experiment.call_replay import ReplayedCall
 from cheesebench.experiment.replay import Frame
 from cheesebench.family import WatchedTrial
 
@@ -24,19 +24,19 @@ ANSWERED = "?"
 def watch(log: RunLog, plan: CellPlan, wanted: Mapping[int, set[int]]) -> Iterator[WatchedTrial]:
     """Yield the wanted trials; RunLogError for those of baselines, whose answers are in no log."""
     if not plan.agent:
-        raise RunLogError("What baselines answer in dialogues is not kept, so there is nothing to watch.")
+        raise RunLogError("Answers of baselines in dialogues are not stored, so there is nothing to show.")
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
         for call in log.calls.of_life(plan, subject):
             calls.setdefault(call.trial, []).append(call)
         for record in log.trials(plan, subject):
             if not record.missing and record.trial in trials:
-                told = [ToldCall(call, step, "") for step, call in enumerate(calls.get(record.trial, []))]
-                questions = [one.record.asked for one in told]
-                rewards = [0.0] * (len(told) - 1) + [record.reward]
+                replayed = [ReplayedCall(call, step, "") for step, call in enumerate(calls.get(record.trial, []))]
+                questions = [one.record.asked for one in replayed]
+                rewards = [0.0] * (len(replayed) - 1) + [record.reward]
                 frames = [Frame("", question, 0.0) for question in questions[:1]]
-                frames += map(Frame, ANSWERED * len(told), questions, rewards)
-                yield WatchedTrial(record=record, frames=frames, calls=told)
+                frames += map(Frame, ANSWERED * len(replayed), questions, rewards)
+                yield WatchedTrial(record=record, frames=frames, calls=replayed)
 
 
 def conversation(log: RunLog, specification: DialogueSpecification, record: TrialRecord) -> str:

@@ -29,10 +29,12 @@ __all__ = [
 def cheesebench_agents() -> Iterable[AgentSpec]:
     """Return the baselines of arenas."""
     return (
-        AgentSpec("random", RandomAgent, memory="none", summary="uniform over the four actions"),
-        AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learnt from experience"),
+        AgentSpec("random", RandomAgent, memory="none", summary="picks one of the four actions at random"),
+        AgentSpec("tabular-ql", TabularQL, memory="life", summary="Q-learning and a map learned from experience"),
         AgentSpec("hippocampal-ql", HippocampalQL, memory="life", summary="Q-learning, a map, replay, curiosity"),
-        AgentSpec("place-learner", PlaceLearner, memory="life", summary="remembers places by landmarks, walks there"),
+        AgentSpec(
+            "place-learner", PlaceLearner, memory="life", summary="remembers places by landmarks and walks to them"
+        ),
         AgentSpec("bfs-oracle", BfsOracle, memory="none", summary="walks to a visible G by BFS, else explores"),
     )
 

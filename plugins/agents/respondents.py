@@ -41,7 +41,7 @@ def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 RESPONDENTS = (
-    RespondentSpec("random-walk", random_walk, summary="dialogues: a simple path, drawn uniformly"),
-    RespondentSpec("shortest-path-oracle", shortest_path_oracle, summary="dialogues: what is right"),
-    RespondentSpec("greedy-reward", greedy_reward, summary="dialogues: to the largest reward one step ahead"),
+    RespondentSpec("random-walk", random_walk, summary="dialogues: a random simple path"),
+    RespondentSpec("shortest-path-oracle", shortest_path_oracle, summary="dialogues: the right answer"),
+    RespondentSpec("greedy-reward", greedy_reward, summary="dialogues: goes to the largest reward one step ahead"),
 )

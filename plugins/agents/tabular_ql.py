@@ -17,7 +17,7 @@ _COUNT = len(ACTIONS)
 GAMMA = 0.9
 #: Learning rate in the first trial; divided by the square root of the trial's number after that.
 ALPHA = 0.5
-#: Share of random actions in the first trial, its factor from trial to trial, and the least it comes to.
+#: Share of random actions in the first trial, its factor from trial to trial, and its minimum.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 

@@ -90,7 +90,7 @@ class ChatCompletions:
                 reply = await self._complete(request)
         except TimeoutError as error:
             if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise self._fault("connection", f"took no connection within {CONNECT_TIMEOUT:g} s") from None
+                raise self._fault("connection", f"accepted no connection within {CONNECT_TIMEOUT:g} s") from None
             raise self._fault("timeout", f"has not answered within {request.timeout:g} s") from None
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as error:
             # No later call will be more welcome: it counts as a matter of the account.
@@ -133,7 +133,7 @@ class ChatCompletions:
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
-            raise self._fault("malformed", f"sends its reply as '{quoted(encoding, 30)}', which nobody asked for")
+            raise self._fault("malformed", f"sends its reply as '{quoted(encoding, 30)}', which was not requested")
         announced = response.content_length or 0
         if announced > MAX_BODY or len(body := await _read(response, MAX_BODY + 1)) > MAX_BODY:
             raise self._fault("malformed", f"sends a reply of more than {MAX_BODY // 1024**2} MB")
@@ -173,10 +173,10 @@ def endpoint(base_url: str) -> URL:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
         raise OptionError(
-            f"The base URL '{quoted(base_url, 100)}' is none. Write something like http://127.0.0.1:8000/v1."
+            f"The base URL '{quoted(base_url, 100)}' is not valid. Write an address such as http://127.0.0.1:8000/v1."
         )
     if url.user or url.password:
-        raise OptionError("The base URL holds a user or password. Put the key into an environment variable instead.")
+        raise OptionError("The base URL contains a user or password. Put the key into an environment variable instead.")
     path = url.path.rstrip("/").removesuffix("/chat/completions") or "/v1"
     return url.with_path(f"{path}/chat/completions").with_query(url.query).with_fragment(None)
 
@@ -223,7 +223,9 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytearray:
 
 def _header_value(key: str) -> str:
     if not (key.isascii() and key.isprintable()):
-        raise OptionError("The key holds a character that no HTTP header takes, such as a line break. Export it anew.")
+        raise OptionError(
+            "The key contains a character that is not allowed in an HTTP header, such as a line break. Export it again."
+        )
     return key
 
 

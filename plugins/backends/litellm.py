@@ -39,10 +39,11 @@ OURS = {"num_retries": 0, "max_retries": 0, "drop_params": False, "stream": Fals
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {
-    "base_url": "where the API is, if not at the provider's own address",
-    "api_key_env": "name of the environment variable that holds the key (default: what litellm reads for the provider)",
-    "api_version": "the version of the API, where the provider wants one (Azure)",
-    "cache_control": "true or false: whether the API is to be asked to cache what stays (default: true for Claude)",
+    "base_url": "address of the API, if not the provider's own",
+    "api_key_env": "name of the environment variable with the key (default: the one that litellm reads for the "
+    "provider)",
+    "api_version": "version of the API, if the provider needs one (Azure)",
+    "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude)",
 }
 
 #: litellm's classes of errors, where they say more than status and words. Its statuses are often its own guess.
@@ -145,7 +146,7 @@ def _switch(value: Any) -> bool | None:
     try:
         return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[str(value).lower()]
     except KeyError:
-        raise OptionError(f"The option cache_control is to be true or false, not '{quoted(str(value), 60)}'.") from None
+        raise OptionError(f"The option cache_control must be true or false, not '{quoted(str(value), 60)}'.") from None
 
 
 def _with_breakpoint(message: Message) -> dict[str, Any]:
@@ -186,12 +187,12 @@ def fault_kind(error: Exception) -> FaultKind:
         if words.search(text[:2000]) and getattr(error, "status_code", 500) in (200, 400, 500):
             return kind
     classes = [one.__name__ for one in type(error).__mro__]
-    told = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
-    if told in (None, "authentication"):  # a key can be refused for want of money, too
+    by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
+    if by_class in (None, "authentication"):  # a key can be refused for want of money, too
         details = {"message": str(error), "code": getattr(error, "code", None)}
         read = fault_of_error(int(getattr(error, "status_code", None) or 500), {"error": details}).kind
-        return read if told is None or read == "quota" else told
-    return told
+        return read if by_class is None or read == "quota" else by_class
+    return by_class
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
@@ -211,7 +212,7 @@ def _holds(sent: Any, value: Any) -> bool:
 
 
 def _remedy(parameter: str) -> str:
-    return f"List the model in a file of your own (see 'cheesebench models') with 'drops: [{parameter}]'."
+    return f"List the model in your own model file (see 'cheesebench models --help') with 'drops: [{parameter}]'."
 
 
 def connect(context: BackendContext) -> Connection:

@@ -9,15 +9,16 @@ from typing import Any
 from cheesebench import BackendContext, BackendSpec, Connection, OptionError, quoted
 from cheesebench.plugins.backends.chat_completions import RESERVED, ChatCompletions, endpoint
 
-#: Where calls go when nobody says where.
+#: Where calls go by default.
 PUBLIC = "https://api.openai.com/v1"
 #: What the limit of a reply may be called in the request.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
 
 OPTIONS: Mapping[str, str] = {
-    "base_url": "where the server is, up to /v1 (default: OPENAI_BASE_URL, or the public API)",
-    "api_key_env": "name of the environment variable that holds the key (default: OPENAI_API_KEY)",
-    "max_tokens_name": "what the limit of a reply is called: max_tokens, or max_completion_tokens (OpenAI's own API)",
+    "base_url": "address of the server, up to /v1 (default: OPENAI_BASE_URL, or the public API)",
+    "api_key_env": "name of the environment variable with the key (default: OPENAI_API_KEY)",
+    "max_tokens_name": "name of the parameter for the limit of a reply: max_tokens, or max_completion_tokens "
+    "(OpenAI's own API)",
 }
 
 
@@ -34,7 +35,7 @@ def key_from_environment(options: Mapping[str, Any], default: str, required: boo
     name = str(options.get("api_key_env") or default)
     key = os.environ.get(name, "").strip()
     if not key and (required or "api_key_env" in options):
-        raise OptionError(f"The environment variable {quoted(name, 100)} holds no key. Export it, then try again.")
+        raise OptionError(f"The environment variable {quoted(name, 100)} has no key. Export it, then try again.")
     return key or None
 
 
@@ -42,7 +43,9 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
     """Raise OptionError if a model's served settings set what is the harness's."""
     for name in reserved:
         if name in served:
-            raise OptionError(f"A model's 'served' cannot set '{name}': the harness does. Remove it from the registry.")
+            raise OptionError(
+                f"A model's 'served' cannot set '{name}', which CheeseBench sets. Remove it from the registry."
+            )
 
 
 def connect(context: BackendContext) -> Connection:

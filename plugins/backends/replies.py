@@ -38,21 +38,21 @@ def read_reply(body: bytes | bytearray) -> ChatReply:
 def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
     """Return the reply in the JSON of an answer; ``body`` is quoted if there is none."""
     if not isinstance(answer, dict):
-        raise ChatFaultError("malformed", f"The answer is no JSON object: {_beginning(body)}")
+        raise ChatFaultError("malformed", f"The answer is not a JSON object: {_beginning(body)}")
     if answer.get("error"):  # Gateways say 200 and mean an error.
         raise fault_of_error(200, answer)
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise ChatFaultError("malformed", f"The answer holds no 'choices[0].message': {_beginning(body)}")
+        raise ChatFaultError("malformed", f"The answer has no 'choices[0].message': {_beginning(body)}")
     if choice.get("error"):
         raise fault_of_error(200, choice)
     finish = choice.get("finish_reason")
     if finish == "content_filter":
-        raise ChatFaultError("content_filter", "The server's content filter has cut the reply off.")
+        raise ChatFaultError("content_filter", "The server's content filter cut off the reply.")
     if isinstance(finish, str) and finish.lower() in _BROKEN_OFF:
-        raise ChatFaultError("server", f"The server has broken the reply off (finish_reason '{finish}').")
+        raise ChatFaultError("server", f"The server ended the reply early (finish_reason '{finish}').")
     if not isinstance(message.get("content"), str | list | None):
         raise ChatFaultError(
             "malformed", f"The reply's content is neither text nor a list of parts: {_beginning(body)}"
@@ -65,8 +65,8 @@ def reply_in(answer: Any, body: bytes | bytearray) -> ChatReply:
     if not (content or reasoning):
         _check_empty(message, answer.get("usage"), body)
     return ChatReply(
-        text=mended(text),
-        reasoning=mended(join_thoughts(reasoning, inline)),
+        text=replace_surrogates(text),
+        reasoning=replace_surrogates(join_thoughts(reasoning, inline)),
         finish=_FINISH.get(finish, "other") if isinstance(finish, str) else "other",
         usage=read_usage(answer.get("usage")),
         model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
@@ -78,7 +78,7 @@ def _check_empty(message: Mapping[str, Any], usage: Any, body: bytes | bytearray
     if message.get("tool_calls") or message.get("function_call"):
         raise ChatFaultError("malformed", f"The reply is a tool call and no text: {_beginning(body)}")
     if isinstance(usage, Mapping) and usage.get("completion_tokens") == 0:
-        raise ChatFaultError("malformed", f"The reply is empty, of 0 tokens: {_beginning(body)}")
+        raise ChatFaultError("malformed", f"The reply is empty (0 tokens): {_beginning(body)}")
 
 
 @lru_cache(maxsize=64)
@@ -149,7 +149,7 @@ def _put_into_cache(usage: Mapping[str, Any]) -> int:
     return max(map(_tokens, places))
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return the text with halves of surrogate pairs, which no file and no database takes, replaced."""
     try:
         text.encode()

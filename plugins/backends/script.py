@@ -44,7 +44,7 @@ def _texts(value: Any) -> Any:
 def _span(value: Any) -> Any:
     span = value if isinstance(value, list) else [value, value]
     if len(span) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in span):
-        raise _expected("seconds, or two numbers of them")
+        raise _expected("seconds, or a range of two numbers")
     if not 0 <= span[0] <= span[1]:
         raise _expected("seconds from 0, the smaller number first")
     return tuple(map(float, span))

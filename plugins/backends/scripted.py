@@ -37,7 +37,7 @@ class Scripted:
         if latency > request.timeout:
             raise ChatFaultError("timeout", f"{self._name} has not answered within {request.timeout:g} s.")
         if line.fault is not None:
-            raise ChatFaultError(line.fault, line.text or f"{self._name} has it so.", line.retry_after)
+            raise ChatFaultError(line.fault, line.text or f"{self._name} asks for this fault.", line.retry_after)
         if line.choose == "by_seed":
             # Not by turn: asked the same thing again, after a fault or in a resumed run, it says the same.
             turn = int(self._draw("reply", request, asked) * len(line.say))
@@ -70,7 +70,9 @@ class Scripted:
                 if self._draw("share", request, asked, number, tries) >= line.share:
                     continue
             return number, line
-        raise ChatFaultError("bad_request", f"No line of {self._name} fits what was asked. End it with a line for all.")
+        raise ChatFaultError(
+            "bad_request", f"No line of {self._name} matches the request. Add a last line that matches every request."
+        )
 
     def _draw(self, purpose: str, request: ChatRequest, *key: object) -> float:
         """Return a number in [0, 1) that depends on nothing but the seeds and the key."""

@@ -112,9 +112,9 @@ def main() -> int:
     """Be the supervisor (arguments: parent's process id, log, grace, variables, command); return its exit code."""
     parent, log, grace, command = int(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]), sys.argv[5:]
     names: list[str] | None = json.loads(sys.argv[4])
-    told = threading.Event()
+    stop_requested = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: told.set())
+        signal.signal(number, lambda *_: stop_requested.set())
     _adopt_orphans()
     with log.open("a", encoding="utf-8") as sink:
         try:
@@ -134,8 +134,8 @@ def main() -> int:
         writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
         writer.start()
         # A parent that is gone shows in another parent's id: a pipe would be kept open by processes forked from it.
-        while program.poll() is None and not told.is_set() and os.getppid() == parent:
-            told.wait(_TICK)
+        while program.poll() is None and not stop_requested.is_set() and os.getppid() == parent:
+            stop_requested.wait(_TICK)
         _end(program, grace)
         writer.join(_MARGIN / 2)  # what is still in the pipe: the last words say most
     return program.returncode if program.returncode >= 0 else 128 - program.returncode

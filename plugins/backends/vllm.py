@@ -57,11 +57,11 @@ class VllmServer:
         self.process = process
 
     def stop(self) -> None:
-        """Stop the server and all of its processes; return when they are gone. One that had ended before is told of."""
+        """Stop the server and all of its processes; return when they are gone. One that ended before is reported."""
         code = self.process.ended
         self.process.stop()
         if code is not None:
-            said = f"The vLLM server for '{self._context.entry.id}' had ended with code {code} during the run."
+            said = f"The vLLM server for '{self._context.entry.id}' ended with code {code} during the run."
             self._context.progress(_with_log(said, self.process))
 
 
@@ -90,7 +90,7 @@ def check_model(model: str) -> None:
     """Raise OptionError for a model's id that the server would take for a flag of its own."""
     if model.startswith("-"):
         raise OptionError(
-            f"'{quoted(model, 60)}' is no model: it begins with '-'. Give extra_args as a backend option."
+            f"'{quoted(model, 60)}' is not a model: it begins with '-'. Give extra_args as a backend option."
         )
 
 
@@ -107,7 +107,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
         return [*_module(sys.executable), model]
     raise PluginError(
         "vLLM is not installed for this Python. Install it (pip install 'pytest-cheesebench[vllm]'), name a Python "
-        "that has it (--cheese-backend-option python=/path/to/python), or join a server that is up (--base-url URL)."
+        "that has it (--cheese-backend-option python=/path/to/python), or use a running server (--base-url URL)."
     )
 
 
@@ -143,7 +143,7 @@ def _wait_until_healthy(context: BackendContext, process: Supervised, port: int,
     while not _healthy(port):
         now = time.monotonic()
         if (code := process.ended) is not None:
-            raise _failed(f"The vLLM server for '{model}' has ended with code {code} before it was ready.", process)
+            raise _failed(f"The vLLM server for '{model}' ended with code {code} before it was ready.", process)
         if now - began > timeout:
             raise _failed(
                 f"The vLLM server for '{model}' was not ready after {timeout:g} s. If it was still loading, allow more "
@@ -153,10 +153,10 @@ def _wait_until_healthy(context: BackendContext, process: Supervised, port: int,
         if now - said >= _SAY:
             said = now
             last = quoted(process.tail(1), 100)
-            context.progress(f"vLLM loads {model} ({now - began:.0f} s, log: {process.log}): {last}")
+            context.progress(f"vLLM is loading {model} ({now - began:.0f} s, log: {process.log}): {last}")
         time.sleep(_POLL)
     if (code := process.ended) is not None:  # somebody else's server has taken the port meanwhile
-        raise _failed(f"The vLLM server for '{model}' has ended with code {code}.", process)
+        raise _failed(f"The vLLM server for '{model}' ended with code {code}.", process)
     context.progress(f"vLLM serves {model} after {time.monotonic() - began:.0f} s (log: {process.log})")
 
 
@@ -188,10 +188,10 @@ VLLM = BackendSpec(
     serve=serve,
     options={
         **MEANINGS,
-        "python": "the Python that has vLLM, if it is not this one",
-        "command": "how to start the server, instead of 'vllm serve'; the model and the flags follow",
-        "api_key_env": f"name of the environment variable that holds a running server's key (default: {KEY})",
-        "startup_timeout": f"seconds until the server has to be healthy ({STARTUP_TIMEOUT:g})",
+        "python": "the Python with vLLM, if not this one",
+        "command": "command that starts the server, instead of 'vllm serve'; the model and the flags follow",
+        "api_key_env": f"name of the environment variable with a running server's key (default: {KEY})",
+        "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },
-    summary="open weights on this machine's GPUs: starts and stops a vLLM server, or joins one (--base-url)",
+    summary="open weights on this machine's GPUs: starts and stops a vLLM server, or uses a running one (--base-url)",
 )

@@ -29,7 +29,7 @@ from cheesebench import (
     quoted,
 )
 from cheesebench.plugins.backends.openai import check_served
-from cheesebench.plugins.backends.replies import mended, split_thoughts
+from cheesebench.plugins.backends.replies import replace_surrogates, split_thoughts
 from cheesebench.plugins.backends.supervisor import Guard
 from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags
 
@@ -58,7 +58,7 @@ class Engine:
             parsed = parser.parse_args(["--model", model, *arguments])
         except SystemExit:
             raise OptionError(
-                f"vLLM does not take its options; it has said why above. They were: {quoted(' '.join(arguments))}"
+                f"vLLM rejects its options, for the reason printed above. They were: {quoted(' '.join(arguments))}"
             ) from None
         try:
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs.from_cli_args(parsed))
@@ -107,13 +107,13 @@ class Engine:
         except Exception as error:
             raise ChatFaultError("server", f"vLLM's engine fails: {quoted(str(error))}") from error
         if output is None or not output.outputs:
-            raise ChatFaultError("malformed", "vLLM's engine has ended the request without a reply.")
+            raise ChatFaultError("malformed", "vLLM's engine ended the request without a reply.")
         reply = output.outputs[0]
         text, thoughts = split_thoughts(reply.text)
         finish: Finish = reply.finish_reason if reply.finish_reason in ("stop", "length") else "other"
         return ChatReply(
-            text=mended(text),
-            reasoning=mended(thoughts),
+            text=replace_surrogates(text),
+            reasoning=replace_surrogates(thoughts),
             finish=finish,
             usage=Usage(prompt=len(prompt), completion=len(reply.token_ids), cached=output.num_cached_tokens or 0),
             model=self._model,
@@ -136,8 +136,8 @@ class Engine:
         if room < 1:
             raise ChatFaultError(
                 "context_too_long",
-                f"The prompt has {self._most - room} tokens, which leaves none of the model's context of {self._most} "
-                "for a reply.",
+                f"The prompt has {self._most - room} tokens, which leaves no room for a reply in the model's context "
+                f"of {self._most}.",
             )
         most = extra.pop("max_tokens", sampling.max_tokens)
         settings: dict[str, Any] = {
@@ -151,8 +151,8 @@ class Engine:
         if unknown := settings.keys() - inspect.signature(kind).parameters.keys():
             raise ChatFaultError(
                 "bad_request",
-                f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}' (it is among the model's served "
-                "settings); the backend 'vllm' may take it.",
+                f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}' (it is among the model's "
+                "served settings). Remove it, or try the backend 'vllm'.",
             )
         try:
             return kind(
@@ -168,8 +168,8 @@ def connect(context: BackendContext) -> Connection:
     check_served(context.entry.served)
     if context.base_url:
         raise OptionError(
-            f"The engine of 'vllm-offline' is in this process: it cannot be at {quoted(context.base_url, 100)}. "
-            "Join a server with the backend 'vllm'."
+            f"The engine of 'vllm-offline' runs in this process, so it cannot be at {quoted(context.base_url, 100)}. "
+            "To use a server, choose the backend 'vllm'."
         )
     if importlib.util.find_spec("vllm") is None:
         raise PluginError(
@@ -191,5 +191,5 @@ VLLM_OFFLINE = BackendSpec(
     options=MEANINGS,
     # A question beforehand would load the model twice; what is wrong shows when it is loaded.
     probe=False,
-    summary="open weights on this machine's GPUs: a vLLM engine in this process, no server, text only",
+    summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",
 )

@@ -11,21 +11,24 @@ from cheesebench import OptionError, quoted
 
 #: Options that become vLLM's flags of the same name: what their values are, and what each means.
 FLAGS: dict[str, tuple[type, str]] = {
-    "tensor_parallel_size": (int, "GPUs that share one copy of the model"),
-    "pipeline_parallel_size": (int, "groups of layers, each on GPUs of its own"),
-    "data_parallel_size": (int, "copies of the model; every subject stays with one, where its prompts are cached"),
-    "max_model_len": (int, "tokens of prompt and reply together (default: what the model was made for)"),
+    "tensor_parallel_size": (int, "number of GPUs that share one copy of the model"),
+    "pipeline_parallel_size": (int, "number of groups of layers, each on its own GPUs"),
+    "data_parallel_size": (
+        int,
+        "number of copies of the model; every subject keeps to one, where its prompts are cached",
+    ),
+    "max_model_len": (int, "tokens of prompt and reply together (default: the model's own limit)"),
     "gpu_memory_utilization": (float, "share of a GPU's memory for weights and cache, 0 to 1 (vLLM's default: 0.9)"),
-    "max_num_seqs": (int, "most calls that are worked on at once, per copy"),
-    "max_num_batched_tokens": (int, "most tokens of one step of the engine"),
+    "max_num_seqs": (int, "maximum number of calls processed at once, per copy"),
+    "max_num_batched_tokens": (int, "maximum number of tokens in one step of the engine"),
     "dtype": (str, "bfloat16, float16, float32 or auto"),
     "quantization": (str, "fp8, awq, gptq, ..."),
     "kv_cache_dtype": (str, "auto, fp8, ..."),
     "revision": (str, "branch, tag or commit of the model's repository"),
-    "enforce_eager": (bool, "true: no CUDA graphs; starts sooner, runs slower"),
+    "enforce_eager": (bool, "true: no CUDA graphs; starts faster, runs slower"),
 }
 #: Free-form flags for whatever else vLLM can do.
-EXTRA = ("extra_args", "more flags of 'vllm serve', as on a command line")
+EXTRA = ("extra_args", "more flags of 'vllm serve', as on the command line")
 MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {EXTRA[0]: EXTRA[1]}
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -54,7 +57,7 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
         except ValueError as error:
             raise OptionError(f"The option {name} cannot be read ({error}): {quoted(value, 100)}") from None
     if not isinstance(value, list):
-        raise OptionError(f"The option {name} is to be a string or a list, not {quoted(repr(value), 100)}.")
+        raise OptionError(f"The option {name} must be a string or a list, not {quoted(repr(value), 100)}.")
     return [item if isinstance(item, str) else json.dumps(item) for item in value]
 
 
@@ -70,7 +73,7 @@ def typed(name: str, value: Any, kind: type) -> Any:
     except (KeyError, ValueError, TypeError):
         pass
     wanted = {int: "a whole number above 0", float: "a number above 0", bool: "true or false", str: "a word"}[kind]
-    raise OptionError(f"The option {name} is to be {wanted}, not '{quoted(str(value), 60)}'.")
+    raise OptionError(f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'.")
 
 
 def copies(options: Mapping[str, Any]) -> int:

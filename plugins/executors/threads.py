@@ -33,17 +33,17 @@ class ThreadExecutor:
         room = threading.Semaphore(ROOM)
         runner = self._idle.pop() if self._idle else JobRunner(self._plugins)
 
-        def tell(callback: Callable[..., object], *arguments: object) -> None:
+        def call_in_loop(callback: Callable[..., object], *arguments: object) -> None:
             # The loop may be closed when an abandoned thread returns.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(callback, *arguments)
 
-        def hear(message: Report) -> None:
+        def deliver(message: Report) -> None:
             room.release()
             if not ended.done():
                 report(message)
 
-        def over(error: Exception | None) -> None:
+        def finish(error: Exception | None) -> None:
             if ended.done():  # cancelled
                 return
             if error is None:
@@ -58,13 +58,13 @@ class ThreadExecutor:
                     while not room.acquire(timeout=PATIENCE):
                         if self._stopping.is_set():
                             return
-                    tell(hear, message)
+                    call_in_loop(deliver, message)
                     if self._stopping.is_set():
                         return
             except Exception as error:
                 # A bug in CheeseBench: the caller waiting for this subject must be notified.
                 problem = error
-            tell(over, problem)
+            call_in_loop(finish, problem)
 
         thread = threading.Thread(target=work, name="cheesebench-subject", daemon=True)
         self._threads.add(thread)

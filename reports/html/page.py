@@ -9,11 +9,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.experiment.records import PERSON
 from cheesebench.reports import cells as words
 from cheesebench.reports import controls, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
-from cheesebench.reports.html.trials import Shelf, make_room, shelves
+from cheesebench.reports.html.trials import Shelf, make_room, shelves, subject_shelf
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.wording import percent, shares, shown_value
@@ -47,6 +48,37 @@ def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest
     # 200 bytes for each cell: the text about trials that are left out differs in length.
     make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials)
+
+
+def render_life(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "", largest: int = LARGEST
+) -> str:
+    """Return a page with the player alone, and the trials of one subject as far as it has come.
+
+    ``back`` is a relative address that the page leads back to.
+    """
+    from markupsafe import Markup
+
+    shelf = subject_shelf(log, plugins, plan, subject)
+    make_room([shelf], largest)
+    scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
+    text: str = (
+        _environment()
+        .get_template("life.html.jinja")
+        .render(
+            policy=content_security_policy(scripts, [style]),
+            scripts=scripts,
+            style=style,
+            run=clean(log.manifest.get("run_id") or "a run"),
+            plan=plan,
+            subject=subject,
+            back=back,
+            index=_data([entry(shelf, clean(plan.protocol))]),
+            shelves=[shelf],
+            packed=[Markup(shelf.packed)],
+        )
+    )
+    return text
 
 
 def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
@@ -169,7 +201,9 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
-    silence = "No call was made for this step." if plan.agent else "This agent is a program: it has no words to show."
+    silence = "No call was made for this step." if plan.agent else "This agent is a program: it gives no replies."
+    if plan.model == PERSON:
+        silence = "A person pressed a key: there are no replies."
     return {
         "link": link,
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
 
-#: Steps that are lived again for one page, at most: some ten seconds.
-LIVED = 5_000_000
+#: Maximum number of steps that are replayed for one page: about ten seconds.
+MAX_STEPS = 5_000_000
 #: Characters of an observation that the page shows.
 LONGEST = 10_000
 
@@ -60,13 +60,18 @@ class Shelf:
         return self.shown == self.played
 
 
-def shelves(log: RunLog, plugins: PluginManager, lived: int = LIVED) -> list[Shelf]:
-    """Return one shelf per cell, in the order of the run; all of them live at most ``lived`` steps again.
+def shelves(log: RunLog, plugins: PluginManager, budget: int = MAX_STEPS) -> list[Shelf]:
+    """Return one shelf per cell, in the order of the run; together they replay at most ``budget`` steps.
 
     Where that is too little for all trials, failed ones come first.
     """
     plans = log.plans()
-    return [_fill(log, plugins, plan, lived // len(plans)) for plan in plans]
+    return [_fill(log, plugins, plan, budget // len(plans), range(plan.subjects)) for plan in plans]
+
+
+def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
+    return _fill(log, plugins, plan, budget, range(subject, subject + 1))
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
@@ -106,67 +111,68 @@ class Sketch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Lives:
-    """The lives of a cell, as often as they are asked for; one is in memory at a time."""
+class _Subjects:
+    """The trials of a cell by subject, as often as they are asked for; one subject is in memory at a time."""
 
     log: RunLog
     plan: CellPlan
+    numbers: range
 
     def __iter__(self) -> Iterator[list[Sketch]]:
         found = self.log.stream(
             "SELECT subject, trial, steps, success FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
-            "variant = ? AND subject < ? AND missing = '' ORDER BY subject, trial",
-            (*self.plan.key, self.plan.subjects),
+            "variant = ? AND subject >= ? AND subject < ? AND missing = '' ORDER BY subject, trial",
+            (*self.plan.key, self.numbers.start, self.numbers.stop),
         )
         sketches = (
             Sketch(subject, trial, steps, None if success is None else bool(success))
             for subject, trial, steps, success in found
         )
-        for _, life in groupby(sketches, lambda sketch: sketch.subject):
-            yield list(life)
+        for _, subjects in groupby(sketches, lambda sketch: sketch.subject):
+            yield list(subjects)
 
 
-def choose(lives: Iterable[Sequence[Sketch]], lived: int) -> list[Sketch]:
-    """Return the trials to be shown, failed ones first, as far as ``lived`` steps lead.
+def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
+    """Return the trials to be shown, failed ones first, within ``budget`` steps.
 
-    ``lives`` are by rising subject, and are gone through twice. To live a trial again, all trials of its subject before
-    it must be lived too.
+    ``subjects`` are by rising number, and are gone through twice. To replay a trial, all earlier trials of its subject
+    must be replayed too.
     """
     reached: dict[int, int] = {}
     chosen = []
     for failed in (True, False):
-        for life in lives:
-            for sketch, end in zip(life, accumulate(sketch.steps for sketch in life), strict=True):
+        for sketches in subjects:
+            for sketch, end in zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True):
                 if (sketch.success is False) is not failed:
                     continue
                 before = reached.get(sketch.subject, 0)
                 cost = max(0, end - before)
-                if cost <= lived:
-                    lived -= cost
+                if cost <= budget:
+                    budget -= cost
                     reached[sketch.subject] = before + cost
                     chosen.append(sketch)
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, lived: int) -> Shelf:
-    lives = _Lives(log, plan)
-    chosen = choose(lives, lived)
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: range) -> Shelf:
+    subjects = _Subjects(log, plan, numbers)
+    chosen = choose(subjects, budget)
     shelf = Shelf(plan)
-    for life in lives:
-        shelf.played += len(life)
-        shelf.failed += sum(sketch.success is False for sketch in life)
+    for sketches in subjects:
+        shelf.played += len(sketches)
+        shelf.failed += sum(sketch.success is False for sketch in sketches)
     try:
-        told = {(trial["subject"], trial["trial"]): trial for trial in _lived(log, plugins, shelf, chosen)}
+        replayed = {(trial["subject"], trial["trial"]): trial for trial in _replayed(log, plugins, shelf, chosen)}
     except Exception as error:
         # Whatever a view or a family of a plugin does: the rest of the page is still worth having.
         shelf.problem = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
     else:
-        shelf.trials = [told[sketch.subject, sketch.trial] for sketch in chosen]
+        shelf.trials = [replayed[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
 
 
-def _lived(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
+def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:
     """Yield the chosen trials as JSON values; equal observations are one object."""
     plan = shelf.plan
     wanted: dict[int, set[int]] = {}

@@ -80,7 +80,7 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_conformance.py").write_text("mine", encoding="utf-8")
-    with pytest.raises(OptionError, match="exists already"):
+    with pytest.raises(OptionError, match="already exists"):
         write_files(tmp_path, plugin_files("view", "x"))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["test_conformance.py"]
 

@@ -49,7 +49,7 @@ tests: [{visit: goal, expect: {outcome: found}}]
 
 @dataclass(frozen=True)
 class Result:
-    """What a command came to."""
+    """The result of a command."""
 
     code: int
     out: str

@@ -35,14 +35,14 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     assert "trial.limit:\n  - 9\n  + 30\n" in told
     assert "measures.latency:\n  - steps / 2\n  + steps\n" in told
     assert 'trial.states.run.show:\n  - {"cue": "*"}\n\n' in told
-    assert told.endswith("The hash that results carry is different.\n")
+    assert told.endswith("The hash in results is different.\n")
     assert not [line for line in told.splitlines() if line.startswith(("arena", "extends", "version"))]
-    assert run("diff", "little", "little").out.endswith("They say the same.\n")
+    assert run("diff", "little", "little").out.endswith("They are equivalent.\n")
 
 
 def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
     assert "Name it: cheesebench new edition NAME --parent PROTOCOL" in run("new", "edition", "long").err
-    assert "--parent names what an edition is made from" in run("new", "maze", "x", "--parent", "little").err
+    assert "--parent works only with the template 'edition'" in run("new", "maze", "x", "--parent", "little").err
     assert "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
     outside = here / "elsewhere" / "x.protocol.yaml"
     assert "It would not load from there" in run("new", "edition", "x", "--parent", "little", "--output", outside).err
@@ -77,9 +77,9 @@ def test_trace_begins_where_it_is_told(run: Run) -> None:
     result = run("trace", "little", "--actions", "F", "--trial", 3)
     assert result.out.startswith("little: trial 3 of subject 0, seed 0")
     over = run("trace", "little", "--actions", "FS", "--trial", 9)
-    assert over.out == "The schedule is over after 4 trials; 2 actions are left.\n"
-    assert "is no action" in run("trace", "little", "--actions", "FX").err
-    assert "names no action" in run("trace", "little", "--actions", " ").err
+    assert over.out == "The schedule ends after 4 trials; 2 actions are left.\n"
+    assert "is not an action" in run("trace", "little", "--actions", "FX").err
+    assert "has no action" in run("trace", "little", "--actions", " ").err
 
 
 def test_changes_are_told_in_few_words() -> None:
@@ -104,7 +104,7 @@ def test_schema_for_vs_code(here: Path, run: Run) -> None:
     assert refused.code == 2
     assert '"yaml.schemas": {".vscode/protocol.schema.json": "*.protocol.yaml"}' in refused.err
     assert (folder / "settings.json").read_text() == "{} // mine"
-    assert "--output means nothing" in run("schema", "--install", "--output", "x").err
+    assert "--output has no effect" in run("schema", "--install", "--output", "x").err
 
 
 def test_editions_are_found_by_name_here(

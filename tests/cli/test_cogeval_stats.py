@@ -36,7 +36,7 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "graph:group" in text
     assert "domain" not in text.split("Right answers")[0], "a factor of one level is no term"
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
-    assert "Against gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
+    assert "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
     assert "not compared: 0 of 6 graphs in all 3 domains" in text
 
 
@@ -89,9 +89,9 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("graph,domain\n", "no column 'condition'"),
-        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' are whole numbers"),
+        (HEADER + "g,d,valuePath,m,x,0,two,3\n", "line 2: 'successes' and 'total' must be whole numbers"),
         (HEADER + "g,d,valuePath,m,x,0,4,3\n", "line 2: 4 of 3 cannot be right"),
-        (HEADER, "There is no answer in it"),
+        (HEADER, "The run has no answers"),
         ("\0\xff", "no column"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
     nine_of_ten = [cell] * 9
     many = dict.fromkeys(range(10), cell.subjects[0])
     text = baseline_text(type(counted)(name="n", seed=0, cells=tuple(nine_of_ten), manifest=counted.manifest))
-    assert len(text) + 9 * len(json.dumps([[n, 1000, 1000, 1000, s.mark] for n, s in many.items()])) < 100_000
+    assert len(text) + 9 * len(json.dumps([[n, 1000, 1000, 1000, s.digest] for n, s in many.items()])) < 100_000
 
 
 def test_changed_protocols_are_refused_by_name(run: Run, results: Path, worse: str) -> None:
@@ -117,7 +117,7 @@ def test_names_that_lead_nowhere(run: Run, results: Path) -> None:
     ("content", "said"),
     [
         ("", "cannot be read as a baseline"),
-        ("[]", "is no baseline"),
+        ("[]", "is not a baseline"),
         ('{"cheesebench_baseline": 99}', "format 99; this CheeseBench reads 1"),
         ('{"cheesebench_baseline": 1}', "damaged"),
         ('{"cheesebench_baseline": 1, "name": "", "seed": 0, "manifest": {}, "cells": [{"subjects": [3]}]}', "damaged"),

@@ -175,7 +175,7 @@ def test_mistakes(run: Run, results: Path) -> None:
         ((RUN,), "one of the arguments --csv --parquet --inspect is required"),
         ((RUN, "--csv", "--table", "step"), "Did you mean 'steps'?"),
         (("nope", "--csv"), "There is no run 'nope'"),
-        ((RUN, "--csv", "--output", "little.protocol.yaml"), "cannot be made"),
+        ((RUN, "--csv", "--output", "little.protocol.yaml"), "cannot be created"),
     ):
         found = run("export", *arguments)
         assert (found.code, found.out) == (2, "")

@@ -14,7 +14,7 @@ def test_it_writes_a_package_and_says_what_comes_next(here: Path, run: Run) -> N
     assert result.out.splitlines()[-1].startswith("Next: cd cheesebench-my-eyes && pip install -e . && pytest")
     again = run("new-plugin", "view", "my-eyes")
     assert again.code == 2
-    assert "exists already. Name another place with --output." in again.err
+    assert "already exists. Give another --output." in again.err
     assert run("new-plugin", "view", "my-eyes", "--output", here / "there").code == 0
     assert (here / "there" / "pyproject.toml").is_file()
 

@@ -18,9 +18,9 @@ Run = Callable[..., Any]
 def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml")
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("No calls are made; it is free.")
+    assert found.out.startswith("No calls are made, so it is free.")
     assert "little" in found.out
-    assert "its subjects are taken to be alike" in " ".join(found.out.split())
+    assert "its subjects are assumed to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
@@ -58,7 +58,7 @@ def test_the_paper_s_designs_show_exactly_five_pairs(run: Run, given: tuple[str,
 def test_a_history_that_is_none_is_refused(run: Run) -> None:
     found = run("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--history", "7-3")
     assert found.code == 2
-    assert "history=7-3: expected something like '3-7'" in " ".join(found.err.split())
+    assert "history=7-3: expected a value such as '3-7'" in " ".join(found.err.split())
 
 
 def test_models_of_one_s_own_are_known(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,9 +87,9 @@ def test_a_design_without_claims_has_no_power(run: Run) -> None:
 def test_mistakes(run: Run) -> None:
     for arguments, said in (
         (("--model", "randon"), "Did you mean 'random'?"),
-        (("--model", "random", "--history", "1"), "is about language models"),
+        (("--model", "random", "--history", "1"), "applies only to language models"),
         (("--model", "random", "--design", "cohrt"), "Did you mean 'cohort'?"),
-        (("--model", "random", "--icc", "2"), "no number from 0 to 1"),
+        (("--model", "random", "--icc", "2"), "not a number from 0 to 1"),
         (("--model", "random", "--view", "ascii_9d"), "There is no view"),
         (("--model", "random", "--protocols", "litle"), "litle"),
         ((), "--model"),
@@ -108,8 +108,8 @@ def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
         text.index("Between "),
         text.rindex("with the sequential design "),
         text.index("No estimate"),
-        text.index("At most 10 calls in flight: one of each subject that is alive (the limit is 256)."),
-        text.index("Simulated with the rule that judges"),
+        text.index("At most 10 calls in flight: one per running subject (the limit is 256)."),
+        text.index("Simulated with the rule of the verdict"),
         text.index("The bound: at most "),
     ]
     assert places == sorted(places)
@@ -155,4 +155,4 @@ def test_a_dialogue_asks_what_is_known_beforehand(run: Run) -> None:
 def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
     found = run("plan", "--model", "random-walk", "--protocols", "cogeval_n7line")
     assert found.code == 0
-    assert found.out.startswith("No calls are made; it is free.")
+    assert found.out.startswith("No calls are made, so it is free.")

@@ -40,7 +40,7 @@ def test_pictures_are_written_to_a_file_at_every_step(run: Run, here: Path) -> N
     ("options", "message"),
     [
         (["--view", "topdown_2d"], "a terminal cannot show. Give --output FILE.png"),
-        (["--output", "now.png"], "'ascii_2d' is text, and there is no picture to write."),
+        (["--output", "now.png"], "'ascii_2d' is text, so there is no image to write."),
     ],
 )
 def test_pictures_and_files_belong_together(run: Run, options: list[str], message: str) -> None:
@@ -59,7 +59,7 @@ def test_actions_are_played_and_rules_named(run: Run) -> None:
         "#→....#\n"
         "#######\n"
         "...\n"
-        "reward +0 · total 0 · nothing moves: any action waits"
+        "reward +0 · total 0 · frozen: every action waits"
     )
     assert frames[2] == (
         "little · block main · session 1 · trial 1 · step 2: STAY · state run\n"
@@ -92,14 +92,16 @@ def test_the_whole_schedule(run: Run) -> None:
     result = run("play", "little", "--actions", FOUND * 3 + "S" * 9 + "F")
     assert "session 2 · trial 2" in result.out
     assert "The trial ends: timeout (no success).\nvisits 0, latency 4.5" in result.out
-    assert result.out.endswith("The schedule is over.\n4 trials played to the end, 3 with success; total reward 3.\n")
+    assert result.out.endswith(
+        "The schedule is complete.\n4 trials played to the end, 3 with success; total reward 3.\n"
+    )
 
 
 def test_lines_are_read_where_there_is_no_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("s, s\n\nforward\nffx\nFFF\nq\nSSS\n"))
     result = run("play", "little")
     assert result.out.startswith("Letters move: ")
-    assert "'X' in 'ffx' is no action." in result.out
+    assert "'X' in 'ffx' is not an action." in result.out
     assert "1 trial played to the end, 1 with success" in result.out
     assert result.out.count("step 0: start") == 2
 
@@ -117,7 +119,7 @@ def test_ways_to_write_actions() -> None:
         assert parse_actions(text) == expected
     assert parse_actions("") == []
     for text in ("G", "FORWARDS", "F.F", "1"):
-        with pytest.raises(OptionError, match="is no action"):
+        with pytest.raises(OptionError, match="is not an action"):
             parse_actions(text)
 
 

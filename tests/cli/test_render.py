@@ -116,7 +116,7 @@ def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
     (here / "two_boxes.protocol.yaml").write_text(BOXES, encoding="utf-8")
     result = run("render", "two_boxes", "--expand")
     assert result.code == 0
-    assert result.out.startswith("# In place of the 'arena' of two_boxes.protocol.yaml\narena:\n  map: |2\n")
+    assert result.out.startswith("# Replaces the 'arena' of two_boxes.protocol.yaml\narena:\n  map: |2\n")
     kept = [line for line in BOXES.splitlines() if not line.startswith("arena:")]
     (here / "ejected.protocol.yaml").write_text("\n".join(kept) + "\n" + result.out, encoding="utf-8")
     catalogue = Catalogue([here])

@@ -1,4 +1,4 @@
-"""``report``: what a real run came to, from its log alone."""
+"""``report``: the results of a real run, from its log alone."""
 
 from __future__ import annotations
 
@@ -79,5 +79,5 @@ def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(results: Path,
 def test_the_page_has_one_place_to_go_to(results: Path, run: Run) -> None:
     result = run("report", RUN, "--html", "--output", "page.html")
     assert result.code == 2
-    assert "Leave --format and --output out" in result.err
+    assert "Remove --format and --output" in result.err
     assert "cannot be written" in run("report", RUN, "--html", "nowhere/page.html").err

@@ -78,9 +78,9 @@ def test_the_whole_prompt_of_a_call(run: Run, talked: Path) -> None:
     result = run("show", RUN, "--call", 4)
     assert result.code == 0, result.err
     head, _, rest = result.out.partition("--- user ---\n")
-    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 2, call 0 of the trial (4 of its life)\n")
+    assert head.startswith("tiny on little (ascii_2d), subject 0, trial 2, call 0 of the trial (4 of the subject)\n")
     assert "asked by llm: history=1, actions=4, prompt=default," in head
-    assert "the prompt is the one that was recorded" in head
+    assert "the prompt equals the recorded one" in head
     assert "\n--- system ---\nYou are an embodied agent" in head
     assert Ascii2D.reading in head
     assert (
@@ -150,7 +150,7 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
     result = run("show", RUN, "--call", 4)
     assert result.code == 2
     assert result.err == (
-        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) does not come out as recorded. "
+        "cheesebench: Call 1 of trial 0 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
         "Use the version of CheeseBench, and the plugins, that the run was made with.\n"
     )
 

@@ -2,7 +2,7 @@
 
 A page is read from top to bottom in an empty directory of its own. Shell blocks are run by bash with ``pytest`` and
 ``cheesebench`` on the PATH (designs are ``smoke`` unless a command says otherwise), YAML is loaded by whatever reads
-such files, Python is run, SQL asks the last run. A block of a language that nobody runs is a failure. What the reader
+such files, Python is run, SQL asks the last run. A block of a language that no test runs is a failure. What the reader
 does not see stands in comments before the block:
 
 ``<!-- test: skip: REASON -->``    It cannot run here. Its options are parsed, its models and extras looked up.
@@ -105,7 +105,7 @@ def read_page(text: str) -> Page:
                 elif name in OF_PAGES | OF_BLOCKS:
                     (page.marks if name in OF_PAGES else waiting)[name] = argument
                 else:
-                    raise ValueError(f"line {line}: nobody knows the mark {name!r}")
+                    raise ValueError(f"line {line}: unknown mark {name!r}")
         elif waiting:
             raise ValueError(f"line {line}: no block follows the mark {sorted(waiting)}")
         elif token.type == "code_block":
@@ -120,7 +120,7 @@ def commands(script: str) -> list[str]:
     lines = script.replace("\\\n", " ").splitlines()
     if any(line.startswith("$ ") for line in lines):
         strange = [line for line in lines if line and not line.startswith(("$ ", "#"))]
-        assert not strange, f"output belongs into a block of its own: {strange}"
+        assert not strange, f"output belongs in its own block: {strange}"
         lines = [line.removeprefix("$ ") for line in lines]
     return lines
 

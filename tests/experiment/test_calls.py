@@ -103,7 +103,7 @@ def laboratory(plugins: PluginManager, stranger: ModuleType, tmp_path: Path) -> 
 
 @pytest.fixture
 def undisturbed(laboratory: Laboratory) -> list[str]:
-    """What the run comes to when nothing goes wrong."""
+    """The results of the run if nothing goes wrong."""
     with FakeServer(walk) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
@@ -150,7 +150,7 @@ def test_what_the_replayed_run_does_not_have_is_missing(laboratory: Laboratory, 
         with laboratory.log("replay", cells) as log:
             laboratory.run(log, model, cells, source)
             assert [record.subject for record in log.trials() if record.missing] == [1] * 5
-            assert "is not in the run that is replayed" in errors(log)[0]
+            assert "is not in the replayed run" in errors(log)[0]
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 40])
@@ -453,7 +453,7 @@ def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed
             with connection:
                 connection.execute("DELETE FROM lives")
             connection.close()
-            with pytest.raises(RunLogError, match="asks something else than was recorded"):
+            with pytest.raises(RunLogError, match="differs from the recorded one"):
                 laboratory.run(log, model, cells)
         assert server.count == 0
 
@@ -604,7 +604,7 @@ def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> N
         with laboratory.log("uncounted", cells) as log:
             laboratory.run(log, model, cells)
             assert server.count == calling.UNCOUNTED
-            assert all("does not say how many tokens" in text for text in errors(log))
+            assert all("does not report the tokens" in text for text in errors(log))
             assert {record.missing for record in log.trials() if record.missing} == {"infrastructure"}
 
 
@@ -723,13 +723,13 @@ def test_settings_are_checked_before_anything_runs(laboratory: Laboratory) -> No
         assert laboratory.model(server, history="2").settings["history"] == 2
         with pytest.raises(OptionError, match=r"no setting 'histroy'. Did you mean 'history'\?"):
             laboratory.model(server, histroy=2)
-        with pytest.raises(OptionError, match="history=two: expected something like 3"):
+        with pytest.raises(OptionError, match="history=two: expected a value such as 3"):
             laboratory.model(server, history="two")
         refuses = ModelEntry(name="thinker", backend="openai", id="thinker-1", drops=("temperature", "seed"))
         model = laboratory.model(server, refuses)
         assert model.settings["dropped"] == ["temperature", "seed"]
         assert model.settings["temperature"] is None
-        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' takes none"):
+        with pytest.raises(OptionError, match=r"--temperature 0\.5: the model 'thinker' does not support it"):
             laboratory.model(server, refuses, temperature=0.5)
         cells = laboratory.cells(model, subjects=1, names=("hall",))
         with laboratory.log("drops", cells) as log:

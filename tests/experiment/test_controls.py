@@ -144,7 +144,7 @@ def test_nobody_is_yoked_to_what_is_not_there(tmp_path: Path) -> None:
     run(tmp_path, "alone", cells("random", "t_maze", [], 1)).close()
     paradigm = installed_plugins().compile(CATALOGUE.find("t_maze").walkable())
     [plan, control] = cells("random", "t_maze", ["yoked:alone"], 1)
-    with pytest.raises(RunLogError, match="one subject only"):
+    with pytest.raises(RunLogError, match="has only one subject"):
         controlled(paradigm, control, 0, yokes_of(control, tmp_path))
     other = control_cell(next(iter(cells("random", "dnms", [], 1))), "yoked:alone")
     with pytest.raises(RunLogError, match="no plain cell of dnms"):
@@ -160,7 +160,7 @@ def test_a_family_may_know_no_cues(tmp_path: Path) -> None:
             raise AssertionError("nobody lives here")
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)
-    with pytest.raises(OptionError, match="family 'arena' have none"):
+    with pytest.raises(OptionError, match="family 'arena' have no controls"):
         controlled(Plain(), off, 0)
 
 

@@ -299,7 +299,7 @@ def test_who_lacks_more_is_held_to_the_same_bound(lesion: str, other: str, expec
         ("amnesia=trial", "without memory across trials"),
         ("amnesia=choice", "without memory of what came before 'choice'"),
         ("hide=glyph:o", "without o"),
-        ("pose-only", "without anything seen but its position"),
+        ("pose-only", "without any observation except its position"),
     ],
 )
 def test_what_is_lacking_is_said_in_words(lesion: str, words: str) -> None:

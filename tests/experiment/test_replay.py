@@ -29,7 +29,7 @@ def test_every_trial_of_a_run_can_be_filmed(stranger: ModuleType, plugins: Plugi
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"reward": 5.0}, "Trial 1 of subject 0 .* does not come out as recorded: reward was 5.0"),
+        ({"reward": 5.0}, "Trial 1 of subject 0 .* differs from the record: reward was 5.0"),
         ({"variables": {}}, "variables was {} and is now"),
         ({"actions": "FF"}, "it does not end with its last action"),
         ({"actions": "F" * 40}, "it ends before its last action"),
@@ -57,5 +57,5 @@ def test_a_life_has_an_end(stranger: ModuleType, plugins: PluginManager, tmp_pat
         stranger.run(log, cells, processes=0)
         records = log.trials(plan)
     life = plugins.compile(specification).life(plugins.view("ascii_2d"), 1, 0)
-    with pytest.raises(RunLogError, match="the schedule is over before it"):
+    with pytest.raises(RunLogError, match="the schedule ends before it"):
         replay(life, [*records, records[-1]])

@@ -159,7 +159,7 @@ def test_only_the_same_run_can_be_continued(stranger: ModuleType, tmp_path: Path
         check_resumable(log, cells, seed=1)
         check_resumable(log, some.items(), seed=1)
         for changed, seed, message in (
-            (cells, 2, "Run 'r1' cannot be continued: the seed was 1 and is now 2. Give the options"),
+            (cells, 2, "Run 'r1' cannot be continued: the seed was 1 and is now 2. Use the options"),
             (stranger.cells(["slow"]), 1, "the model 'slow' is not part of it (only walker)"),
             (stranger.cells(["walker"], names=["attic"]), 1, "the protocol 'attic' is not part of it"),
             (stranger.cells(["walker"], subjects=5), 1, "number of subjects of corridor was 3 and is now 5"),

@@ -250,7 +250,7 @@ def test_a_log_that_cannot_be_written_is_said_to_the_one_who_waits(
         with RunLog.create(small, "r1", cells.items(), options={"seed": 1}) as log:
             with (
                 RunSession(log, plugins, cells, seed=1, processes=2) as session,
-                pytest.raises(RunLogError, match=r"(is full|refuses to be written).* --resume r1"),
+                pytest.raises(RunLogError, match=r"(is full|cannot be written).* --resume r1"),
             ):
                 session.finish()
             finished = log.trials(plan)

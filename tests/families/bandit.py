@@ -44,10 +44,10 @@ class BanditDocument(DocumentModel):
     paradigm: str = Field(description="The id; with `edition` it names the protocol.")
     edition: str = Field("default", description="Which edition of the paradigm this is.")
     extends: str | None = Field(None, description="The one parent, id or id@edition.")
-    title: str | None = Field(None, description="Title for people.")
+    title: str | None = Field(None, description="Title for readers.")
     dimension: str = Field("exploration", description="Cognitive dimension.")
     bandit: Bandit = Field(description="The levers.")
-    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance is above it in more than name.")
+    margin: float = Field(0.1, gt=0, lt=1, description="How far above chance counts as above chance.")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class BanditSpecification(BaseSpecification):
     document: BanditDocument
 
 
-class BanditLife:
+class BanditSubject:
     """One subject: the levers are in an order of its own, so that the best one has to be found."""
 
     waiting = False  # there are no steps without a choice
@@ -97,8 +97,8 @@ class BanditLife:
 class BanditParadigm:
     specification: BanditSpecification
 
-    def life(self, view: View, seed: int, subject: int) -> BanditLife:
-        return BanditLife(self.specification, seed, subject)
+    def life(self, view: View, seed: int, subject: int) -> BanditSubject:
+        return BanditSubject(self.specification, seed, subject)
 
 
 class BanditFamily(StepwiseFamily):

@@ -137,13 +137,13 @@ def test_commands_for_authors(command: Command, tmp_path: Path) -> None:
 
 def test_what_it_cannot_do_is_said(command: Command) -> None:
     text = command("cheesebench", "render", "three_levers", code=2)
-    assert "'three_levers' is a bandit: it has no place that could be drawn or walked through." in text
+    assert "'three_levers' is a bandit: it has no arena." in text
     text = command("pytest", "--model", "random", "--protocols", "three_levers", "--control", "cue-off", code=1)
     assert "'three_levers' is a bandit, which has neither studies nor controls." in text
     assert "only protocols with an arena declare references" in command(
         "cheesebench", "reference", "three_levers", code=2
     )
-    assert "carry no tests. Leave it out" in command("cheesebench", "test", "three_levers", code=2)
+    assert "have no tests. Remove it" in command("cheesebench", "test", "three_levers", code=2)
 
 
 def test_a_run_cannot_be_read_without_the_plugin(command: Command, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_what_cannot_be_compiled(name: str) -> None:
         assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_lanes.CompiledLanes)
         return
     why = "a draw deals out a set" if name in DEALT else "a set can have .*"
-    with pytest.raises(OptionError, match=rf"This protocol cannot be compiled: {why}.*Leave out 'compiled'"):
+    with pytest.raises(OptionError, match=rf"This protocol cannot be compiled: {why}.*Remove 'compiled'"):
         classes(name)[1](2, compiled=True)
     assert isinstance(classes(name)[1](batch.MANY)._lanes, scalar_kernel.ScalarLanes)
 
@@ -297,25 +297,25 @@ def test_mistakes_are_named() -> None:
         vector.step([0, 4])
     with pytest.raises(OptionError, match="There is no action -1"):
         vector.step(np.array([0, -1], np.int8))
-    with pytest.raises(OptionError, match="2 whole numbers, one for each lane"):
+    with pytest.raises(OptionError, match="2 whole numbers, one per environment"):
         vector.step([0])
     with pytest.raises(OptionError, match="2 whole numbers"):
         vector.step([0.5, 1.0])
     with pytest.raises(OptionError, match="There are 3 seeds for 2 lanes"):
         vector.reset(seed=[1, 2, 3])
-    with pytest.raises(OptionError, match="'observations' is one of strings, ids"):
+    with pytest.raises(OptionError, match="'observations' must be one of strings, ids"):
         batched(2, observations="tokens")
-    with pytest.raises(OptionError, match="'num_envs' is 0"):
+    with pytest.raises(OptionError, match="'num_envs' must be at least 1, not 0"):
         batched(0)
-    with pytest.raises(OptionError, match=r"'num_envs' is a whole number, not 2\.5"):
+    with pytest.raises(OptionError, match=r"'num_envs' must be a whole number, not 2\.5"):
         batched(2.5)
     for odd in ("yes", "", 2):
-        with pytest.raises(OptionError, match=f"'compiled' is one of True, False, None, not {odd!r}"):
+        with pytest.raises(OptionError, match=f"'compiled' must be True, False or None, not {odd!r}"):
             batched(2, compiled=odd)
     for no in (0, np.False_):
         assert isinstance(batched(2, compiled=no)._lanes, scalar_kernel.ScalarLanes)
     for seeds in ([1, None], [1, "2"], "12", np.array([1.0, 2.0])):
-        with pytest.raises(OptionError, match="'seed' is a whole number, not "):
+        with pytest.raises(OptionError, match="'seed' must be a whole number, not "):
             vector.reset(seed=seeds)
 
 

@@ -22,7 +22,7 @@ TRIALS, SEED = 6, 5
 
 
 class Step(NamedTuple):
-    """What one step came to."""
+    """The result of one step."""
 
     action: int
     observation: str
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What one trial came to."""
+    """The result of one trial."""
 
     first: str
     steps: list[Step]

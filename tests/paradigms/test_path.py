@@ -121,7 +121,7 @@ def test_a_measure_can_be_the_first_name_that_holds(live: Live) -> None:
         ("m: column(steps)", "column\\(\\) takes a zone or solid"),
         ("m: distanse(place)", "Did you mean 'distance'"),
         ("m: [elsewhere, {if: steps > 3, is: long}]", "No trial gets here"),
-        ("m: [{if: stpes > 3, is: long}]", "'stpes' is not known"),
+        ("m: [{if: stpes > 3, is: long}]", "'stpes' is unknown"),
         ("m: [{if: steps > 3}]", "'is'"),
     ],
 )

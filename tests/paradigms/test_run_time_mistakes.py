@@ -46,16 +46,22 @@ def play(life: ArenaSubject) -> None:
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        (text(at="v"), "The subject is to be placed at 'none', which is no floor. Name a zone."),
+        (text(at="v"), "The subject would be placed at 'none', which is not floor. Name a zone."),
         (
             text(second="place: v"),
-            "The subject is to be placed at 'none', which is no floor, in the state 'second'. Name a zone.",
+            "The subject would be placed at 'none', which is not floor, in the state 'second'. Name a zone.",
         ),
-        (text("N", face="v", second="place: box"), "'start: face' is 'none', which is no heading here, in the state"),
-        (text("gate", second="close: v", other="goal"), "'goal' is closed, which is no door, in the state 'second'."),
+        (
+            text("N", face="v", second="place: box"),
+            "'start: face' is 'none', which is not a heading here, in the state",
+        ),
+        (
+            text("gate", second="close: v", other="goal"),
+            "'goal' is closed, but it is not a door, in the state 'second'.",
+        ),
         (text("x", second="show: {goal: v}, set: {v: block}", other="x"), ""),
         (text("3", second="each: {reward: 1 / (v - v)}", other="2"), "A reward is nan, in the state 'second'."),
-        (text("0", limit="v", other="0", second="freeze: true"), "The limit of the trial is 0. Let its variable be"),
+        (text("0", limit="v", other="0", second="freeze: true"), "The limit of the trial is 0. Set its variable to"),
     ],
 )
 def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:

@@ -73,7 +73,7 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step came to."""
+    """The result of a step."""
 
     reward: float
     ended: bool

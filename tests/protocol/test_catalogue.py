@@ -28,7 +28,7 @@ def folders(tmp_path: Path, write: Write) -> Catalogue:
 
 def test_a_local_file_wins_and_says_so(folders: Catalogue, tmp_path: Path) -> None:
     assert folders.find("maze").title == "Mine"
-    sentence = f"{tmp_path}/mine/maze{SUFFIX} is used in place of {tmp_path}/shipped/maze{SUFFIX}."
+    sentence = f"{tmp_path}/mine/maze{SUFFIX} is used instead of {tmp_path}/shipped/maze{SUFFIX}."
     assert folders.shadowed == [sentence]
     folders.all()
     assert folders.shadowed == [sentence]
@@ -39,7 +39,7 @@ def test_a_local_file_of_another_name_wins_by_its_id(folders: Catalogue, tmp_pat
     assert folders.find("chamber").title == "Mine"
     assert folders.names().count("chamber") == 1
     assert folders.shadowed[-1] == (
-        f"{tmp_path}/mine/my_own{SUFFIX} is used in place of {tmp_path}/shipped/chamber{SUFFIX}."
+        f"{tmp_path}/mine/my_own{SUFFIX} is used instead of {tmp_path}/shipped/chamber{SUFFIX}."
     )
 
 

@@ -69,5 +69,5 @@ def test_an_expansion_reads_as_if_written_by_hand() -> None:
 
 def test_a_map_has_no_expansion() -> None:
     text = arena_as_yaml(load("arena: {boxes: {}}", "west", "east"))
-    with pytest.raises(OptionError, match="is a map already"):
+    with pytest.raises(OptionError, match="is already a map"):
         arena_as_yaml(load(text, "west", "east"))

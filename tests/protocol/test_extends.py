@@ -133,7 +133,7 @@ def test_editions_in_a_circle(write: Write) -> None:
     write("parent.a", child("edition: a", "parent@b", "parent"))
     path = write("parent.b", child("edition: b", "parent@a", "parent"))
     (found,) = examine(path, Catalogue([path.parent]))[1]
-    assert found.sentence == "'parent@b' extends itself in a circle."
+    assert found.sentence == "'parent@b' extends itself."
 
 
 def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None
         ("parent.short", "Write parent@short."),
         ("parent.short.protocol.yaml", "Write parent@short."),
         ("parent.protocol.yaml", "Write parent."),
-        ("[parent, other]", "There is one parent; put what they share into it."),
+        ("[parent, other]", "A protocol has one parent; put what the parents share into it."),
         ("parent@a@b", "Write its id, or id@edition."),
         ("parent@shrt", "Did you mean 'parent@short'?"),
         ("quite@another", "Is quite.another.protocol.yaml in the same folder, or in a registered one?"),
@@ -175,14 +175,14 @@ def test_a_circle(write: Write, length: int) -> None:
     paths = [write(f"child{n}", child("", f"child{(n + 1) % length}")) for n in range(length)]
     (found,) = examine(paths[0], Catalogue([paths[0].parent]))[1]
     assert (found.code, found.position) == (150, type(found.position)(str(paths[-1]), 2, 10))
-    assert found.sentence == "'child0' extends itself in a circle."
+    assert found.sentence == "'child0' extends itself."
 
 
 def test_a_missing_parent_is_named(write: Write) -> None:
     write("parent", PARENT)
     path = write("child", child("", "paernt"))
     (found,) = examine(path, Catalogue([path.parent]))[1]
-    assert str(found) == (f"{path}:2:10: error E150: The parent protocol 'paernt' is not known. Did you mean 'parent'?")
+    assert str(found) == (f"{path}:2:10: error E150: The parent protocol 'paernt' is unknown. Did you mean 'parent'?")
 
 
 @pytest.mark.parametrize("name", ["[a]", "7", "a b", "../parent", "a" * 300, '"a\\u0041/"', "''"])

@@ -79,7 +79,7 @@ def reachable(arena: Arena, closed: tuple[str, ...] = ()) -> set[int]:
 def check_any(arena: Arena) -> None:
     """What is true of every generated arena."""
     assert len(reachable(arena)) == len(arena.cells)
-    for column, row in arena.cells:  # walls all around: nobody can look out of the arena
+    for column, row in arena.cells:  # walls all around: no view leads out of the arena
         for across, down in COMPASS:
             assert arena.kind((column + across, row + down)) in (WALL, FLOOR)
     for members in arena.groups.values():
@@ -388,11 +388,11 @@ def test_landmarks_by_place_may_stand_outside() -> None:
 @pytest.mark.parametrize(
     ("landmarks", "sentence"),
     [
-        ("{a: {at: [5, 5], glyph: x}}", "The landmark 'a' stands on the floor at [5, 5]."),
+        ("{a: {at: [5, 5], glyph: x}}", "The landmark 'a' is on the floor at [5, 5]."),
         ("{a: {at: [5, 13], glyph: x}}", "The landmark 'a' is far outside the map."),
         ("{a: {at: [-3, 5], glyph: x}}", "The landmark 'a' is far outside the map."),
-        ("{N: x, a: {at: [5, 0], glyph: y}}", "Two landmarks stand at the same place ('a')."),
-        ("{NORTH: x}", "'NORTH' is no compass direction."),
+        ("{N: x, a: {at: [5, 0], glyph: y}}", "Two landmarks are at the same place ('a')."),
+        ("{NORTH: x}", "'NORTH' is not a compass direction."),
     ],
 )
 def test_landmarks_that_cannot_stand_there(landmarks: str, sentence: str) -> None:

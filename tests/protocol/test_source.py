@@ -142,7 +142,7 @@ def test_a_byte_order_mark_does_not_move_positions(tmp_path: Path) -> None:
         ("a:\n - |\n\n    ###\n    #x#\n", 6, 5, 6),
         ("a: |2\n    ##\n  #x#\n", 6, 3, 4),
         ("a: >\n  it != x\n", 3, 2, 6),
-        ("a: >-\n  it\n  != x\n", 3, 1, 4),  # folded: nobody knows, so where the value begins
+        ("a: >-\n  it\n  != x\n", 3, 1, 4),  # folded: unknown, so where the value begins
         ("a: it\n  != x\n", 3, 1, 4),
         (r'a: "it\x20!= x"', 3, 1, 4),
         ("a: 'it''s x'", 3, 1, 4),
@@ -171,8 +171,8 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" fo
         ("---\n...\n", "error E110"),
         ("- 1\n- 2", "1:1: error E110"),
         ("\n  just text", "2:3: error E110"),
-        ("a: 1\nb: 2\na: 3", "3:1: error E105: The key 'a' stands here twice (first in line 1). Keep one."),
-        ("x: {a: 1, 'a': 3}", "1:11: error E105: The key 'a' stands here twice"),
+        ("a: 1\nb: 2\na: 3", "3:1: error E105: The key 'a' appears twice (first in line 1). Keep one."),
+        ("x: {a: 1, 'a': 3}", "1:11: error E105: The key 'a' appears twice"),
         ("x:\n  1: a\n  '1': b", "3:3: error E105"),
         ("? [a, b]\n: c", "1:3: error E105: A key must be a plain word."),
         ("x: {[a]: b}", "1:5: error E105"),
@@ -191,7 +191,7 @@ BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" fo
         ("x: 1\n y: 2", "error E104"),
         ("x: %y", "1:4: error E104"),
         ("x: @y", "1:4: error E104"),
-        ("x:\n\ty: 2", "that cannot start any token. Indent with blanks, not with tabs."),
+        ("x:\n\ty: 2", "that cannot start any token. Indent with spaces, not tabs."),
         ("x: \x07y", "1:4: error E102: The character U+0007 is not text. Remove it."),
         ("x: 1\ny: a\x00b", "2:5: error E102: The character U+0000"),
         ("x: 1\r\ny: \x1b[2J", "2:4: error E102: The character U+001B"),

@@ -29,13 +29,13 @@ def remedies(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        (PLUS, "Its first row begins with blanks: write 'map: |3', so that they count."),
-        ("rules:\n  -{enter: a, end: b}", "An entry of a list begins with a dash and a blank."),
-        ("rules:\n  - a\n  -b: c", "An entry of a list begins with a dash and a blank."),
+        (PLUS, "Its first row begins with blanks: write 'map: |3' to keep them."),
+        ("rules:\n  -{enter: a, end: b}", "A list entry begins with a dash and a space."),
+        ("rules:\n  - a\n  -b: c", "A list entry begins with a dash and a space."),
         ('title: "open\nversion: 1\nnotes: "x"\n', "Is the quote in line 1 closed?"),
-        ("title: Delay: discounting", "Put a text that has a colon in it in quotes."),
+        ("title: Delay: discounting", "Quote a text that contains a colon."),
         ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
-        ("states:\n\trun: {}", "Indent with blanks, not with tabs."),
+        ("states:\n\trun: {}", "Indent with spaces, not tabs."),
         ("version: 1\ntitle T-maze\nlimit: 3\n", "Write 'key: value'."),
         ("x: 1\n y: 2", "Check quotes, colons and indentation."),
         ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
@@ -56,7 +56,7 @@ def test_rows_that_yaml_takes_for_comments() -> None:
     diagnostics = Diagnostics()
     read_text(lost, "mine.protocol.yaml", diagnostics)
     assert [(finding.code, finding.position.line) for finding in diagnostics.found] == [(112, 5)]
-    assert diagnostics.found[0].remedy == "Its first row begins with blanks: write 'map: |2', so that they count."
+    assert diagnostics.found[0].remedy == "Its first row begins with blanks: write 'map: |2' to keep them."
     for fine in (
         lost.replace("map: |", "map: |2"),
         "arena:\n  map: |\n      ###\n      #S#\n    # a comment\n  x: 1\n",
@@ -100,4 +100,4 @@ reference: [{measure: success, value: 85, status: percent}]
     assert [one for one in found if one.endswith("Did you mean 'by_subject'?")]
     found = [str(one) for one in Catalogue().inspect_text(text.replace("subjects", "subject"))[1]]
     assert [one for one in found if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one]
-    assert [one for one in found if one.endswith("A probability lies between 0 and 1. Mend the 80.")]
+    assert [one for one in found if one.endswith("A probability lies between 0 and 1. Fix the 80.")]

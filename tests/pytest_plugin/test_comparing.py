@@ -61,7 +61,7 @@ def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, basel
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
     result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--compare-fail has nothing to compare with: add --cheese-compare BASELINE*"])
+    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*There is no run 'mian'*Baselines in *: main.*"])
@@ -74,7 +74,7 @@ def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_clo
         shorter = cut(text, room)
         assert len(shorter.encode()) <= room
         assert shorter.count("```") == 2
-        assert shorter.endswith("directory of the run.*\n")
+        assert shorter.endswith("the run's directory.*\n")
         assert all(line in ("", "# Title", "```", "ä row") for line in shorter.splitlines()[:-1])
     assert cut(text, 50) == ""
 

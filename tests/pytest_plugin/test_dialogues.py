@@ -151,8 +151,8 @@ def test_scripted_wrong_answers_fail_with_their_name(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "random", "maps"), "*The agent 'random' walks; 'fork' is a dialogue.*random-walk*"),
-        (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions; 'east' is walked*"),
+        (("--model", "random", "maps"), "*The agent 'random' acts in arenas, but 'fork' is a dialogue.*random-walk*"),
+        (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions, but 'east' is an arena*"),
         (("--model", "random-walk", "--generations", "0", "maps"), "*--generations 0: a cell needs at least one.*"),
     ],
 )

@@ -92,7 +92,9 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     with FakeServer(script) as server:
         result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
+    result.stdout.fnmatch_lines(
+        ["*could not be run. This says nothing about the model*", "*authentication: *", "*--resume one*"]
+    )
     with FakeServer(walk) as server:
         # What was recorded is not asked for again; only the base URL is a new one.
         result = project.runpytest(
@@ -135,7 +137,7 @@ def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(project:
 @pytest.mark.parametrize(
     ("odd", "said"),
     [
-        ("I cannot say.", "20 % of replies without an answer that could be read"),
+        ("I cannot say.", "20 % of replies without a readable answer"),
         (Answer(text="", usage={"prompt_tokens": 9, "completion_tokens": 3}), "20 % of replies empty"),
         (Answer(text="LEARNINGS: I wonder", finish="length"), "20 % of replies cut off"),
     ],
@@ -324,7 +326,7 @@ def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-rs", "-k", "east"))
         assert server.count < 10
     assert result.parseoutcomes()["inconclusive"] == 1
-    result.stdout.fnmatch_lines(["1 of 1 cell is unfinished; nothing that was finished is lost*"])
+    result.stdout.fnmatch_lines(["1 of 1 cell is unfinished; finished trials are kept*"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -363,7 +365,7 @@ def test_a_run_that_is_running_is_not_resumed_beside_itself(project: pytest.Pyte
         lock = claim(project.path / "results" / "one" / "run.sqlite")
         result = project.runpytest("--model", "openai/tiny", "--resume", "one", "lab")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: Run 'one' is being run by another process. *"])
+        result.stderr.fnmatch_lines(["ERROR: Another process is running 'one'. *"])
         lock.close()
         project.runpytest("--model", "openai/tiny", "--resume", "one", "lab").assert_outcomes(passed=2)
 
@@ -379,25 +381,25 @@ def _recorded(project: pytest.Pytester) -> int:
     ("given", "said"),
     [
         (["--model", "openai/tiny", "--agent", "lm"], "There is no agent 'lm'.*"),
-        (["--model", "walker", "--history", "3"], "--history is about language models; walker is none.*"),
+        (["--model", "walker", "--history", "3"], "--history applies only to language models, and walker is not one.*"),
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
         (["--model", "openai/tiny", "--prompt", "cots.txt"], "*--prompt cots.txt cannot be read: No such file*"),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),
-        (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url holds a key, and *"),
+        (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url contains a key and *"),
         (["--model", "openai/tiny", "--cheese-agent-option", "x"], "*x: expected NAME=VALUE*"),
         (["--model", "openai/tiny", "--cheese-agent-option", "unparsd=noop"], "*Did you mean 'unparsed'?*"),
         (
             ["--model", "openai/tiny", "--cheese-backend-option", "gpus=1"],
             "The backend 'openai' has no option 'gpus'.*",
         ),
-        (["--model", "llama-3.1-8b", "--view", "topdown_2d"], "--view topdown_2d draws pictures, and the model *"),
-        (["--model", "walker", "--view", "topdown_2d"], "--view topdown_2d draws pictures, and the agent 'walker'*"),
+        (["--model", "llama-3.1-8b", "--view", "topdown_2d"], "--view topdown_2d draws images, but the model *"),
+        (["--model", "walker", "--view", "topdown_2d"], "--view topdown_2d draws images, but the agent 'walker'*"),
         (["--model", "scripted:nothing.yaml"], "*nothing.yaml*"),
         (["--model", "replay:nothing"], "There is no run 'nothing' in *"),
-        (["--model", "replay:a", "--model", "walker"], "*'replay:RUN' stands alone, and names one run."),
+        (["--model", "replay:a", "--model", "walker"], "*give 'replay:RUN' alone, with one run."),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(project: pytest.Pytester, given: list[str], said: str) -> None:

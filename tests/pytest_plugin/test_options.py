@@ -108,7 +108,7 @@ def test_a_protocol_file_needs_a_model(pytester: pytest.Pytester) -> None:
     pytester.path.joinpath("mine.protocol.yaml").touch()
     result = pytester.runpytest("mine.protocol.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: mine.protocol.yaml is run with a model: add --model NAME*"])
+    result.stderr.fnmatch_lines(["ERROR: mine.protocol.yaml needs a model: add --model NAME*"])
 
 
 def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pytester) -> None:
@@ -129,8 +129,8 @@ def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pyt
         ("--model walker --protocols nosuch", "There is no protocol 'nosuch'.*"),
         ("--model walker --protocols empty", "--protocols empty: there is no file *.protocol.yaml *"),
         ("--model walker --subjects 0", "--subjects 0: a run needs at least one subject. *"),
-        ("--model walker --seed -1", "--seed -1: the smallest number that makes sense is 0."),
-        ("--model walker --cheese-processes 0", "--cheese-processes 0: the smallest *"),
+        ("--model walker --seed -1", "--seed -1: the minimum is 0."),
+        ("--model walker --cheese-processes 0", "--cheese-processes 0: the minimum *"),
         ("--model walker --resume a --cheese-run-id b", "There is no run 'a' in *"),
         ("--model walker --cheese-run-id a/b", "--cheese-run-id 'a/b' cannot name a run. *"),
         ("--model walker --cheese-html no/where.html", "--cheese-html no/where.html cannot be written.*"),
@@ -214,7 +214,7 @@ def test_what_only_looks_like_a_misspelt_option_is_let_through(pytester: pytest.
 def test_an_error_names_an_option_as_it_was_typed(project: pytest.Pytester) -> None:
     for spelling in ("--processes", "--cheese-processes"):
         result = project.runpytest("--model", "walker", spelling, "0", "lab")
-        result.stderr.fnmatch_lines([f"ERROR: {spelling} 0: the smallest number that makes sense is 1."])
+        result.stderr.fnmatch_lines([f"ERROR: {spelling} 0: the minimum is 1."])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from cheesebench.experiment.log import RunLog
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("def cheesebench_views(): raise OSError('oh')", "cheesebench_views: OSError: oh. Mend it, or leave it out."),
-        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3. Mend it, or leave it out."),
+        ("def cheesebench_views(): raise OSError('oh')", "cheesebench_views: OSError: oh. Fix it, or remove it."),
+        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3. Fix it, or remove it."),
         ("def cheesebench_views(): return 'ascii'", "cheesebench_views: returned 'ascii'. Return a list of *"),
         ("def cheesebench_views(): return 5", "cheesebench_views: TypeError: *"),
         ("def cheesebench_backends(): return [dict]", "cheesebench_backends: returned <class 'dict'>. Return a list *"),
@@ -69,4 +69,4 @@ def test_a_view_that_draws_nothing_is_an_error_with_its_cause(project: pytest.Py
         )
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--view", "blank")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*The view 'blank' has drawn None. Its render is to return a text.*"])
+    result.stdout.fnmatch_lines(["*The view 'blank' has drawn None. Its render must return text.*"])

@@ -98,7 +98,7 @@ def test_a_resumed_run_cannot_become_another(project: pytest.Pytester) -> None:
     assert "made with --model walker, not statue" in told("--model", "statue", "lab")
     assert "made with --design cohort, not smoke" in told("--model", "walker", "--design", "smoke", "lab")
     assert "made with --subjects 6, not 2" in told("--model", "walker", "--subjects", "2", "lab")
-    assert "contradict each other" in told("--model", "walker", "--cheese-run-id", "two", "lab")
+    assert "cannot be combined" in told("--model", "walker", "--cheese-run-id", "two", "lab")
     east = project.path / "lab" / "east.protocol.yaml"
     east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
     assert "the protocol 'east' has changed" in told("--model", "walker", "lab")

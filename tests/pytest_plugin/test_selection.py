@@ -152,7 +152,7 @@ def test_two_files_of_one_name_are_told(project: pytest.Pytester) -> None:
     (lab / "other.protocol.yaml").write_bytes((lab / "east.protocol.yaml").read_bytes())
     result = project.runpytest("--model", "walker", "lab")
     assert result.parseoutcomes() == {"passed": 2, "inconclusive": 1, "errors": 1}
-    result.stdout.fnmatch_lines(["*other.protocol.yaml: the protocol east is run from *east.protocol.yaml already.*"])
+    result.stdout.fnmatch_lines(["*other.protocol.yaml: the protocol east is already run from *east.protocol.yaml.*"])
 
 
 def test_editions(project: pytest.Pytester) -> None:
@@ -173,7 +173,7 @@ def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: py
         file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
     assert collected(project, "--model", "walker") == built_in
     result = project.runpytest("--model", "walker", "-k", name)
-    result.stdout.fnmatch_lines([f"{own} is used in place of *", f"{name}[[]ascii_2d[]] .*"])
+    result.stdout.fnmatch_lines([f"{own} is used instead of *", f"{name}[[]ascii_2d[]] .*"])
 
 
 def test_the_ini_file_or_the_environment_may_name_the_protocols(

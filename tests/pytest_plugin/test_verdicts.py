@@ -82,8 +82,8 @@ def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) ->
     result = project.runpytest("--model", "walker", "--design", "smoke", "late.protocol.yaml")
     assert result.ret == pytest.ExitCode.OK
     said = " ".join(str(result.stdout).split())
-    assert "none of whose trials is judged" in said
-    assert "6 subjects x up to 2 trials were run, but none of those that are judged" in said
+    assert "none of whose trials count" in said
+    assert "6 subjects x up to 2 trials were run, but none of those that count" in said
     assert "the block 'hard' was not reached" in said
 
 
@@ -105,9 +105,9 @@ def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of east*",
-            "108 trials of 120 could not be run, which says nothing about the model.",
+            "108 trials of 120 could not be run. This says nothing about the model.",
             "*stopped in trial 2*the line is \\x1b[[]31mdead*",
-            "Mend the cause, then run the rest with --resume *",
+            "Fix the cause, then run the rest with --resume *",
             "*= 1 error in *",
         ]
     )

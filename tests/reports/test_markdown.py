@@ -50,7 +50,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert rows["cage"]["rate"] == rows["cage"]["95 %"] == rows["cage"]["rate − rodent"] == "–"
     assert "200 missing" in rows["cage"]["remarks"]
     undecided = section(report, "Undecided, and why")
-    assert re.search(r"\*\*box\*\*: .* subjects would settle it", undecided)
+    assert re.search(r"\*\*box\*\*: .* subjects would decide it", undecided)
     assert "**cage**" in undecided
     assert "**pool**" not in undecided
     assert "maze stands (p < .001)" in section(report, "Verdicts")
@@ -76,12 +76,12 @@ def test_profile_and_curves_are_drawn_over_rodent_and_random(make_plan: MakePlan
 
 def test_outcomes_and_measures_add_up(make_plan: MakePlan, make_run: MakeRun) -> None:
     report = render(make_run([(make_plan("pool"), 0.5), (make_plan("cage"), "budget")]))
-    pool, cage = table(section(report, "What became of the trials"))
+    pool, cage = table(section(report, "Outcomes of the trials"))
     assert sum(int(pool[name].replace("·", "0")) for name in ("success", "wrong choice", "timeout", "budget")) == 200
     assert cage["budget"] == "200"
     assert "unscored" not in pool
     assert table(section(report, "Measures"))[0]["trials"] == "200"
-    assert "forward share" in table(section(report, "How it moved"))[0]
+    assert "forward share" in table(section(report, "Movement"))[0]
 
 
 def test_the_manifest_says_which_run_it_was(make_plan: MakePlan, make_run: MakeRun) -> None:
@@ -122,7 +122,7 @@ def test_no_reference_no_curve_no_dimension(make_plan: MakePlan, make_run: MakeR
     assert row["verdict"] == "? INCONCLUSIVE"
     assert "(no dimension)" in report
     assert "\nrodent" not in report
-    assert "Where the rodents' numbers come from" not in report
+    assert "Sources of the rodents' numbers" not in report
 
 
 def test_a_measured_reference_shows_its_interval(make_plan: MakePlan, make_run: MakeRun) -> None:
@@ -212,7 +212,7 @@ def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) ->
     report = render(make_run([(make_plan("pool"), HOSTILE)], manifest))
     assert "<script" not in report
     assert len(table(section(report, "The run"))) == 3
-    assert table(section(report, "What became of the trials"))[0]["protocol"] == "pool"
+    assert table(section(report, "Outcomes of the trials"))[0]["protocol"] == "pool"
     assert section(report, "Undecided, and why").startswith("\n- **pool**: ")
 
 
@@ -231,7 +231,7 @@ def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_ru
     assert rows["words"]["difference"].startswith("+")
     assert [rows["words"]["margin"], rows["pool"]["margin"]] == ["+10.0", "-10.0"]
     assert "at least as well as the rodent" in mixed
-    assert "Where there is no animal: PASS: the model does better than chance" in mixed
+    assert "Without an animal: PASS: the model does better than chance" in mixed
 
 
 def test_a_dialogue_is_compared_with_a_published_model_and_has_no_learning_curve(

@@ -16,7 +16,7 @@ from cheesebench.statistics import RunSummary, summarise_run
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
 CONSTRUCT = Construct(name="spatial memory", abolished_by=(("hide=landmarks", 0.25), ("blind", 0.2)))
-SENTENCE = "trials succeed without landmarks, where at most 25 % may: this is not spatial memory."
+SENTENCE = "trials succeed without landmarks, but at most 25 % should: this is not spatial memory."
 
 
 def run_of(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:

@@ -1,4 +1,4 @@
-"""The course of a sequential cell: it says the same in whatever order its trials come, and stops nobody too early."""
+"""The course of a sequential cell: the same in whatever order its trials come, and no subject is stopped too early."""
 
 from __future__ import annotations
 

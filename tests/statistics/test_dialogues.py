@@ -1,4 +1,4 @@
-"""What dialogues come to: by condition and model, ways of failing, and against what is published."""
+"""Results of dialogues: by condition and model, kinds of failure, and compared with published results."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_ways_of_failing_by_condition() -> None:
 
 def test_the_remedy_names_the_option_that_there_is() -> None:
     cell = judge(plan(), [record(subject, subject < 10) for subject in range(30)])
-    assert f"About {cell.subjects_needed} generations would settle it at this rate" in cell.reason
+    assert f"About {cell.subjects_needed} generations would decide it at this rate" in cell.reason
     assert f"--generations {cell.subjects_needed}." in cell.reason
     assert "subject" not in cell.reason
 

@@ -69,7 +69,7 @@ def test_inconclusive_says_how_many_subjects_would_settle_it(plan: MakePlan, coh
     assert cell.verdict is Verdict.INCONCLUSIVE
     assert cell.subjects_needed is not None
     assert cell.subjects_needed > 3
-    assert f"About {cell.subjects_needed} subjects would settle it" in cell.reason
+    assert f"About {cell.subjects_needed} subjects would decide it" in cell.reason
 
 
 def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -85,7 +85,7 @@ def test_one_subject_is_labelled(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.flags.this_subject_only
     assert cell.icc is None
     assert cell.interval == pytest.approx((0.9124, 1.0), abs=1e-4), "Wilson for 40 of 40"
-    assert "not about the model" in cell.reason
+    assert "not the model" in cell.reason
 
 
 def test_the_subject_is_the_unit_whatever_an_agent_declares(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -120,7 +120,10 @@ def test_copies_count_as_one_subject(plan: MakePlan, cohort: MakeTrials, memory:
     assert cell.rate == pytest.approx(alone.rate)
     assert cell.interval == pytest.approx(alone.interval)
     assert cell.verdict is Verdict.INCONCLUSIVE
-    assert "9 subjects did exactly what another one did: in the rate, but no further evidence" in cell.reason
+    assert (
+        "9 subjects did exactly the same as another one: counted in the rate, but not as further evidence"
+        in cell.reason
+    )
 
 
 @pytest.mark.parametrize(("frozen", "varied"), [(19, 21), (21, 19), (1, 39), (39, 1)])
@@ -142,7 +145,7 @@ def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
 def test_more_copies_would_not_settle_it(plan: MakePlan, cohort: MakeTrials) -> None:
     cell = judge(plan(), cohort(*[GOOD] * 10, actions="FFL"))
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
-    assert "more copies" in cell.reason
+    assert "only be copies" in cell.reason
 
 
 def test_missing_trials_on_which_it_depends_make_it_inconclusive(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -169,8 +172,8 @@ def test_a_breakdown_is_never_green_and_never_a_failure(plan: MakePlan, cohort: 
     cell = judge(plan(), cohort(*[result * 20] * 9, result * 19 + "!"))
     assert cell.verdict is Verdict.ERROR
     assert cell.rate is not None
-    assert "1 trial of 200 broke down (infrastructure)" in cell.reason
-    assert cell.reason.endswith(f"By the 199 trials that were run: {verdict}.")
+    assert "1 trial of 200 failed for technical reasons" in cell.reason
+    assert cell.reason.endswith(f"From the 199 trials that were run: {verdict}.")
 
 
 def test_absent_subjects_are_missing(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -226,7 +229,7 @@ def test_a_block_that_was_not_reached_is_no_error(plan: MakePlan, cohort: MakeTr
     assert (cell.verdict, cell.rate) == (Verdict.INCONCLUSIVE, None)
     assert "the block 'probe' was not reached" in cell.reason
     assert "'smoke'" in cell.reason
-    assert cell.n_text == "10 subjects, none of whose trials is judged"
+    assert cell.n_text == "10 subjects, none of whose trials count"
     cell = judge(plan(estimand="block:probe,late"), cohort(*[GOOD] * 10))
     assert "the blocks 'probe' and 'late' were not reached" in cell.reason
 

@@ -26,10 +26,14 @@ def lesioned(plan: CellPlan, **claim: object) -> CellPlan:
 @pytest.mark.parametrize(
     ("life", "at_most", "said"),
     [
-        (GOOD, 0.25, "80 % of trials succeed without landmarks, where at most 25 % may: this is not spatial memory."),
+        (GOOD, 0.25, "80 % of trials succeed without landmarks, but at most 25 % should: this is not spatial memory."),
         (POOR, 0.25, "The rate is at most 25 % without landmarks, as spatial memory must be."),
-        (GOOD, 0.79, "80 % of trials succeed without landmarks, and at most 79 % may: whether this is spatial memory"),
-        (GOOD, None, "The construct, spatial memory, says nothing of subjects without landmarks."),
+        (
+            GOOD,
+            0.79,
+            "80 % of trials succeed without landmarks, and at most 79 % should: whether this is spatial memory",
+        ),
+        (GOOD, None, "The construct, spatial memory, makes no claim about subjects without landmarks."),
     ],
 )
 def test_a_control_says_whether_its_score_fell(

@@ -1,4 +1,4 @@
-"""What a model comes to over its protocols: average, profile, gate and Holm; and the way to JSON."""
+"""Results of a model over its protocols: average, profile, gate and Holm; and their JSON."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_overall_and_profile_by_hand(run: Run) -> None:
 def test_gate_passes_when_all_pass(run: Run) -> None:
     (model,) = run(a=GOOD, b=GOOD, c="+" * 20).models
     assert (model.gate, model.failed) == (Verdict.PASS, ())
-    assert model.gate_reason == "All of 3 protocols passed, and that needs no correction."
+    assert model.gate_reason == "All 3 protocols passed, which needs no correction."
 
 
 def test_gate_fails_on_a_failure_that_survives_holm(run: Run) -> None:

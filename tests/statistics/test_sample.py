@@ -35,7 +35,7 @@ def test_block_takes_its_trials_and_missing_ones_of_unknown_block(life: MakeLife
 
 @pytest.mark.parametrize("estimand", ["", "first:2", "last", "last:0", "last:x", "block:", "all:3"])
 def test_a_malformed_estimand_is_refused_with_what_is_possible(estimand: str) -> None:
-    with pytest.raises(ValueError, match=f"'{estimand}'; it can be 'all', 'last:K' or 'block:NAME'"):
+    with pytest.raises(ValueError, match=f"'{estimand}'; it must be 'all', 'last:K' or 'block:NAME'"):
         enter_estimand(estimand, [])
 
 

@@ -22,7 +22,7 @@ from cheesebench.statistics.sequential import (
     next_look,
     what_it_still_needs,
 )
-from cheesebench.statistics.spending import LOOKS, most_wrong, symmetric_tails, tails
+from cheesebench.statistics.spending import FULL, LATE, LOOKS, most_wrong, symmetric_tails, tails
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -36,7 +36,7 @@ def cell(*passed: int, trials: int = 20) -> list[SubjectTrials]:
 
 
 def test_looks_end_with_the_largest_number() -> None:
-    assert LOOKS_60 == LOOKS
+    assert (*LOOKS_60, 75) == LOOKS
     assert looks_until(12) == (6, 10, 12)
     assert looks_until(10) == (6, 10)
     assert looks_until(3) == (3,)
@@ -44,12 +44,14 @@ def test_looks_end_with_the_largest_number() -> None:
     assert [next_look(LOOKS_60, lived) for lived in (0, 6, 7, 60)] == [6, 10, 10, None]
 
 
-@pytest.mark.parametrize("most", [1, 5, 6, 7, 10, 13, 30, 60, 75])
+@pytest.mark.parametrize("most", [1, 5, 6, 7, 10, 13, 30, 60, 61, 75, 100])
 def test_tails_are_as_large_as_the_error_allows(most: int) -> None:
     looks = looks_until(most)
     found = tails(looks)
     assert 0.049 <= most_wrong(looks, found) <= 0.05
-    assert list(found) == sorted(found)
+    until_sixty = [tail for look, tail in zip(looks, found, strict=True) if look <= FULL]
+    assert until_sixty == sorted(until_sixty)
+    assert all(tail == LATE * until_sixty[-1] for look, tail in zip(looks, found, strict=True) if look > FULL)
     assert all(one <= other for one, other in zip(symmetric_tails(looks), found, strict=True))
 
 
@@ -190,7 +192,7 @@ def test_an_undecided_cell_says_what_it_needs(plan: MakePlan, cohort: MakeTrials
     everybody = judge(plan(subjects=12, looks=looks_until(12)), cohort(*lives))
     assert "All 12 subjects have been run" in everybody.reason
     margin = judge(plan(subjects=60, looks=looks), cohort(*["+" * 14 + "-" * 6] * 30))
-    assert "Stopped at 24 of at most 60 subjects: even the last look could not be expected to decide." in margin.reason
+    assert "Stopped at 24 of at most 60 subjects: even the last look was unlikely to decide." in margin.reason
 
 
 def test_the_p_value_of_a_look_is_below_alpha_where_it_fails(plan: MakePlan, cohort: MakeTrials) -> None:
@@ -213,7 +215,7 @@ def test_settled_trials_are_neither_missing_nor_failed(plan: MakePlan, cohort: M
     assert (found.missing, found.settled, found.valid, found.outcomes["settled"]) == (0, 10, 110, 10)
     assert found.flags.truncated
     assert found.n_text == "6 subjects x 20 trials (110/120 valid, 10 settled)"
-    assert "10 trials could not change the verdict and were not run: rate and curve lack them." in found.reason
+    assert "10 trials could not change the verdict and were not run; rate and curve exclude them." in found.reason
 
 
 def test_missing_trials_do_not_stop_a_cell_that_they_could_decide(plan: MakePlan, cohort: MakeTrials) -> None:

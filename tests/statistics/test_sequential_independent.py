@@ -20,11 +20,11 @@ from cheesebench.experiment.records import ReferenceValue
 from cheesebench.statistics import Verdict
 from cheesebench.statistics.bounds import p_value
 from cheesebench.statistics.comparison import Question, SubjectTrials
-from cheesebench.statistics.sequential import decide, looks_until
+from cheesebench.statistics.sequential import decide
 from cheesebench.statistics.spending import LOOKS, tails
 
 Floats = NDArray[np.float64]
-#: Makes passed trials, trials and missing trials of one run of 60 subjects with a mean rate.
+#: Makes passed trials, trials and missing trials of one run of as many subjects as a cell can have, with a mean rate.
 Player = Callable[[np.random.Generator, float, int], tuple[Floats, Floats]]
 
 MOST_WRONG = 0.055
@@ -51,8 +51,8 @@ def test_the_bound_is_what_scipys_splines_say() -> None:
 def beta_binomial(icc: float) -> Player:
     def play(random: np.random.Generator, mean: float, trials: int) -> tuple[Floats, Floats]:
         total = 1 / icc - 1
-        passed = stats.betabinom.rvs(trials, mean * total, (1 - mean) * total, size=60, random_state=random)
-        return np.asarray(passed, dtype=float), np.full(60, float(trials))
+        passed = stats.betabinom.rvs(trials, mean * total, (1 - mean) * total, size=LOOKS[-1], random_state=random)
+        return np.asarray(passed, dtype=float), np.full(LOOKS[-1], float(trials))
 
     return play
 
@@ -61,10 +61,10 @@ def two_kinds(low: float, high: float) -> Player:
     def play(random: np.random.Generator, mean: float, trials: int) -> tuple[Floats, Floats]:
         if not low < mean < high:
             raise ValueError
-        good = stats.bernoulli.rvs((mean - low) / (high - low), size=60, random_state=random)
+        good = stats.bernoulli.rvs((mean - low) / (high - low), size=LOOKS[-1], random_state=random)
         return np.asarray(
             stats.binom.rvs(trials, np.where(good, high, low), random_state=random), dtype=float
-        ), np.full(60, trials)
+        ), np.full(LOOKS[-1], trials)
 
     return play
 
@@ -75,19 +75,19 @@ def derailed(share: float) -> Player:
     def play(random: np.random.Generator, mean: float, trials: int) -> tuple[Floats, Floats]:
         if mean / (1 - share) > 1:
             raise ValueError
-        lost = stats.bernoulli.rvs(share, size=60, random_state=random)
+        lost = stats.bernoulli.rvs(share, size=LOOKS[-1], random_state=random)
         rate = np.where(lost, 0.0, mean / (1 - share))
-        return np.asarray(stats.binom.rvs(trials, rate, random_state=random), dtype=float), np.full(60, trials)
+        return np.asarray(stats.binom.rvs(trials, rate, random_state=random), dtype=float), np.full(LOOKS[-1], trials)
 
     return play
 
 
 def late_learners(random: np.random.Generator, mean: float, trials: int) -> tuple[Floats, Floats]:
     """Each finds out after a part of its life, and then hardly fails; lives have different lengths."""
-    drawn = stats.randint.rvs(trials // 2, trials + 1, size=60, random_state=random)
+    drawn = stats.randint.rvs(trials // 2, trials + 1, size=LOOKS[-1], random_state=random)
     longest = np.maximum(2, np.asarray(drawn))
     # Of its life, a subject has learnt for a share with this mean; before it succeeds in a fifth.
-    share = stats.beta.rvs(2 * (mean - 0.2) / 0.75, 2 * (0.95 - mean) / 0.75, size=60, random_state=random)
+    share = stats.beta.rvs(2 * (mean - 0.2) / 0.75, 2 * (0.95 - mean) / 0.75, size=LOOKS[-1], random_state=random)
     knowing = np.round(share * longest).astype(int)
     late = stats.binom.rvs(knowing, 0.95, random_state=random)
     early = stats.binom.rvs(longest - knowing, 0.2, random_state=random)
@@ -176,7 +176,7 @@ def test_the_package_decides_as_the_code_here_does() -> None:
     """The same runs, look by look, by both."""
     random = np.random.default_rng(5)
     question = Question(ReferenceValue(value=0.8), -0.1, -0.1)
-    looks = looks_until(60)
+    looks = LOOKS
     for name, mean in (
         ("beta-binomial .4", 0.8),
         ("late learners", 0.5),

@@ -103,8 +103,8 @@ def test_a_good_agent_passes() -> None:
         (Global, "same seed, same actions"),
         (Global, "no global randomness"),
         (GlobalArrays, "no global randomness"),
-        (Sharing, "subjects of their own"),
-        (Parsing, "whatever is seen"),
+        (Sharing, "independent subjects"),
+        (Parsing, "any observation"),
     ],
 )
 def test_a_wrong_agent_is_failed_by_the_name_of_the_rule(create: Callable[[AgentContext], Any], rule: str) -> None:
@@ -119,7 +119,7 @@ def test_wrong_declarations(fields: dict[str, Any]) -> None:
 def test_the_error_names_the_agent_and_the_rules() -> None:
     with pytest.raises(AssertionError, match=r"the agent 'mine': \d rules are broken\n  valid actions: answers with"):
         assert_agent_sound(spec_of(Fifth))
-    assert_agent_sound(spec_of(Parsing), but=["whatever is seen"])
+    assert_agent_sound(spec_of(Parsing), but=["any observation"])
 
 
 class Asking:
@@ -214,10 +214,10 @@ def test_a_good_model_agent_passes() -> None:
         (Twice, "prompts are a function of the past"),
         (OddTally, "prompts are a function of the past"),
         (Answering, "prompts are a function of the past"),
-        (Marking, "what stays"),
-        (Strict, "whatever is replied"),
-        (NeverGivesUp, "trials come to an end"),
-        (Together, "subjects of their own"),
+        (Marking, "constant messages"),
+        (Strict, "any reply"),
+        (NeverGivesUp, "trials end"),
+        (Together, "independent subjects"),
         (Dicing, "no global randomness"),
         (Dicing, "same seed, same prompts"),
     ],

@@ -281,30 +281,30 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (calls_everything_a_server_error, "fault: unknown model"),
         (calls_everything_a_server_error, "fault: context too long"),
         (hears_no_wish, "fault: rate limit"),
-        (keeps, "nothing is kept"),
-        (one_after_the_other, "many at once"),
+        (keeps, "no caching"),
+        (one_after_the_other, "concurrent calls"),
         (goes_on_when_cancelled, "cancellation"),
         (has_no_seed, "parameters"),
         (sets_what_is_none, "parameters"),
         (forgets_the_served_settings, "served settings"),
         (sends_the_same_seed, "parameters"),
         (asks_another_model, "model id"),
-        (leaves_out_the_system, "what is said arrives"),
+        (leaves_out_the_system, "messages arrive"),
         (counts_nothing, "usage"),
         (counts_nothing, "usage: cached"),
         (swaps_tokens, "usage"),
         (ends_everything_well, "cut-off and empty replies"),
         (takes_empty_for_a_fault, "cut-off and empty replies"),
         (drops_pictures, "pictures"),
-        (tells_the_key, "no key in what is told"),
-        (tells_the_key_where_nobody_listens, "no key in what is told"),
-        (tells_the_key_as_a_cause, "no key in what is told"),
-        (tells_the_key_by_mistake, "no key in what is told"),
-        (prints_the_key, "no key in what is told"),
-        (logs_the_key, "no key in what is told"),
-        (sleeps_before, "many at once"),
-        (sleeps_after, "many at once"),
-        (mixes_up, "own replies"),
+        (tells_the_key, "no key in errors"),
+        (tells_the_key_where_nobody_listens, "no key in errors"),
+        (tells_the_key_as_a_cause, "no key in errors"),
+        (tells_the_key_by_mistake, "no key in errors"),
+        (prints_the_key, "no key in errors"),
+        (logs_the_key, "no key in errors"),
+        (sleeps_before, "concurrent calls"),
+        (sleeps_after, "concurrent calls"),
+        (mixes_up, "each call its own reply"),
         (returns_words, "replies"),
         (lets_half_characters_through, "replies"),
     ],
@@ -327,12 +327,12 @@ async def blocks(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 def test_a_backend_that_blocks_the_event_loop_is_failed_and_takes_nobody_along() -> None:
-    but = [name for name in (*RULES, *SERVER_RULES) if name != "many at once"]
+    but = [name for name in (*RULES, *SERVER_RULES) if name != "concurrent calls"]
     [found] = broken_backend_rules(spec_of(blocks), but=but, patience=0.1)
-    assert found.rule == "many at once"
+    assert found.rule == "concurrent calls"
     assert "blocks the event loop" in found.text or "is not done" in found.text
     [found] = broken_backend_rules(spec_of(blocks), but=but)
-    assert "the event loop stood still for" in found.text
+    assert "the event loop was blocked for" in found.text
 
 
 async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
@@ -341,7 +341,7 @@ async def sleeps_long(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 def test_a_loop_that_stands_still_is_told_as_that_and_not_as_calls_that_do_not_end() -> None:
-    but = [name for name in (*RULES, *SERVER_RULES) if name not in ("many at once", "own replies")]
+    but = [name for name in (*RULES, *SERVER_RULES) if name not in ("concurrent calls", "each call its own reply")]
     [found] = broken_backend_rules(spec_of(sleeps_long), but=but)
     assert "in `complete`" in found.text
 
@@ -369,10 +369,10 @@ def test_what_is_printed_comes_out_and_logging_is_as_it_was(capsys: pytest.Captu
     [
         ({"name": "My Backend"}, "cannot be written as --model NAME/ID"),
         ({"summary": " "}, "summary is empty"),
-        ({"options": {"base_url": 1}}, "does not map names to what they mean"),
-        ({"capabilities": None}, "is no Capabilities"),
-        ({"connect": None}, "cannot be called"),
-        ({"account": lambda context: os.environ["OPENAI_API_KEY"]}, "account holds the key"),
+        ({"options": {"base_url": 1}}, "does not map names to descriptions"),
+        ({"capabilities": None}, "is not a Capabilities object"),
+        ({"connect": None}, "is not callable"),
+        ({"account": lambda context: os.environ["OPENAI_API_KEY"]}, "account contains the key"),
     ],
 )
 def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
@@ -384,7 +384,7 @@ def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
 def test_the_environment_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "mine-and-nobody-else-s")
     monkeypatch.delenv("NO_PROXY", raising=False)
-    broken(GOOD, "what is said arrives")
+    broken(GOOD, "messages arrive")
     assert os.environ["OPENAI_API_KEY"] == "mine-and-nobody-else-s"
     assert "NO_PROXY" not in os.environ
 
@@ -443,13 +443,13 @@ def test_a_backend_of_another_dialect_has_a_server_of_its_own() -> None:
     spec = BackendSpec(name="other", connect=Other, capabilities=able, summary="another dialect")
     rules = (
         "declaration",
-        "what is said arrives",
+        "messages arrive",
         "model id",
         "parameters",
         "served settings",
-        "own replies",
-        "many at once",
-        "nothing is kept",
+        "each call its own reply",
+        "concurrent calls",
+        "no caching",
     )
     assert broken(spec, *rules, server=OtherServer) == []
     assert broken(spec, "fault: server error", "usage", server=OtherServer) == ["usage", "fault: server error"]
@@ -537,6 +537,6 @@ def test_the_server_of_the_page_on_plugins_serves_a_backend() -> None:
     # What the API does not have hides nothing else.
     deaf = dataclasses.replace(spec, connect=lambda context: Whole(context, forgets_the_system))
     mute = dataclasses.replace(spec, connect=lambda context: Whole(context, counts_nothing))
-    only = [name for name in (*RULES, *SERVER_RULES) if name not in ("what is said arrives", "usage")]
-    assert [one.rule for one in broken_backend_rules(deaf, but=only, **call)] == ["what is said arrives"]
+    only = [name for name in (*RULES, *SERVER_RULES) if name not in ("messages arrive", "usage")]
+    assert [one.rule for one in broken_backend_rules(deaf, but=only, **call)] == ["messages arrive"]
     assert [one.rule for one in broken_backend_rules(mute, but=only, **call)] == ["usage"]

@@ -82,16 +82,16 @@ def test_a_good_view_passes() -> None:
 @pytest.mark.parametrize(
     ("view", "rule", "said"),
     [
-        (NoHeading(), "heading", "look alike"),
-        (Longer(), "bounded", "max_length says"),
+        (NoHeading(), "heading", "look the same"),
+        (Longer(), "bounded", "max_length is"),
         (Impure(), "pure", "drawn in two ways"),
-        (Undeclared(), "characters", "neither the scene"),
+        (Undeclared(), "characters", "neither in the scene"),
         (BlindToDoors(), "cues", "closed door"),
         (BlindToLandmarks(), "cues", "landmark"),
-        (Silent(), "words", "is not in it"),
+        (Silent(), "words", "is missing from the observation"),
         (Painter(), "pictures", "has no picture_size"),
-        (WrongSize(), "pictures", "is no PNG"),
-        (Shouting(), "declaration", "is no word"),
+        (WrongSize(), "pictures", "is not a PNG file"),
+        (Shouting(), "declaration", "is not a word"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Good) else "",
 )
@@ -101,5 +101,7 @@ def test_a_wrong_view_is_failed_by_the_name_of_the_rule(view: Good, rule: str, s
 
 
 def test_the_error_names_the_view() -> None:
-    with pytest.raises(AssertionError, match=r"the view 'letters': 1 rule is broken\n  heading: N and NE look alike"):
+    with pytest.raises(
+        AssertionError, match=r"the view 'letters': 1 rule is broken\n  heading: N and NE look the same"
+    ):
         assert_view_sound(NoHeading())

@@ -40,10 +40,10 @@ class Chances:
 
 
 def ceiling(specification: Specification) -> tuple[float, str]:
-    """Return the most that a blind policy may reach, and why: the chance of a hidden choice, or the usual ceiling."""
+    """Return the most that a blind policy may reach, and why: the chance of a hidden choice, or the default ceiling."""
     checks = [check for check in specification.document.checks if check.chance > CEILING]
     if not checks:
-        return CEILING, "the usual ceiling"
+        return CEILING, "the default ceiling"
     largest = max(checks, key=lambda check: check.chance)
     return min(HIGHEST_CEILING, largest.chance), f"the chance of '{largest.hidden}' in `checks`"
 
@@ -80,7 +80,7 @@ def _of_trials(tally: Tally) -> str:
     rate = tally.rate()
     if rate.trials:
         return f"{rate} of {rate.trials} trials"
-    return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, in whole lives"
+    return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, even over complete subjects"
 
 
 def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
@@ -91,7 +91,7 @@ def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
     fewest = min((rate.trials for rate in rates if rate.high > most), default=FEWEST_JUDGED)
     if fewest >= FEWEST_JUDGED:
         return "ok", ""
-    text = f"; {NOT_JUDGED}: of {fewest} trials it may still lie above, {FEWEST_JUDGED - fewest} more trials are needed"
+    text = f"; {NOT_JUDGED}: after {fewest} trials it may still be above; {FEWEST_JUDGED - fewest} more are needed"
     return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
 
 
@@ -116,7 +116,7 @@ def audit_blind(
     yield from _under_the_rodent(specification, best)
     (touch,) = contest(settings, runner, chances, with_strings=False)[:1]
     rate = touch.rate(Z99)
-    text = f"{touch.name} {rate}: by blocked steps and reward, and memory for what was rewarded last; not judged"
+    text = f"{touch.name} {rate}: from blocked steps, reward and memory of the last reward; not judged"
     yield AuditFinding("blind, by other senses", "note", text, rate.numbers() | {"policy": touch.name})
 
 
@@ -143,14 +143,14 @@ def contest(settings: AuditSettings, runner: Runner, chances: Chances, *, with_s
     orders = [Order(name, some, seed + 2 * APART) for name in (judged() if with_strings else reported())]
     if with_strings:
         orders += [Order(name, few, seed + 2 * APART) for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))]
-    tell = settings.progress or (lambda _: None)
-    first = runner.run(orders, lambda done: tell(f"blind policies {done} of {len(orders)}"))
+    report = settings.progress or (lambda _: None)
+    first = runner.run(orders, lambda done: report(f"blind policies {done} of {len(orders)}"))
     if with_strings:
-        tell("search for a blind string of actions")
+        report("search for a blind string of actions")
         first += climb(first, settings, runner, few)
     chances.all += first
     names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
-    tell("the best blind policies again, on other lives")
+    report("the best blind policies again, on other subjects")
     second = runner.run([Order(name, max(32, trials // 4), seed + 3 * APART) for name in names])
     names = [tally.name for tally in _ranked(second)[: FINAL if with_strings else 1]]
     final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])
@@ -184,7 +184,7 @@ def audit_limit(paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner
     """Yield how the chance level depends on the step limit."""
     limit = paradigm.specification.limit
     if not isinstance(limit, int):
-        yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', and was not varied", {})
+        yield AuditFinding("step limit", "note", f"the limit is the variable '{limit}', so it was not varied", {})
         return
     trials = max(16, settings.trials // 2)
     limits = (max(1, limit // 2), limit, 2 * limit)

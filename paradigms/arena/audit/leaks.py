@@ -51,7 +51,7 @@ class Guess:
         return f"'{self.hidden}' at '{self.state}': {self.rate} from {self.source}"
 
 
-class _Witness:
+class _Observer:
     """Takes a sample at the first entry into each state of a trial; ``entered`` is emptied after it."""
 
     def __init__(
@@ -91,9 +91,9 @@ def collect(paradigm: ArenaParadigm, view: View, trials: int, seed: int) -> dict
             rests = chance.random() < 0.5
             choice = wanderer(chance) if rests else event_random(chance)
             walker = Walker(paradigm.program, choice, everywhere=rests)
-            witness = _Witness(found, columns, geometry, fold, number)
-            for _ in walk(life, walker, specification, count, witness, every_block=True):
-                witness.entered.clear()
+            observer = _Observer(found, columns, geometry, fold, number)
+            for _ in walk(life, walker, specification, count, observer, every_block=True):
+                observer.entered.clear()
     return found
 
 

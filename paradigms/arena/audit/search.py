@@ -94,7 +94,7 @@ class Search:
     def solve(self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH) -> Found:
         """Return what depth-first search finds, most promising moves first, shorter and shorter successes.
 
-        Promising is what pays, then what leads to another state, then what is near. Where that comes to nothing, one
+        Promising is what pays, then what leads to another state, then what is near. If that yields nothing, one
         thing is done all through the trial: what has to be kept up to the end is too deep to be found step by step.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)

@@ -29,7 +29,7 @@ def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator
     """Yield whether a solver with full knowledge succeeds, and how fast."""
     found = solve_subjects(paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART)
     if not found.trials:
-        text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, though whole lives were lived"
+        text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, even over complete subjects"
         yield AuditFinding("solvable", "FAIL", text, {"trials": 0, "lived": found.lived})
         return
     share, in_half = found.solved / found.trials, found.in_half / found.trials
@@ -55,7 +55,7 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
     """Yield whether what `checks` calls hidden can be guessed, in each view and from the pose; and what else can."""
     checks = paradigm.specification.document.checks
     if not checks:
-        yield AuditFinding("leak", "note", "`checks` is empty: nothing is said to be hidden", {})
+        yield AuditFinding("leak", "note", "`checks` is empty: nothing is declared hidden", {})
     for view in views:
         if settings.progress:
             settings.progress(f"leaks in {view.name}")
@@ -64,7 +64,7 @@ def audit_leaks(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditS
             rule = f"leak: {check.hidden} at {check.at}, {view.name}"
             entries = samples[check.at]
             if len(entries) < leaks.FEWEST:
-                text = f"'{check.at}' was entered in {len(entries)} trials only: too few to tell"
+                text = f"'{check.at}' was entered in only {len(entries)} trials: too few to judge"
                 yield AuditFinding(rule, "note", text, {"entries": len(entries)})
                 continue
             yield _judged_leak(rule, check.chance, leaks.best_guess(entries, check.at, check.hidden))
@@ -142,7 +142,7 @@ def audit_rewards(paradigm: ArenaParadigm, settings: AuditSettings, chances: Cha
     elif worst.gain > EQUAL:
         yield AuditFinding("reward and success", "FAIL", _tempting(worst), numbers)
     elif blind.best_failure > most + EQUAL:
-        text = f"{blind.name} earns {blind.best_failure:g} in a trial that fails; the best success earned {most:g}"
+        text = f"{blind.name} earns {blind.best_failure:g} in a failed trial; the best success earns {most:g}"
         yield AuditFinding("reward and success", "FAIL", text, numbers)
     else:
         yield AuditFinding("reward and success", "ok", _agreeing(found, most, least, blind.best_failure), numbers)
@@ -159,13 +159,13 @@ def _tempting(worst: Temptation) -> str:
     more = " ..." if len(worst.failure.moves) > MANY else ""
     return (
         f"{worst.where}: failing earns {worst.failure.reward:g} ({plan}{more}; found by {worst.how}), "
-        f"and succeeding {worst.success.reward:g}"
+        f"succeeding {worst.success.reward:g}"
     )
 
 
 def _agreeing(found: Sequence[Temptation], most: float, least: float, blind: float) -> str:
     failure = max([blind, *(one.failure.reward for one in found if one.failure)])
-    text = f"in no trial does failing pay more; successes earn {least:g} to {most:g}, failures at most {failure:g}"
+    text = f"failing never pays more; successes earn {least:g} to {most:g}, failures at most {failure:g}"
     if abs(failure - least) < EQUAL and abs(most - least) < EQUAL:
         return f"every trial earns the same, {most:g}, whether it succeeds or fails"
     if failure > least + EQUAL:
@@ -186,12 +186,12 @@ def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSe
             if not seen.get(cue.name):
                 seen[cue.name] = visibility.is_visible(paradigm, view, cue, chance)
         hidden = [name for name, visible in seen.items() if not visible]
-        text = f"all of {len(seen)} cues can be seen"
+        text = f"all {len(seen)} cues are visible"
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
-            text = f"not to be told from its absence: {', '.join(hidden[:MANY])}{more}"
+            text = f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}"
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}
         yield AuditFinding(f"cues, {view.name}", "FAIL" if hidden else "ok", text, numbers)
     if paradigm.specification.goal_visible:
-        text = "a rewarded place is drawn unlike its neighbours: whoever reads the map sees the goal"
+        text = "a rewarded place is drawn unlike its neighbours, so the map shows the goal"
         yield AuditFinding("goal visible", "note", text, {})

@@ -28,23 +28,23 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(**OPTIONS)(function))
 
 
-class _Told(event.Listener):
+class _CompilationNotice(event.Listener):
     """Announces once that something is being compiled."""
 
     def __init__(self) -> None:
-        self.said = False
+        self.announced = False
 
     def on_start(self, event: object) -> None:
-        if not self.said:
-            LOG.warning("Compiling the steps of vector environments. This takes some 20 seconds, once on a machine.")
-        self.said = True
+        if not self.announced:
+            LOG.warning("Compiling the steps of vector environments. This takes about 20 seconds, once per machine.")
+        self.announced = True
 
     def on_end(self, event: object) -> None:
         """Announces nothing."""
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def announce_compilation() -> Iterator[None]:
     """Announce compilation within the block; functions loaded from the cache are not announced."""
-    with event.install_listener("numba:compile", _Told()):
+    with event.install_listener("numba:compile", _CompilationNotice()):
         yield

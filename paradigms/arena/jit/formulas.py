@@ -144,7 +144,7 @@ class Formulas:
 
 def _instruction(known: Mapping[str, int], name: str) -> int:
     if name not in known:
-        raise UntranslatableError(f"it uses '{name}', which only the scalar kernel has")
+        raise UntranslatableError(f"it uses '{name}', which only the scalar kernel supports")
     return known[name]
 
 

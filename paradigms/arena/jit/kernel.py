@@ -101,14 +101,14 @@ def _made(digest: str) -> Kernel:
     def step_all(
         code: Any, numbers: Any, lanes: Any, reals: Any, traces: Any, texts: Any, hashes: Any, keys: Any, looks: Any,
         moves: Any, events: Any, actions: Any, anew: bool, places: Any, rewards: Any, terminated: Any, truncated: Any,
-        begun: Any, told: Any,
+        begun: Any, counts: Any,
     ) -> None:  # fmt: skip
         """Execute one action in every lane. Where the trial is over, or (``anew``) in all of them, begin the next one.
 
-        ``places`` and all that follow are written; the lane of the first mistake is ``told[FAILED]``, or NOTHING.
+        ``places`` and all that follow are written; the lane of the first mistake is ``counts[FAILED]``, or NOTHING.
         """
-        told[:] = 0
-        told[FAILED] = len(digest) * 0 + at.NOTHING
+        counts[:] = 0
+        counts[FAILED] = len(digest) * 0 + at.NOTHING
         for number in range(len(lanes)):
             beginning = anew or lanes[number, at.OVER] != 0
             happening = 0
@@ -128,18 +128,18 @@ def _made(digest: str) -> Kernel:
             if beginning:
                 begin(code, numbers, lane, real, trace, text)
                 begun[number] = True
-                told[BEGUN] += 1
+                counts[BEGUN] += 1
             else:
                 rewards[number] = happen(code, numbers, lane, real, trace, text, happening)
                 if lane[at.OVER]:
                     judge(code, numbers, lane, real, trace)
                     truncated[number], terminated[number] = lane[at.TRUNCATED], not lane[at.TRUNCATED]
-                    told[ENDED] += 1
+                    counts[ENDED] += 1
             if lane[at.ERROR]:
-                told[FAILED] = number
+                counts[FAILED] = number
                 return
             if lane[at.STALE]:
-                _see(code, lane, real, hashes, keys, looks, places, number, told)
+                _see(code, lane, real, hashes, keys, looks, places, number, counts)
             else:
                 places[number] = lane[at.PAGE] + lane[at.POSE]
 
@@ -160,14 +160,14 @@ def _made(digest: str) -> Kernel:
 
 @compiled
 def _see(
-    code: Any, lane: Any, real: Any, hashes: Any, keys: Any, looks: Any, places: Any, number: int, told: Any
+    code: Any, lane: Any, real: Any, hashes: Any, keys: Any, looks: Any, places: Any, number: int, counts: Any
 ) -> None:
     """Find out how it looks where a lane is now; what is not known yet is counted, and its place stays negative."""
     lane[at.STALE] = 0
     row = find_look(code, lane, real, hashes, keys)
     if row == at.NOTHING:
         places[number] = -1
-        told[UNKNOWN] += 1
+        counts[UNKNOWN] += 1
     else:
         lane[at.PAGE], lane[at.TABLE] = looks[row, PICTURES], looks[row, MOVES]
         places[number] = lane[at.PAGE] + lane[at.POSE]

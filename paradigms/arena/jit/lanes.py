@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cheesebench.interfaces import View
 from cheesebench.paradigms.arena.endings import plain_value
 from cheesebench.paradigms.arena.jit import layout as at
-from cheesebench.paradigms.arena.jit.compiled import told
+from cheesebench.paradigms.arena.jit.compiled import announce_compilation
 from cheesebench.paradigms.arena.jit.kernel import BEGUN, ENDED, FAILED, MOVES, PICTURES, UNKNOWN, kernel
 from cheesebench.paradigms.arena.jit.translate import Translation, translate
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
@@ -64,7 +64,7 @@ class CompiledLanes:
         #: Steps that can be executed until the trace of a trial may be too long.
         self._room = TRACE_ROWS if program.reads_trace else 0
         self._traces = _spread(num_envs, 2 * self._room, np.int32)
-        self._told = np.zeros(4, np.int64)
+        self._counts = np.zeros(4, np.int64)
         # What is known of looks; see ``kernel.find_look``.
         most = 1 << max(LOOKS, 2 * num_envs).bit_length()
         self._hashes = np.zeros(4 * most, np.int64)
@@ -106,7 +106,7 @@ class CompiledLanes:
         if self._crowded():
             self._forget_looks()
         begun = np.zeros(self._count, bool)
-        with told():
+        with announce_compilation():
             self._call(True, begun)
         return self._beginnings(begun)
 
@@ -116,9 +116,9 @@ class CompiledLanes:
         begun = np.zeros(self._count, bool)
         self._actions[:] = actions
         steps = self._call(False, begun)
-        if self._told[ENDED]:
+        if self._counts[ENDED]:
             steps.infos.update(self._endings(steps.terminated | steps.truncated))
-        if self._told[BEGUN]:
+        if self._counts[BEGUN]:
             steps.infos.update(self._beginnings(begun))
         states = self._state_names.take(self._made.code.take(self._lanes[:, at.STATE] + at.STATE_NUMBER))
         states[begun] = None
@@ -132,10 +132,10 @@ class CompiledLanes:
         self._kernel.step_all(
             made.code, made.numbers, self._lanes, self._reals, self._traces, self._texts, self._hashes, self._keys,
             self._looks, self._moves, self._events, self._actions, anew, self.places, steps.rewards, steps.terminated,
-            steps.truncated, begun, self._told,
+            steps.truncated, begun, self._counts,
         )  # fmt: skip
-        failed = int(self._told[FAILED])
-        if self._told[UNKNOWN]:
+        failed = int(self._counts[FAILED])
+        if self._counts[UNKNOWN]:
             for lane in (self.places[: None if failed == at.NOTHING else failed] < 0).nonzero()[0].tolist():
                 self._look(lane)
         if failed != at.NOTHING:
@@ -279,7 +279,7 @@ class CompiledLanes:
         where = self._state_name(int(fields[at.ERROR_STATE])) if fields[at.STEPS] else None
         error = int(fields[at.ERROR])
         if error == at.NOT_A_NUMBER:
-            raise TypeError("An expression computes with what is no number.")  # the loader lets none of these pass
+            raise TypeError("An expression computes with something that is not a number.")
         raise MISTAKES[error](self._program, value, where)
 
 

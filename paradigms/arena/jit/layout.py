@@ -57,7 +57,7 @@ KIND, REFERS, NUMBER, CONSTANT_SIZE = range(4)
     EFFECTS, GO, END, RULE_SIZE,
 ) = range(14)  # fmt: skip
 #: How a rule finds ``it``: not at all, among fixed targets, among those that a variable holds.
-NOBODY, FIXED, HELD = range(3)
+NO_TARGET, FIXED, HELD = range(3)
 
 #: Effects.
 (

@@ -203,7 +203,7 @@ def _fires(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
         evaluate(code, numbers, lane, real, trace, code[rule + at.AFTER], top)
         if not lane[at.STEPS] - lane[at.ENTERED] >= real[at.REALS + top]:  # also when that is no number
             return False
-    elif code[rule + at.WHO] != at.NOBODY:
+    elif code[rule + at.WHO] != at.NO_TARGET:
         lane[at.IT] = _who(code, lane, rule, events & code[rule + at.MASK])
         if lane[at.IT] == at.NOTHING:
             return False

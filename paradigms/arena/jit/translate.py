@@ -119,8 +119,8 @@ class _Translator(Formulas):
 
     def _rule(self, where: str, number: int, rule: Rule, spec: RuleSpec) -> list[int]:
         if spec.trigger not in TRIGGERS:
-            raise UntranslatableError(f"a rule has the trigger '{spec.trigger}', which only the scalar kernel has")
-        who, slot, possible, name_bits = at.NOBODY, 0, 0, 0
+            raise UntranslatableError(f"a rule has the trigger '{spec.trigger}', which only the scalar kernel supports")
+        who, slot, possible, name_bits = at.NO_TARGET, 0, 0, 0
         if spec.target is not None:
             possible = self.listed(map(self.vocabulary.number, self._program.targets(spec.target, spec.trigger)))
             name_bits = len(self.code)
@@ -142,7 +142,7 @@ class _Translator(Formulas):
     def _effects(self, effects: Effects, spec: EffectsSpec) -> int:
         for part in dataclasses.fields(spec):
             if part.name not in EFFECTS and getattr(spec, part.name) != part.default:
-                raise UntranslatableError(f"a rule has the effect '{part.name}', which only the scalar kernel has")
+                raise UntranslatableError(f"a rule has the effect '{part.name}', which only the scalar kernel supports")
         sets = [(self.slots[one.variable], self.expression(one.value)) for one in spec.set]
         adds = [(self.slots[one.variable], self.expression(one.value)) for one in spec.add]
         self.widest = max(self.widest, len(sets))
@@ -273,7 +273,7 @@ class _Translator(Formulas):
             size += room
         head[at.DRAWS] = self.records(records, at.DRAW_SIZE)
         if size > MAX_LANE:
-            raise UntranslatableError("a life has to remember too much")
+            raise UntranslatableError("a subject has too many possible states")
         return size
 
     # -- texts, names, the arena

@@ -16,7 +16,7 @@ class UntranslatableError(OptionError):
     """A program does not fit into arrays; it falls back to the scalar kernel, ``life.ArenaSubject``."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"This protocol cannot be compiled: {reason}. Leave out 'compiled'.")
+        super().__init__(f"This protocol cannot be compiled: {reason}. Remove 'compiled'.")
 
 
 class Vocabulary:

@@ -65,9 +65,9 @@ Amount = Annotated[float, Field(ge=0), checked(is_number, "a number from 0")]
 class Vocabulary(Model):
     """What the nodes are called in one domain."""
 
-    each: Text | None = Field(None, description="How every node is called that 'names' leaves out; {n} is the node.")
+    each: Text | None = Field(None, description="The name of every node that is not in 'names'; {n} is the node.")
     names: dict[NodeId, Text] = Field(default_factory=dict, description="Names of single nodes.")
-    scene: Name | None = Field(None, description="How it is told: rooms, places, people, objects, or one of `scenes`.")
+    scene: Name | None = Field(None, description="The wording: rooms, places, people, objects, or one of `scenes`.")
 
 
 def _vocabulary(value: Any) -> Any:
@@ -81,9 +81,9 @@ def _vocabulary(value: Any) -> Any:
 class Graph(Model):
     """Nodes, edges, rewards, and how the nodes are called in every domain."""
 
-    directed: Truth = Field(False, description="Edges lead from the first node to the second, never back.")
-    start: NodeId = Field(description="The node that paths begin at, unless `pairs` says otherwise.")
-    edges: list[Edge] = Field(min_length=1, description="Pairs of nodes; whatever they name is a node.")
+    directed: Truth = Field(False, description="Edges lead from the first node to the second only.")
+    start: NodeId = Field(description="The node where paths begin, unless `pairs` sets another.")
+    edges: list[Edge] = Field(min_length=1, description="Pairs of nodes; every name used here is a node.")
     rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="Rewards at nodes.")
     vocabulary: dict[
         Name, Annotated[Vocabulary, BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any])]
@@ -99,29 +99,30 @@ class GraphArena(Model):
 class Portal(Model):
     """A one-way step from one node to all that were neighbours of another before the edit."""
 
-    at: NodeId = Field(description="Where the step leads from.")
-    to_neighbours_of: NodeId = Field(description="The node whose neighbours it leads to.")
+    at: NodeId = Field(description="The node where the step begins.")
+    to_neighbours_of: NodeId = Field(description="The node whose neighbours the step leads to.")
 
 
 class Edit(Model):
     """A local change of the graph or of its rewards."""
 
-    remove: list[Edge] = Field(default_factory=list, description="Edges that go.")
-    add: list[Edge] = Field(default_factory=list, description="New edges; they may bring new nodes.")
+    remove: list[Edge] = Field(default_factory=list, description="Edges to remove.")
+    add: list[Edge] = Field(default_factory=list, description="Edges to add; they may add nodes.")
     rewards: dict[NodeId, Amount] = Field(default_factory=dict, description="New rewards at nodes.")
     portal: Annotated[
         list[Portal],
         BeforeValidator(lambda v: [v] if isinstance(v, dict) else v, json_schema_input_type=Portal | list[Portal]),
     ] = Field(default_factory=list, description="One-way steps, one or several.")
     chances: dict[NodeId, dict[NodeId, Probability]] = Field(
-        default_factory=dict, description="Nodes that are left by chance, and where to (adding up to 1)."
+        default_factory=dict,
+        description="Nodes that are left at random, with the probability of each next node (adding up to 1).",
     )
 
 
 class Pairs(Model):
     """Start-goal pairs that are so many steps apart, evenly spread over all of them."""
 
-    distance: Count = Field(description="Steps of the shortest way.")
+    distance: Count = Field(description="Length of the shortest path, in steps.")
     count: Count = Field(2, description="How many pairs.")
 
 
@@ -129,52 +130,52 @@ class AnswerShape(Model):
     """What is asked for."""
 
     form: Literal["path", "first_step"] = Field("path", description="The whole path, or its first step.")
-    include_start: Truth = Field(True, description="Whether a path begins with its start; without, it may.")
+    include_start: Truth = Field(True, description="Whether a path must begin with its start; if not given, it may.")
 
 
 class Condition(Model):
     """One way of asking. With ``after``, that condition's question comes first, and only the last answer counts."""
 
     ask: Literal["best_path", "shortest_path", "groups"] = Field(description="The question.")
-    after: ConditionName | None = Field(None, description="The condition that is asked before it.")
+    after: ConditionName | None = Field(None, description="The condition asked before this one.")
     edit: Edit | None = Field(None, description="What changes before the question.")
-    pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: which start and goal.")
+    pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: the starts and goals.")
     instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = Field(
-        None, description="How it is to be thought about."
+        None, description="Instruction on how to think about the question."
     )
     answer: AnswerShape | None = Field(None, description="Instead of the protocol's.")
     group: Text | None = Field(None, description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.")
-    same_policy: Truth = Field(False, description="The edit does not claim that another answer is right now.")
+    same_policy: Truth = Field(False, description="The edit need not change the right answer.")
 
 
 class Scene(Model):
-    """How a vocabulary is told. What is left out is said as in the scene ``like``."""
+    """The wording of a vocabulary. Sentences that are left out are those of the scene ``like``."""
 
-    like: Name = Field("places", description="The shipped scene that says the rest.")
+    like: Name = Field("places", description="The shipped scene that supplies all other sentences.")
     nouns: list[Text] | None = Field(None, description="Words of a name that an answer may leave out.")
     thing: Text | None = Field(None, description="What a node is, in the singular.")
     things: Text | None = Field(None, description="What nodes are, in the plural.")
     setting: Text | None = Field(None, description="How the description begins.")
     link: Text | None = Field(None, description="One node and its neighbours.")
-    two_way: Text | None = Field(None, description="That edges can be walked both ways.")
-    one_way: Text | None = Field(None, description="That edges lead one way only.")
+    two_way: Text | None = Field(None, description="That edges work in both directions.")
+    one_way: Text | None = Field(None, description="That edges work in one direction only.")
     reward: Text | None = Field(None, description="A reward at a node.")
     return_: Text | None = Field(None, alias="return", description="The end of the tour: back at the start.")
-    only_one: Text | None = Field(None, description="That only one reward can be had.")
+    only_one: Text | None = Field(None, description="That only one reward can be taken.")
     best_path: Text | None = Field(None, description="The question for the best path.")
     best_first_step: Text | None = Field(None, description="The question for the first step of it.")
-    best_chance: Text | None = Field(None, description="The question for the first step where chance has a say.")
+    best_chance: Text | None = Field(None, description="The question for the first step if steps are partly random.")
     shortest_path: Text | None = Field(None, description="The question for the shortest path.")
     groups: Text | None = Field(None, description="The question for the number of groups.")
     change: Text | None = Field(None, description="That something has changed.")
-    closed: Text | None = Field(None, description="An edge that went.")
+    closed: Text | None = Field(None, description="A removed edge.")
     opened: Text | None = Field(None, description="A new edge.")
-    closed_one_way: Text | None = Field(None, description="A one-way edge that went.")
+    closed_one_way: Text | None = Field(None, description="A removed one-way edge.")
     opened_one_way: Text | None = Field(None, description="A new one-way edge.")
     new_reward: Text | None = Field(None, description="A new reward at a node.")
     portal: Text | None = Field(None, description="A portal.")
-    chances: Text | None = Field(None, description="A node that is left by chance.")
-    outcome: Text | None = Field(None, description="One of the nodes that chance leads to.")
+    chances: Text | None = Field(None, description="A node that is left at random.")
+    outcome: Text | None = Field(None, description="One of the nodes it may lead to.")
 
 
 class DialogueDocument(Model):
@@ -187,13 +188,15 @@ class DialogueDocument(Model):
     title: Text | None = Field(None, description="Title for people.")
     cite: dict[Name, Text] = Field(default_factory=dict, description="Kind and number: `arxiv`, `doi`, ...")
     dimension: Text = Field("planning", description="Cognitive dimension.")
-    species: Text | None = Field(None, description="For people; no animal has been asked.")
+    species: Text | None = Field(None, description="For readers; no animal did this task.")
     arena: GraphArena = Field(description="The graph.")
-    scenes: dict[Name, Scene] = Field(default_factory=dict, description="Own ways of telling.")
-    conditions: dict[ConditionName, Condition] = Field(min_length=1, description="Ways of asking, by name.")
-    answer: AnswerShape = Field(AnswerShape(), description="What is asked for, unless a condition says otherwise.")
-    margin: float = Field(0.10, gt=0, lt=1, description="How far above chance is above it in more than name.")
-    notes: Text | list[Text] | None = Field(None, description="For people.")
+    scenes: dict[Name, Scene] = Field(default_factory=dict, description="The protocol's own scenes (wordings).")
+    conditions: dict[ConditionName, Condition] = Field(
+        min_length=1, description="Conditions (ways of asking), by name."
+    )
+    answer: AnswerShape = Field(AnswerShape(), description="The form of the answer, unless a condition sets another.")
+    margin: float = Field(0.10, gt=0, lt=1, description="How far above chance counts as above chance.")
+    notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 
     @property
     def reference(self) -> list[Reference]:

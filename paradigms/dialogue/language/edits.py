@@ -39,7 +39,7 @@ class EditChecks:
                 sentence = f"The edge [{a}, {b}] leads from a node to itself."
                 self._diagnostics.error(241, position, sentence, "Remove it.")
             elif (a, b) in seen:
-                self._diagnostics.error(241, position, f"The edge [{a}, {b}] stands here twice.", "Remove one.")
+                self._diagnostics.error(241, position, f"The edge [{a}, {b}] appears twice.", "Remove one.")
             seen.update([(a, b)] if self._directed else both_ways([(a, b)]))
 
     def check(self, edit: doc.Edit, world: World, where: _Path) -> None:
@@ -52,7 +52,7 @@ class EditChecks:
         for number, (a, b) in enumerate(edit.add):
             if (a, b) in world.arcs and (a, b) not in edit.remove:
                 position = self._root.find((*where, "add", number)).position
-                self._diagnostics.error(234, position, f"The edge [{a}, {b}] is there already.", "Remove it here.")
+                self._diagnostics.error(234, position, f"The edge [{a}, {b}] already exists.", "Remove it here.")
         nodes = list(dict.fromkeys([*world.nodes, *(node for edge in edit.add for node in edge)]))
         rewards = self._root.find((*where, "rewards"))
         self.known(edit.rewards, nodes, rewards.key_position)
@@ -62,7 +62,7 @@ class EditChecks:
     def _absent(self, edge: tuple[str, str], world: World, where: _Path) -> None:
         a, b = edge
         position = self._root.find(where).position
-        sentence = f"There is no edge [{a}, {b}] to be removed."
+        sentence = f"There is no edge [{a}, {b}] to remove."
         if self.known([a, b], world.nodes, position):
             if (b, a) in world.arcs:
                 remedy = f"Did you mean [{b}, {a}]?"
@@ -87,5 +87,5 @@ class EditChecks:
             self.known(outcomes, nodes, inner.key_position)
             total = sum(outcomes.values())
             if not math.isclose(total, 1, abs_tol=1e-6):
-                sentence = f"The chances of leaving '{node}' add up to {total:g}."
-                self._diagnostics.error(237, inner.position, sentence, "Let them add up to 1.")
+                sentence = f"The probabilities of leaving '{node}' add up to {total:g}."
+                self._diagnostics.error(237, inner.position, sentence, "Make them add up to 1.")

@@ -51,7 +51,7 @@ def read_published(folder: Path) -> Published:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OptionError(f"Nothing has been published beside these protocols: there is no file {path}.") from None
+        raise OptionError(f"There are no published results for these protocols: there is no file {path}.") from None
     return Published(
         source=content["source"],
         scored=content["scored"],

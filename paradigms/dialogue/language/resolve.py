@@ -92,7 +92,9 @@ class _Resolver:
         where = ("arena", "graph")
         nodes = world.nodes
         if len(nodes) > MAX_NODES:
-            self._error(241, (*where, "edges"), f"The graph has {len(nodes)} nodes.", f"At most {MAX_NODES} are told.")
+            self._error(
+                241, (*where, "edges"), f"The graph has {len(nodes)} nodes.", f"At most {MAX_NODES} are allowed."
+            )
         self.edits.distinct(self.graph.edges, (*where, "edges"))
         self.edits.known([self.graph.start], nodes, self.root.find((*where, "start")).position)
         rewards = self.root.find((*where, "rewards"))
@@ -131,7 +133,7 @@ class _Resolver:
         if condition.ask == "shortest_path" and condition.answer is None:
             form = "path"
         if after.chances and form != "first_step":
-            self._error(238, where, "Where chance has a say, only a first step can be best.", _FIRST_STEP)
+            self._error(238, where, "If steps are partly random, only a first step can be best.", _FIRST_STEP)
             return None
         items = self._items(condition, after, form, where)
         if items is None:
@@ -156,7 +158,7 @@ class _Resolver:
         self, name: str, where: Sequence[str | int], first: World, below: tuple[str, ...]
     ) -> ConditionSpec | None:
         if name in below or len(below) > MAX_TURNS:
-            self._error(238, where, f"'{name}' would have to come before itself.", "Break the circle.")
+            self._error(238, where, f"'{name}' would have to come before itself.", "Remove one 'after'.")
             return None
         if name not in self.document.conditions:
             known = list(self.document.conditions)
@@ -181,11 +183,11 @@ class _Resolver:
         start = self.graph.start
         goals = best_goals(world, start)
         if not goals:
-            sentence = f"No way leads from the start '{start}' to a reward."
+            sentence = f"There is no path from the start '{start}' to a reward."
             if not world.rewards:
                 self._error(235, where, sentence, "Give the graph 'rewards', a number for some of its nodes.")
             else:
-                self._error(235, where, sentence, "Mend the edges, or the edit.")
+                self._error(235, where, sentence, "Fix the edges or the edit.")
             return None
         keys = best_first_steps(world, start) if world.chances else shortest_paths(world, start, goals)
         return (Item(start, tuple(goals), keys),) if self._few(len(keys), where) else None
@@ -220,7 +222,7 @@ class _Resolver:
                 position = self.root.find((*place, number)).position
                 known = self.edits.known([start, goal], world.nodes, position)
                 if known and (start == goal or not shortest_paths(world, start, [goal])):
-                    sentence = f"No way leads from '{start}' to '{goal}'."
+                    sentence = f"There is no path from '{start}' to '{goal}'."
                     self.diagnostics.error(235, position, sentence, "Choose another pair.")
         if self.diagnostics.errors:
             return None
@@ -239,7 +241,7 @@ class _Resolver:
             self._error(
                 236,
                 (*where, "edit"),
-                f"The edit changes no policy: '{shown}' was best before it, and is best after it.",
+                f"The edit changes no policy: '{shown}' is best before and after it.",
                 "Change the edit, or write 'same_policy: true'.",
             )
 

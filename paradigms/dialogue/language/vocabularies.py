@@ -72,13 +72,13 @@ class VocabularyChecks:
         position = place.find([key]).position
         if found is None:
             self._diagnostics.error(
-                240, position, f"The braces in '{key}' do not fit.", "Write '{place}' and the like."
+                240, position, f"The braces in '{key}' do not match.", "Write placeholders such as '{place}'."
             )
             return
         for slot in found:
             if slot not in known:
                 hint = did_you_mean(slot, known).strip() or f"Known here: {listed(known)}."
-                self._diagnostics.error(240, position, f"'{key}' has nothing to put for '{{{slot}}}'.", hint)
+                self._diagnostics.error(240, position, f"'{key}' has no value for '{{{slot}}}'.", hint)
 
     def _names(
         self, vocabulary: doc.Vocabulary, nodes: Sequence[str], domain: str, place: Node
@@ -88,11 +88,11 @@ class VocabularyChecks:
         for node in vocabulary.names:
             if node not in nodes:
                 hint = did_you_mean(node, nodes).strip() or f"Nodes are {listed(nodes)}."
-                sentence = f"The graph has no node '{node}', nor does an edit bring it."
+                sentence = f"Neither the graph nor an edit has a node '{node}'."
                 self._diagnostics.error(230, own.key_position(node), sentence, hint)
         if vocabulary.each is not None and "{n}" not in vocabulary.each:
             sentence = f"'{vocabulary.each}' would be the name of every node."
-            self._diagnostics.error(232, place.position, sentence, "Put {n} where the node's number belongs.")
+            self._diagnostics.error(232, place.position, sentence, "Put {n} in place of the node's number.")
             return None
         names = {}
         for node in nodes:
@@ -103,7 +103,9 @@ class VocabularyChecks:
         missing = [node for node in nodes if node not in names]
         if missing:
             sentence = f"The vocabulary '{domain}' has no name for {listed(missing)}."
-            self._diagnostics.error(231, place.position, sentence, "Name every node, also those that an edit adds.")
+            self._diagnostics.error(
+                231, place.position, sentence, "Name every node, including those that an edit adds."
+            )
         self._distinct(names, own)
         return names if len(self._diagnostics.errors) == errors else None
 
@@ -113,7 +115,7 @@ class VocabularyChecks:
             position = own.key_position(node)
             if not any(character.isalnum() for character in name) or len(name) > MAX_LENGTH:
                 remedy = f"Use letters or digits, at most {MAX_LENGTH} characters."
-                self._diagnostics.error(232, position, f"'{name[:MAX_LENGTH]}' is no name for a node.", remedy)
+                self._diagnostics.error(232, position, f"'{name[:MAX_LENGTH]}' cannot be the name of a node.", remedy)
             other = first.setdefault(name.casefold(), node)
             if other != node:
                 sentence = f"'{name}' is the name of both {other} and {node}."

@@ -100,7 +100,7 @@ class LlmAgent:
             self._learnings = _storable(parsed.learnings)
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
-            return REST  # and nothing is pending, so these steps are told as waiting
+            return REST  # and nothing is pending, so these steps are shown as waiting
         actions = parsed.actions or (STAY,)
         self._pending.extend(actions)
         return actions

@@ -136,8 +136,8 @@ def parse(text: str, most: int, learnings: int) -> Parsed:
     """Read a reply without its reasoning: at most ``most`` actions, and learnings of at most so many characters."""
     sections = _sections(_with_plain_line_ends(text))
     found = _find_actions(sections)
-    told = _find_learnings(sections)
-    return Parsed(tuple(found[:most]), max(0, len(found) - most), told[:learnings].rstrip() or None)
+    notes = _find_learnings(sections)
+    return Parsed(tuple(found[:most]), max(0, len(found) - most), notes[:learnings].rstrip() or None)
 
 
 def canonical(actions: Iterable[int]) -> str:
@@ -179,10 +179,10 @@ def _find_actions(sections: list[_Section]) -> list[int]:
 
 
 def _find_learnings(sections: list[_Section]) -> str:
-    told = [section for section in sections if section.kind == "learnings"]
-    if not told:
+    notes = [section for section in sections if section.kind == "learnings"]
+    if not notes:
         return ""
-    text = told[-1].text
+    text = notes[-1].text
     if not any(section.kind == "actions" for section in sections):
         # The label is missing; actions in lines of their own are no learnings.
         first, *lines = text.split("\n")

@@ -11,7 +11,7 @@ from cheesebench.plugins.agents.llm.prompts import variants
 
 #: What is done about a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
-#: How observations are told.
+#: How observations are shown.
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
@@ -86,7 +86,7 @@ class _Rule(NamedTuple):
 
 def _whole(least: int) -> _Rule:
     return _Rule(
-        f"a whole number from {least} on",
+        f"a whole number from {least}",
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least,
     )
 
@@ -107,7 +107,7 @@ def _one_of(*known: str) -> _Rule:
 def _rules() -> dict[str, _Rule]:
     switch = _Rule("true or false", lambda value: isinstance(value, bool))
     return {
-        "history": _Rule('a whole number from 0 on, or a range such as "3-7"', _is_history),
+        "history": _Rule('a whole number from 0, or a range such as "3-7"', _is_history),
         "actions": _whole(1),
         "prompt": _Rule(
             f"one of {', '.join(variants())}, or a whole prompt of several words",
@@ -126,7 +126,7 @@ def _rules() -> dict[str, _Rule]:
             ),
         ),
         "max_tokens": _Rule(
-            "a whole number from 1 on, or none to leave it to the server",
+            "a whole number from 1, or none to leave it to the server",
             lambda value: value is None or _whole(1).holds(value),
         ),
     }

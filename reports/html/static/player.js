@@ -73,7 +73,7 @@
       try {
         if (!problem) shelf = await unpack(cell);
       } catch (error) {
-        problem = "This browser cannot unpack the trials (" + error + "). A newer one can.";
+        problem = "This browser cannot unpack the trials (" + error + "). Use a newer one.";
       }
       if (wanted !== cell) return false; // another one was picked meanwhile
       $("trouble").hidden = !problem;

@@ -21,7 +21,7 @@ LATE = (
     "schedule: {main: {sessions: 2, trials: 10}}",
     "schedule: {easy: {trials: 12}, main: {trials: 4}}\nestimand: {block: main}",
 )
-#: What nobody can do in the blocks that are judged: wait longer than a trial lasts.
+#: Impossible in the blocks that are judged: waiting longer than a trial lasts.
 IMPOSSIBLE = (
     ("draw:\n", "vars: {gap: {init: 1, per: block}}\ndraw:\n"),
     ("  start: cue\n", "  start: [{if: block == easy, go: choice}, cue]\n"),

@@ -101,7 +101,7 @@ def paradigm(measure: str) -> ArenaParadigm:
 
 
 def assert_same_lives(made: ArenaParadigm, lanes: int, steps: int = 90) -> list[float]:
-    """Step a vector environment and scalar ones by the same actions; return what the measure came to."""
+    """Step a vector environment and scalar ones by the same actions; return the measure's value."""
     vector = vector_class(made.specification, made)(lanes)
     assert isinstance(vector._lanes, ScalarLanes), "the compiled kernel does not have it"
     scalar = [environment_class(made.specification)(subject=lane) for lane in range(lanes)]
@@ -131,7 +131,9 @@ def test_a_function_that_the_compiled_kernel_does_not_have_falls_back(with_laten
     measured = assert_same_lives(paradigm("latency(goal)"), MANY)
     assert min(measured) == 4, "straight on, from the box to the goal"
     made = paradigm("latency(goal)")
-    with pytest.raises(OptionError, match="cannot be compiled: it uses 'latency', which only the scalar kernel has"):
+    with pytest.raises(
+        OptionError, match="cannot be compiled: it uses 'latency', which only the scalar kernel supports"
+    ):
         vector_class(made.specification, made)(MANY, compiled=True)
 
 

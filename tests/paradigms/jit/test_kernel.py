@@ -12,7 +12,7 @@ from numba.core.caching import CacheImpl
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.batch import vector_class
 from cheesebench.paradigms.arena.jit import kernel, lanes, translate
-from cheesebench.paradigms.arena.jit.compiled import told
+from cheesebench.paradigms.arena.jit.compiled import announce_compilation
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
@@ -45,13 +45,13 @@ def test_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_people_are_told_what_takes_so_long(caplog: pytest.LogCaptureFixture) -> None:
     function = numba.njit(lambda number: number + 1)
-    with told():
+    with announce_compilation():
         assert function(1) == 2
         assert function(1.0) == 2.0
     assert [record.message for record in caplog.records] == [
-        "Compiling the steps of vector environments. This takes some 20 seconds, once on a machine."
+        "Compiling the steps of vector environments. This takes about 20 seconds, once per machine."
     ]
-    with told():
+    with announce_compilation():
         assert function(2) == 3
     assert len(caplog.records) == 1
 
@@ -60,7 +60,7 @@ def test_what_would_take_too_much_memory_is_not_compiled(monkeypatch: pytest.Mon
     program = ArenaParadigm(load("patience")).program
     assert translate.translate(program).lane_size <= translate.MAX_LANE
     monkeypatch.setattr(translate, "MAX_LANE", 20)
-    with pytest.raises(UntranslatableError, match="cannot be compiled: a life has to remember too much"):
+    with pytest.raises(UntranslatableError, match="cannot be compiled: a subject has too many possible states"):
         translate.translate(program)
 
 

@@ -134,7 +134,7 @@ def test_many_calls_at_once_keep_their_replies() -> None:
         (Answer(body=b"\x00\xff\x1b[31m<html>"), "malformed", r"not JSON: \x00�\x1b[31m<html>"),
         (Answer(body=b""), "malformed", "(empty)"),
         (Answer(body=b"[" * 100_000), "malformed", "not JSON"),
-        (Answer(body=[1, 2]), "malformed", "no JSON object"),
+        (Answer(body=[1, 2]), "malformed", "not a JSON object"),
         (Answer(body={"choices": []}), "malformed", "choices[0].message"),
         (Answer(body={"choices": [None]}), "malformed", "choices[0].message"),
         (Answer(body={"error": {"message": "engine died", "code": 500}}), "server", "engine died"),
@@ -152,7 +152,7 @@ def test_many_calls_at_once_keep_their_replies() -> None:
         (Answer(status=418, body=b""), "server", "answers 418"),
         (Answer(status=499, body=b""), "server", "answers 499"),
         (Answer(status=204, body=b""), "malformed", "(empty)"),
-        (Answer(finish="content_filter"), "content_filter", "cut the reply off"),
+        (Answer(finish="content_filter"), "content_filter", "cut off the reply"),
         (Answer(status=500, body=b"x" * 200_000), "server", "answers 500: xxx"),
     ],
 )
@@ -240,7 +240,7 @@ def test_no_key_in_a_reply() -> None:
 
 
 def test_a_key_that_no_header_takes_is_refused_unquoted() -> None:
-    with pytest.raises(OptionError, match="no HTTP header takes") as error:
+    with pytest.raises(OptionError, match="not allowed in an HTTP header") as error:
         asyncio.run(_open("http://127.0.0.1:1/v1", key="secret-word\n"))
     assert "secret-word" not in str(error.value)
 
@@ -272,7 +272,7 @@ def test_endpoint(base_url: str, expected: str) -> None:
 
 @pytest.mark.parametrize("base_url", ["", "localhost:8000", "ftp://a.example", "http://", "http://[::1", "/v1"])
 def test_no_url(base_url: str) -> None:
-    with pytest.raises(OptionError, match=re.escape("Write something like http://127.0.0.1:8000/v1")):
+    with pytest.raises(OptionError, match=re.escape("Write an address such as http://127.0.0.1:8000/v1")):
         endpoint(base_url)
 
 

@@ -42,7 +42,7 @@ KEY = "pass-0123456789-word"
 CLIENTS = ("hosted_vllm/tiny", "openai/tiny")
 
 needs_litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to mend.
+# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -227,7 +227,7 @@ def test_others_are_asked_only_if_told_so(option: dict[str, str]) -> None:
 
 @needs_litellm
 def test_a_switch_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionError, match="cache_control is to be true or false, not 'perhaps'"):
+    with pytest.raises(OptionError, match="cache_control must be true or false, not 'perhaps'"):
         SPEC.connect(BackendContext(entry=ENTRY, directory=Path(), options={"cache_control": "perhaps"}))
 
 

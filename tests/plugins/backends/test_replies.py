@@ -57,7 +57,7 @@ def test_where_servers_put_thoughts() -> None:
 
 @pytest.mark.parametrize("finish", ["abort", "error", "ERROR", "cancelled"])
 def test_a_reply_that_the_server_broke_off_is_none(finish: str) -> None:
-    with pytest.raises(ChatFaultError, match="broken the reply off") as caught:
+    with pytest.raises(ChatFaultError, match="ended the reply early") as caught:
         reply({"content": "ACTIONS: F"}, finish)
     assert caught.value.kind == "server"
 

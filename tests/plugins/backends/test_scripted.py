@@ -94,7 +94,7 @@ def test_thoughts_finish_and_tokens(tmp_path: Path) -> None:
 def test_no_line_fits(tmp_path: Path) -> None:
     fault = Script(tmp_path / "s.yaml", "replies: [{when: never, say: x}]").fault()
     assert fault.kind == "bad_request"
-    assert "No line of s.yaml fits" in str(fault)
+    assert "No line of s.yaml matches" in str(fault)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_no_line_fits(tmp_path: Path) -> None:
         ("replies: [{say: 3}]", "Expected a text, or a list of texts."),
         ("replies: [{say: []}]", "Expected a text, or a list of texts."),
         ("replies: [{say: x, latency: [2, 1]}]", "the smaller number first"),
-        ("replies: [{say: x, latency: soon}]", "Expected seconds, or two numbers of them."),
+        ("replies: [{say: x, latency: soon}]", "Expected seconds, or a range of two numbers."),
         ("replies: [{say: x, fault: overload}]", "either 'say' or 'fault'"),
         ("replies: [{}]", "either 'say' or 'fault'"),
         ("replies: [{fault: overlord}]", "Expected one of 'rate_limit'"),

@@ -164,7 +164,7 @@ def test_a_server_that_died_meanwhile_is_told_of_in_the_end(tmp_path: Path) -> N
     while server.process.ended is None:
         time.sleep(0.05)
     server.stop()
-    assert "'org/tiny' had ended with code 9 during the run" in said[-1]
+    assert "'org/tiny' ended with code 9 during the run" in said[-1]
     assert said[-1].endswith("CUDA error")
 
 
@@ -178,7 +178,7 @@ def test_a_server_that_dies_is_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(PluginError) as raised:
         serve(context(tmp_path, command=command(code)))
     text = str(raised.value)
-    assert "'org/tiny' has ended with code 3 before it was ready" in text
+    assert "'org/tiny' ended with code 3 before it was ready" in text
     assert "    torch.OutOfMemoryError: CUDA [redacted] \\x1b[2J" in text
     assert str(tmp_path / "vllm-org-tiny.log") in text
 
@@ -225,7 +225,7 @@ def test_what_cannot_be_is_refused_when_connecting(tmp_path: Path) -> None:
     given = context(tmp_path)
     with pytest.raises(OptionError, match="No vLLM server was started or named"):
         VLLM.connect(given)
-    with pytest.raises(OptionError, match="Join a server with the backend 'vllm'"):
+    with pytest.raises(OptionError, match="To use a server, choose the backend 'vllm'"):
         VLLM_OFFLINE.connect(replace(given, base_url="http://127.0.0.1:8000/v1"))
     for spec in (VLLM, VLLM_OFFLINE):
         with pytest.raises(OptionError, match="'served' cannot set 'n'"):

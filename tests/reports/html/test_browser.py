@@ -222,7 +222,7 @@ def test_replies_and_learnings_stand_beside_their_steps(talk: Run, open_page: Op
     assert page.locator("#call-learnings").inner_text().endswith("the goal lies east")
     page.get_by_text("Reasoning", exact=True).click()
     assert page.locator("#call-reasoning").inner_text().startswith("I think </script>")
-    page.get_by_text("What it was asked").click()
+    page.get_by_text("The prompt", exact=True).click()
     assert "#→....#" in page.locator("#call-asked").inner_text()
     page.keyboard.press("n")
     page.keyboard.press("End")

@@ -58,7 +58,7 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
         assert text in words
     for text in (
         "Cognitive profile",
-        "What became of the trials",
+        "Outcomes of the trials",
         "latency",
         "20250131-093000-ab12",
         "Watch the trials",
@@ -91,7 +91,7 @@ def test_tables_of_many_rows_are_windows(make_plan: MakePlan, make_run: MakeRun,
 
 def test_published_rows_are_shown_where_there_are_any(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
-    assert "What others have published" not in render(summary)
+    assert "Published results" not in render(summary)
     row = PublishedRow(model="a giant", rates={"pool": 0.35, "elsewhere": 1.0}, overall=0.675, source="a paper")
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
     assert re.search(r"a giant\s+35 %\s+67.5 %\s+–\s*–\s*a paper", words)

@@ -1,4 +1,4 @@
-"""Trials for the player: chosen, lived again, packed; nothing of them is lost or invented."""
+"""Trials for the player: chosen, replayed, packed; nothing of them is lost or invented."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
 
 def test_where_there_are_too_many_steps_failed_trials_come_first(run: Run) -> None:
     # Of sixty steps for each cell, 36 lead to the first failed trial, and none of the others is as near.
-    for shelf in shelves(*run, lived=3 * 60):
+    for shelf in shelves(*run, budget=3 * 60):
         shown = [(trial["subject"], trial["trial"], trial["success"]) for trial in shelf.trials]
         assert shown[0] == (0, 1, False)
         assert shown[1:] == [(0, 0, True), (0, 2, True), (0, 3, True), (0, 4, True), (1, 0, True)]
@@ -140,7 +140,7 @@ def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
     with_nothing.unregister(name="cheesebench.paradigms")
     for shelf in shelves(log, with_nothing):
         assert shelf.shown == 0
-        assert "no plugin compiles protocols" in shelf.problem
+        assert "no plugin handles protocols" in shelf.problem
 
 
 def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:
@@ -190,5 +190,5 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
     changed.register(SimpleNamespace(cheesebench_model_agents=lambda: [agent]), name="contrary")
     (shelf,) = shelves(log, changed)
     assert (shelf.shown, shelf.problem) == (8, "")
-    assert "acts otherwise after call 0 of trial 0 than the run did" in shelf.note
+    assert "After call 0 of trial 0, the agent acts differently than in the run" in shelf.note
     assert not any("calls" in trial for trial in shelf.trials)

@@ -11,7 +11,7 @@ from cheesebench.paradigms.arena.audit.lesions.ceilings import TRIALS, Ceiling, 
 from cheesebench.paradigms.arena.audit.numbers import shown
 from cheesebench.paradigms.arena.audit.runs import Runner
 
-#: What an intact subject must come to at last; below, too little effort may look like validity.
+#: The pass rate that an intact subject must finally reach; below, too little effort may look like validity.
 INTACT_AT_LAST = 0.99
 #: What must be left under a lesion that spares the construct.
 SPARED = 0.95
@@ -47,10 +47,10 @@ def _finding(ceiling: Ceiling, at_most: float | None, is_spared: bool, is_void: 
         text += f"; at last {shown(ceiling.at_last.value)}"
         verdict = "note" if not is_void else "FAIL"
         if is_void:
-            text += ": nobody who knows all rules is sure to succeed, or the effort is too small; no `ok` below counts"
+            text += ": even a subject that knows all rules may fail, or --effort is too low; no `ok` below counts"
     elif at_most is not None:
         verdict, remark = _abolished(ceiling, at_most, is_void)
-        text += f"; at most {shown(at_most)} may be left{remark}"
+        text += f"; at most {shown(at_most)} may remain{remark}"
     elif is_spared:
         verdict = "ok" if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST else "FAIL"
         text += f"; must not matter ({shown(SPARED)})"
@@ -70,7 +70,7 @@ def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVe
         return "ok", ""
     remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:
-        remark += ", within the luck of the trials"
+        remark += ", within sampling error"
     return ("note", f"{remark}; void: the intact subject does not succeed") if is_void else ("ok", remark)
 
 
@@ -91,10 +91,12 @@ def audit_decidable(
     if not at_last.trials:
         return
     lucky = any(rule.p is not None for state in paradigm.specification.states.values() for rule in state.rules)
-    text = f"who knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
+    text = (
+        f"a subject that knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
+    )
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST:
         verdict = "note" if lucky else "FAIL"
-        text += "; chance (`p`) has a say" if lucky else ": nothing tells the right answer"
+        text += "; chance (`p`) plays a part" if lucky else ": nothing reveals the right answer"
     numbers: dict[str, object] = {"found": ceiling.found.numbers(), "at_last": at_last.numbers()}
     yield AuditFinding("decidable", verdict, text, numbers)

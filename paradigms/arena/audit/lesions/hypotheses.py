@@ -283,13 +283,13 @@ class Hypothesis(ArenaSubject):
         return self.state, self._pose, timer, relevant, tuple(self.occupied.values())
 
     @property
-    def told(self) -> Hashable:
+    def read_values(self) -> Hashable:
         """Return what is read besides of what lasts for a trial at least."""
         return tuple([getattr(self, name) for name in self._relevance.read])
 
     def identity(self) -> Hashable:
         """Return all that the rest of the trial depends on, in whichever trial, and what lasts."""
-        return self.key(), self.steps, self.limit, self.told, self.lasting
+        return self.key(), self.steps, self.limit, self.read_values, self.lasting
 
     def clocks(self, ahead: int) -> tuple[int, int]:
         """Return timer and clock, where they matter, so many steps from here if nothing happens."""

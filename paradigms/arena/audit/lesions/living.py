@@ -137,7 +137,7 @@ class Adversary:
                 life.abandon()
                 continue
             # Histories differ far more than trials do: each trial is lived once.
-            key = life.key(), life.clock, life.told, life.limit
+            key = life.key(), life.clock, life.read_values, life.limit
             if key in ends:
                 life.end_as(ends[key])
                 continue

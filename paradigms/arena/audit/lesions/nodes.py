@@ -152,10 +152,10 @@ class Nodes:
         return there
 
     def _node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life, which nobody else goes on with."""
+        """Return the node of a life, which no other code continues."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
-        around = life.circumstances(), life.told, limit
+        around = life.circumstances(), life.read_values, limit
         circumstances = self._circumstances.setdefault(around, len(self._circumstances))
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)

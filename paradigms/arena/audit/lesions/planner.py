@@ -208,7 +208,7 @@ class Planner:
         return worth
 
     def _follow_best(self, cloud: Cloud, steps: int, whole: float) -> Worth:
-        """Return what following in the best manner comes to, where it is likely enough to be worth the choice."""
+        """Return the value of following in the best manner, where it is likely enough to be worth the choice."""
         if len(cloud) == 1 or sum(cloud.values()) < LIKELY * whole:
             return self.follow(cloud, steps, whole, MANNERS[0])
         found = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]

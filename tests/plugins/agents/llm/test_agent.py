@@ -42,7 +42,7 @@ WINDOWS: dict[int | str, tuple[int, int]] = {
 }
 HISTORIES = st.sampled_from([*WINDOWS])
 Calls = list[tuple[str, str, int, bool, float]]
-HISTORY = 'it must be a whole number from 0 on, or a range such as "3-7".'
+HISTORY = 'it must be a whole number from 0, or a range such as "3-7".'
 
 
 def agent(**chosen: Any) -> LlmAgent:
@@ -211,19 +211,19 @@ def test_it_is_registered_with_its_settings() -> None:
         ({"history": "7-3"}, f"The setting history is '7-3'; {HISTORY}"),
         ({"history": "3 - 7"}, f"The setting history is '3 - 7'; {HISTORY}"),
         ({"history": True}, f"The setting history is True; {HISTORY}"),
-        ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1 on."),
+        ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1."),
         (
             {"prompt": "few-shot"},
             "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot, or a whole prompt of "
             "several words. Did you mean 'few_shot'?",
         ),
-        ({"patience": -1}, "The setting patience is -1; it must be a whole number from 0 on."),
+        ({"patience": -1}, "The setting patience is -1; it must be a whole number from 0."),
         ({"observations": "none"}, "The setting observations is 'none'; it must be one of full, changes."),
         (
             {"unparsed": "forward"},
             "The setting unparsed is 'forward'; it must be one of noop, retry-with-feedback, end-trial.",
         ),
-        ({"learnings": 1.5}, "The setting learnings is 1.5; it must be a whole number from 0 on."),
+        ({"learnings": 1.5}, "The setting learnings is 1.5; it must be a whole number from 0."),
         ({"images_in_history": 1}, "The setting images_in_history is 1; it must be true or false."),
         (
             {"temperature": 3},
@@ -231,7 +231,7 @@ def test_it_is_registered_with_its_settings() -> None:
         ),
         (
             {"max_tokens": 0},
-            "The setting max_tokens is 0; it must be a whole number from 1 on, or none to leave it to the server.",
+            "The setting max_tokens is 0; it must be a whole number from 1, or none to leave it to the server.",
         ),
         (
             {"histroy": 5},

@@ -1,4 +1,4 @@
-"""Reading replies: what models write, what they write by mistake, and what nobody should write."""
+"""Reading replies: what models write, what they write by mistake, and hostile text."""
 
 from __future__ import annotations
 
