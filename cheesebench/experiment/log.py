@@ -1,4 +1,6 @@
-"""The run log: one SQLite file per run, which several processes may write at once."""
+"""The run log: one SQLite file per run, which several processes may write at once.
+
+It is longer than 400 lines because its one class is the only way to the tables."""
 
 from __future__ import annotations
 
