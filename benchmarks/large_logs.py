@@ -19,20 +19,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import common
 
+from cheesebench import ExecutorContext, ExecutorSpec, Report, hookimpl
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.executor import Job
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.designs import find_design
 from cheesebench.experiment.jobs import run_job
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import KEY, Shard, describe_shard
 from cheesebench.family import CellRequest
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugin_manager import PluginManager, installed_plugins
 
 #: Lives that are repeated, and subjects that are written in one transaction.
 LIVES, TOGETHER = 40, 25
@@ -81,6 +84,37 @@ def write(directory: Path, trials: int, calls: int) -> None:
                     log.write_life(plan, subject, len(life))
 
 
+class Nothing:
+    """An executor whose jobs end at once: what is left is what the driver needs for a subject."""
+
+    capacity = 8
+
+    def __init__(self, context: ExecutorContext) -> None:
+        pass
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """End the job."""
+        report(Report(ended=True))
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def drive(directory: Path, subjects: int) -> None:
+    """Run a cell with so many subjects, without a single trial."""
+    plugins = PluginManager()
+    spec = ExecutorSpec("nothing", Nothing, in_process=True)
+    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="nothing")
+    [specification] = common.specifications(["t_maze"])
+    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", subjects), views=("ascii_2d",))
+    cells = dict.fromkeys(plugins.family(specification).cells(specification, request), specification)
+    with (
+        RunLog.create(directory, "DRIVE", cells.items(), options={"seed": 1}) as log,
+        RunSession(log, plugins, cells, seed=1, executor="nothing") as session,
+    ):
+        session.finish()
+
+
 def some_call(subject: int, trial: int, call: int) -> CallRecord:
     """Return a call as long as usual."""
     return CallRecord(
@@ -119,6 +153,7 @@ def rows(trials: int, calls: int, directory: Path, only: list[str]) -> Iterator[
     given = ["--write", "--trials", str(trials), "--calls", str(calls), "--directory", str(directory)]
     wrote = measured([*here, *given], directory, trials)
     log = directory / "results/RUN/run.sqlite"
+    yield f"{trials:,} subjects: drive", measured([*here, *given, "--drive"], directory, trials)
     yield f"{size}: write", {**wrote, "log MB": log.stat().st_size / 2**20}
     for name, command in COMMANDS.items():
         if not only or name in only:
@@ -132,9 +167,12 @@ if __name__ == "__main__":
     parser.add_argument("--calls", type=int, default=1, metavar="N", help="calls of each trial (default: 1)")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 1 to 2 kB for each call")
     parser.add_argument("--only", nargs="*", default=[], choices=COMMANDS, metavar="COMMAND", help="these only")
+    parser.add_argument("--drive", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.write:
+    if options.drive:
+        drive(options.directory / "results", options.trials[0])
+    elif options.write:
         write(options.directory / "results", options.trials[0], options.calls)
     else:
         table: common.Table = {}
