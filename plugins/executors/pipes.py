@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def take_output() -> Any:
     return reports
 
 
-async def start(module: str, log: Path, environment: Mapping[str, str] | None = None) -> Process:
+async def start(module: str, log: Path) -> Process:
     """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``."""
     try:
         output: Any = open(log, "ab")  # noqa: SIM115 - closed below, the child has its own
@@ -95,7 +95,6 @@ async def start(module: str, log: Path, environment: Mapping[str, str] | None = 
             stdout=subprocess.PIPE,
             stderr=output,
             limit=CHUNK,
-            env=None if environment is None else {**os.environ, **environment},
             # Ctrl-C is for the parent, which ends its workers itself.
             start_new_session=True,
         )

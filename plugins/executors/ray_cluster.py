@@ -63,12 +63,7 @@ class RayExecutor:
             self._cells.clear()
             loop = asyncio.get_running_loop()
             self._ready = loop.create_future()
-            self._process = await pipes.start(
-                "cheesebench.plugins.executors.ray_driver",
-                self._log,
-                # Unless somebody wants that, nothing is told to anybody about the use of Ray.
-                {"RAY_USAGE_STATS_ENABLED": "0"},
-            )
+            self._process = await pipes.start("cheesebench.plugins.executors.ray_driver", self._log)
             self._send(self._start)
             self._listening = loop.create_task(self._listen(self._process))
             await self._ready

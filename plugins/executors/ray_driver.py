@@ -192,6 +192,8 @@ def main(jobs: BinaryIO) -> None:
     messages = read_messages(jobs)
     options = pickle.loads(next(messages))
     cloudpickle.register_pickle_by_value(ray_task)
+    # Unless somebody wants that, nobody is told of the use of Ray.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _reach(options["address"])
         # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
