@@ -272,7 +272,7 @@ class Server(Protocol):
     """A server that a backend has started for the run; ``stop`` is called exactly once, whatever happens."""
 
     base_url: str
-    """Its URL, as for ``--base-url``."""
+    """Its URL, as for ``--base-url``: with commas between them if there are several servers."""
 
     def stop(self) -> None:
         """Stop it and all of its processes; return when they have ended."""

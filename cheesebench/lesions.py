@@ -88,6 +88,14 @@ class Lesion:
         """Whether rewards are removed."""
         return bool(self.words & {"anhedonia", "naive"})
 
+    def leaves_no_more_than(self, other: Lesion) -> bool:
+        """Return whether a subject with this lesion has no channel that one with the other lesion lacks."""
+        words = self.words
+        words |= {"pose-only"} if self.sees_nothing else set()
+        words |= {"anhedonia", "naive"} if self.feels_no_reward else set()
+        sees_less = self.sees_nothing or self.sees_pose_only or self.hide >= other.hide
+        return words >= other.words and sees_less and (self.memoryless or self.amnesia >= other.amnesia)
+
     @property
     def memoryless(self) -> bool:
         """Whether only the present observation is available."""

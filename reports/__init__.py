@@ -54,15 +54,20 @@ class ModuleRunReporter(ModuleReporter):
         text: str = importlib.import_module(self.module).render_run(summary, log, plugins)
         return text
 
+    def render_trial(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+        """Return a page with one trial."""
+        text: str = importlib.import_module(self.module).render_trial(log, plugins, plan, subject, trial)
+        return text
 
-class ModuleLifeReporter(ModuleRunReporter):
-    """A reporter whose module also has ``render_life``, for one subject of a run that may be going on."""
+
+class ModuleSubjectReporter(ModuleRunReporter):
+    """A reporter whose module also has ``render_subject``, for one subject of a run that may be going on."""
 
     __slots__ = ()
 
-    def render_life(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+    def render_subject(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
         """Return a page with the trials of one subject."""
-        text: str = importlib.import_module(self.module).render_life(log, plugins, plan, subject, back)
+        text: str = importlib.import_module(self.module).render_subject(log, plugins, plan, subject, back)
         return text
 
 
@@ -86,6 +91,9 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
+        ModuleReporter("badge", ".svg", "cheesebench.reports.badge"),
+        ModuleReporter("comment", ".md", "cheesebench.reports.comment"),
+        ModuleReporter("matrix", ".md", "cheesebench.reports.matrix"),
         ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
-        ModuleLifeReporter("html", ".html", "cheesebench.reports.html"),
+        ModuleSubjectReporter("html", ".html", "cheesebench.reports.html"),
     )

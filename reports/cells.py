@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cheesebench.experiment.records import CallTotals, CellPlan
+from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.wording import percent, points
@@ -177,7 +178,7 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 
 NOT_VALIDATED = "not validated"
 #: What is said of a construct by its status.
-VALIDITY = {"validated": "validated", "failed": "construct fails its audit", "declared": "construct not measured"}
+VALIDITY = SAID
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
     NOT_VALIDATED: "the protocol names no lesion that abolishes what it measures, so a score may be possible without "
@@ -287,3 +288,10 @@ def mapping(value: object) -> Mapping[str, object]:
 def _range(limits: tuple[float, float]) -> str:
     low, high = (percent(limit).removesuffix(" %") for limit in limits)
     return f"{low}–{high} %"
+
+
+#: Stands above the table of a run beside a published model.
+HOW_TO_READ_CONTRASTS = (
+    "Same rules, trials, view and settings; in no verdict. The 95 % interval takes all trials for independent, which "
+    "those of one life are not: it is too narrow. An interval that contains 0 decides nothing."
+)

@@ -45,6 +45,7 @@ COMMANDS = {
             "create a plugin package: a backend, an agent or a view",
             "cheesebench.commands.new_plugin",
         ),
+        CommandSpec("completion", "print what a shell needs to complete commands", "cheesebench.commands.completion"),
         CommandSpec("plugins", "show which plugins are loaded, and from where", "cheesebench.commands.plugins"),
     )
 }

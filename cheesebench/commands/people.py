@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
     from cheesebench.protocol import BaseSpecification, Specification
-    from cheesebench.server.lives import Task
+    from cheesebench.server.participants import Task
     from cheesebench.server.seats import Seats
 
     Cells = dict[CellPlan, BaseSpecification]
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Whoever opens it is told what is recorded, and if they agree they see exactly what a model is shown,\n"
         "with the same instructions, and press the keys. Each is a subject of the run, under the model 'human'.\n"
         "No names and no addresses are recorded. Ctrl-C ends it; --resume goes on, also with a run of a model: its\n"
-        "protocols are then lived by people, too, and one report shows both.",
+        "protocols are then run with people, too, and one report shows both.",
         "--protocols t_maze --subjects 20",
         "--resume 20250131-093000-ab12",
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     from cheesebench.server.door import LOOPBACK, Door, new_token, serve
-    from cheesebench.server.lives import Lives
+    from cheesebench.server.participants import Participants
     from cheesebench.server.people import METHODS, People
 
     address = options.address or LOOPBACK
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     with _opened(options, plugins) as (log, seats, cells):
         told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
         seed = int(log.manifest["options"].get("seed") or 0)
-        lives = Lives(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
+        participants = Participants(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
         kept = int(seats.setting("port", "0"))
         door = Door(
             token=seats.setting("token", new_token()),
@@ -89,13 +89,13 @@ def run(options: argparse.Namespace) -> int:
 
         def begun(port: int) -> None:
             seats.keep("port", str(port))
-            print(f"Give this link to people (run {log.run_id}, {counted(lives.places, 'place')}):")
+            print(f"Give this link to people (run {log.run_id}, {counted(participants.places, 'place')}):")
             print(f"{door.url(port)}")
             print(f"Ctrl-C ends it; it goes on with: cheesebench people --resume {log.run_id}", flush=True)
 
-        serve(People(lives, told, consent).serving(door), begun)
+        serve(People(participants, told, consent).serving(door), begun)
         done = [len(log.completed_subjects(plan)) for plan in cells]
-        print(f"{counted(seats.count(), 'place')} taken, {min(done)} lives complete. cheesebench report {log.run_id}")
+        print(f"{counted(seats.count(), 'place')} taken, {min(done)} complete. cheesebench report {log.run_id}")
     return 0
 
 
@@ -203,7 +203,7 @@ def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
 
 
 def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:
-    from cheesebench.server.lives import Task
+    from cheesebench.server.participants import Task
 
     return Task(plan=plan, paradigm=plugins.compile(specification.walkable()), view=plugins.view(plan.view))
 

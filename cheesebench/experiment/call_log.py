@@ -24,14 +24,14 @@ PICTURE = "[picture]"
 COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
-    "written_tokens, seal"
+    "written_tokens, malformed, seal"
 )
 _JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
-INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
+INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 25)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
-    "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens)"
+    "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
 )
 
 
@@ -42,7 +42,7 @@ class CallRecord:
     ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its last
     message as text (the messages in between repeat earlier calls). A call that was refused because of its content has
     ``fault`` set and no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the time of the
-    successful attempt; ``attempts`` includes retries.
+    successful attempt; ``attempts`` includes retries, and ``malformed`` of them had an answer that was no reply.
     """
 
     trial: int
@@ -55,6 +55,7 @@ class CallRecord:
     cost: float | None = None
     seconds: float = 0.0
     attempts: int = 1
+    malformed: int = 0
 
     @property
     def totals(self) -> CallTotals:
@@ -70,6 +71,7 @@ class CallRecord:
             cost=self.cost or 0.0,
             seconds=self.seconds,
             written=usage.written,
+            malformed=self.malformed,
         )
 
 
@@ -215,7 +217,7 @@ class CallLog:
             *(*plan.key, subject, record.trial, record.call, record.digest, system),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
-            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written),
+            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
         )
         return (*values, seal((*values, self._storable(record.system))))
 
@@ -259,7 +261,7 @@ def _record(row: Sequence[Any]) -> CallRecord:
     if system is None:
         raise DamagedRowError("the system prompt of a call is missing")
     trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
-    prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
+    prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(
         trial=trial,
@@ -272,6 +274,7 @@ def _record(row: Sequence[Any]) -> CallRecord:
         cost=cost,
         seconds=seconds,
         attempts=attempts,
+        malformed=malformed,
     )
 
 

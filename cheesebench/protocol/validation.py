@@ -22,6 +22,12 @@ RULE = "lesion: "
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "failed", "declared"]
+#: What is said of a construct, wherever it is said.
+SAID: Mapping[Status, str] = {
+    "validated": "validated",
+    "failed": "construct fails its audit",
+    "declared": "construct not measured",
+}
 
 
 def construct_status(specification: Specification) -> Status:

@@ -75,7 +75,7 @@ class Door:
             raise web.HTTPMisdirectedRequest(text="This page is not served under that name.")
         if request.method not in self.methods:
             raise web.HTTPMethodNotAllowed(request.method, self.methods)
-        given = request.path.split("/", 2)[1]
+        given = request.path.removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             raise web.HTTPNotFound(text="There is nothing here. Use the whole address that was given.")
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not _is_visit(request):

@@ -11,7 +11,7 @@ from cheesebench.interfaces import ACTIONS
 from cheesebench.redaction import quoted
 from cheesebench.server import pages
 from cheesebench.server.door import Door, Serving
-from cheesebench.server.lives import Life, Lives, Shown, as_text, picture_of
+from cheesebench.server.participants import Participant, Participants, Shown, as_text, picture_of
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -23,9 +23,9 @@ METHODS = ("GET", "HEAD", "POST")
 class People:
     """Answers the requests of people: an invitation with what is recorded, and a page for each who agreed."""
 
-    def __init__(self, lives: Lives, instructions: str, consent: Sequence[str] = ()) -> None:
+    def __init__(self, participants: Participants, instructions: str, consent: Sequence[str] = ()) -> None:
         """``instructions`` are what a model is told, ``consent`` further paragraphs that people agree to."""
-        self._lives = lives
+        self._participants = participants
         self._instructions = [part.split("\n") for part in instructions.split("\n\n")]
         self._consent = tuple(consent)
 
@@ -42,13 +42,13 @@ class People:
 
     async def invitation(self, request: web.Request) -> web.StreamResponse:
         """What a person is asked to agree to."""
-        trials = sum(task.plan.trials for task in self._lives.tasks)
+        trials = sum(task.plan.trials for task in self._participants.tasks)
         return pages.page(
             "invitation.html.jinja",
             scripts=["invitation.js"],
             styles=["people.css"],
             trials=trials,
-            tasks=len(self._lives.tasks),
+            tasks=len(self._participants.tasks),
             consent=self._consent,
         )
 
@@ -57,7 +57,7 @@ class People:
         wanted = await _content(request)
         if wanted.get("agreed") is not True:
             return _problem(400, "Nobody takes part without having agreed.")
-        token = self._lives.join()
+        token = self._participants.join()
         if token is None:
             return _problem(409, "All places are taken. Thank you for wanting to take part.")
         return _json({"seat": token})
@@ -75,29 +75,29 @@ class People:
 
     async def act(self, request: web.Request) -> web.StreamResponse:
         """Execute one action of a person, if they saw the present moment when they chose it."""
-        life = self._find(request)
+        participant = self._find(request)
         wanted = await _content(request)
         action = wanted.get("action")
         if action not in ACTIONS:
             return _problem(400, f"The actions are {', '.join(ACTIONS)}.")
-        if wanted.get("at") != life.at:
+        if wanted.get("at") != participant.at:
             # Another tab of the same person, or a key that was sent twice: nothing happens, the page catches up.
-            return _json(_state(life) | {"stale": True})
-        seen = self._lives.act(life, ACTIONS.index(action))
-        return _json(_state(life) | {"shown": list(map(_shown, seen))})
+            return _json(_state(participant) | {"stale": True})
+        seen = self._participants.act(participant, ACTIONS.index(action))
+        return _json(_state(participant) | {"shown": list(map(_shown, seen))})
 
-    def _find(self, request: web.Request) -> Life:
+    def _find(self, request: web.Request) -> Participant:
         from aiohttp import web
 
-        life = self._lives.find(request.match_info["seat"])
-        if life is None:
+        participant = self._participants.find(request.match_info["seat"])
+        if participant is None:
             raise web.HTTPNotFound(text="This place is nobody's. Open the link that you were given once more.")
-        return life
+        return participant
 
 
-def _state(life: Life) -> dict[str, Any]:
-    shown = life.shown
-    return {"at": life.at, "over": life.over, "shown": [] if shown is None else [_shown(shown)]}
+def _state(participant: Participant) -> dict[str, Any]:
+    shown = participant.shown
+    return {"at": participant.at, "over": participant.over, "shown": [] if shown is None else [_shown(shown)]}
 
 
 def _shown(shown: Shown) -> dict[str, Any]:

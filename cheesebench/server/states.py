@@ -76,7 +76,7 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "reference": None if plan.reference is None else plan.reference.value,
         "margin": plan.margin,
         "chance": plan.chance,
-        "subjects": result.subjects,
+        "subjects": cell.begun,
         "planned": plan.subjects,
         "look": None if look is None else look.following or look.subjects,
         "done": cell.done,
@@ -86,19 +86,19 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
     }
 
 
-def lives(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
+def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
     """Return the subjects of a cell that have begun, one after the other."""
     complete = log.completed_subjects(plan)
     found = []
-    for life in log.recorded_subjects(plan):
-        run = [record for record in life if not record.missing]
+    for records in log.recorded_subjects(plan):
+        run = [record for record in records if not record.missing]
         found.append(
             {
-                "subject": life[0].subject,
+                "subject": records[0].subject,
                 "trials": len(run),
                 "passed": sum(record.success is True for record in run),
                 "failed": sum(record.success is False for record in run),
-                "complete": life[0].subject in complete,
+                "complete": records[0].subject in complete,
             }
         )
     return found

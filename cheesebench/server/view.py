@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cheesebench.experiment.records import CellPlan
 
-#: Seconds between two looks at a log, and what share of the time looking may take.
+#: Seconds between two looks at a log, and what share of a processor looking may take.
 INTERVAL, SHARE = 0.5, 0.25
 #: Pages that may be kept up to date at once.
 STREAMS = 32
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 
 @runtime_checkable
-class LifeReporter(Protocol):
+class SubjectReporter(Protocol):
     """Optional interface of the reporter ``html``: a page with the player for one subject."""
 
-    def render_life(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+    def render_subject(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
         """Return the page; ``back`` is the address that it leads back to."""
         ...
 
@@ -59,8 +59,8 @@ class Viewer:
             "trend": self.trend_page,
             "run/{run}/": self.run_page,
             "run/{run}/states": self.run_events,
-            "run/{run}/lives": self.lives,
-            "run/{run}/life": self.life_page,
+            "run/{run}/subjects": self.subjects,
+            "run/{run}/subject": self.subject_page,
             "run/{run}/report": self.report_page,
         }
         return Serving(door, [("GET", path, handler) for path, handler in routes.items()])
@@ -101,7 +101,7 @@ class Viewer:
         rows = trends.of_model(lines, model)
         return pages.page("trend.html.jinja", styles=["view.css"], model=model, rows=rows, width=trends.WIDTH)
 
-    async def life_page(self, request: web.Request) -> web.StreamResponse:
+    async def subject_page(self, request: web.Request) -> web.StreamResponse:
         """The player with the trials of one subject, as far as it has come."""
         _, path = self._find(request)
         cell, subject = _number(request, "cell"), _number(request, "subject")
@@ -110,9 +110,9 @@ class Viewer:
             reporter = self._plugins.reporter("html")
             with RunLog.open_read_only(path) as log, log.snapshot():
                 plans = log.plans()
-                if cell >= len(plans) or not isinstance(reporter, LifeReporter):
+                if cell >= len(plans) or not isinstance(reporter, SubjectReporter):
                     raise _nowhere()
-                return reporter.render_life(log, self._plugins, plans[cell], subject, "./")
+                return reporter.render_subject(log, self._plugins, plans[cell], subject, "./")
 
         return pages.finished_page(await self._aside(render))
 
@@ -123,7 +123,7 @@ class Viewer:
 
     # ---- data
 
-    async def lives(self, request: web.Request) -> web.StreamResponse:
+    async def subjects(self, request: web.Request) -> web.StreamResponse:
         """The subjects of a cell: trials, successes, failures, whether complete."""
         _, path = self._find(request)
         cell = _number(request, "cell")
@@ -133,7 +133,7 @@ class Viewer:
                 plans = log.plans()
                 if cell >= len(plans):
                     raise _nowhere()
-                return states.lives(log, plans[cell])
+                return states.subjects(log, plans[cell])
 
         return _json(await self._aside(read))
 
@@ -214,7 +214,7 @@ class Viewer:
         self._streams += 1
         try:
             while True:
-                began = time.monotonic()
+                began = time.process_time()
                 try:
                     await tell(send)
                 except RunLogError as error:  # removed, or being written for the first time: it may come back
@@ -222,7 +222,7 @@ class Viewer:
                 if time.monotonic() - heard > HEARTBEAT:
                     heard = time.monotonic()
                     await response.write(b": here\n\n")
-                await asyncio.sleep(max(pause, (time.monotonic() - began) * (1 / SHARE - 1)))
+                await asyncio.sleep(max(pause, (time.process_time() - began) / SHARE))
         except ConnectionResetError:
             return response
         finally:

@@ -31,12 +31,14 @@ _COARSE = 2.0
 class CellState:
     """One cell: its result so far, and how far it has come.
 
-    ``done`` are the trials that were run, ``left`` those to come before the cell is judged next (at the end, or at a
-    look), ``most`` those to come if no look before the last one decides. ``decided``: the session is done with it.
+    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come
+    before the cell is judged next (at the end, or at a look), ``most`` those to come if no look before the last one
+    decides. ``decided``: the session is done with it.
     """
 
     result: CellResult
     decided: bool
+    begun: int
     done: int
     left: int
     most: int
@@ -112,7 +114,7 @@ class _Session:
 
 
 #: Per subject: trials that were run, and trials that are missing.
-_Lives = Mapping[int, tuple[int, int]]
+_Counts = Mapping[int, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -130,7 +132,7 @@ class _Known:
 
 
 class RunWatch:
-    """Looks at one run again and again; only cells that have changed are judged again, life by life."""
+    """Looks at one run again and again; only cells that have changed are judged again, subject by subject."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -150,11 +152,11 @@ class RunWatch:
     def _read(self, log: RunLog, stamp: object) -> _Known:
         plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
         ended, session = _journal(log)
-        lives = _lives(log)
+        counts = _trial_counts(log)
         known = _Known(stamp=stamp, session=session, manifest=log.manifest)
         states = []
         for plan in plans:
-            own = lives.get(plan.key, {})
+            own = counts.get(plan.key, {})
             complete = log.completed_subjects(plan)
             mark = (own, complete, causes.get(plan.key))
             before = self._known.cells.get(plan.key)
@@ -187,7 +189,8 @@ class RunWatch:
             self._joined = self._joined or (now, done)
             began, before = self._joined
         left = sum(state.left for state in known.states) if running else 0
-        pace = (done - before) / (now - began) if now > began else 0.0
+        # Trials of subjects that are stopped can be taken back, so that there may be fewer than before.
+        pace = max(0, done - before) / (now - began) if now > began else 0.0
         options = known.manifest.get("options")
         options = options if isinstance(options, Mapping) else {}
         most = options.get("max_cost")
@@ -248,8 +251,8 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
     return ended, _Session(began, last, first)
 
 
-def _lives(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
-    """Return how many trials of each life were run, and how many are missing."""
+def _trial_counts(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
+    """Return how many trials of each subject were run, and how many are missing."""
     key = "model, protocol, view, variant"
     query = f"SELECT {key}, subject, sum(missing = ''), sum(missing != '') FROM trials GROUP BY {key}, subject"
     found: dict[CellKey, dict[int, tuple[int, int]]] = {}
@@ -259,18 +262,22 @@ def _lives(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
     return found
 
 
-def _cell(result: CellResult, lives: _Lives, complete: Mapping[int, int], decided: bool) -> CellState:
+def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:
     plan, look = result.plan, result.look
-    ended = {subject for subject, (_, missing) in lives.items() if missing} | set(complete)
+    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(complete)
 
     def left(subjects: int) -> int:
-        return sum(plan.trials - lives.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
+        return sum(plan.trials - counts.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
 
     present = plan.subjects if look is None else look.following or look.subjects
-    done = sum(run for run, _ in lives.values())
-    if decided:
-        return CellState(result=result, decided=True, done=done, left=0, most=0)
-    return CellState(result=result, decided=False, done=done, left=left(present), most=left(plan.subjects))
+    return CellState(
+        result=result,
+        decided=decided,
+        begun=sum(run > 0 for run, _ in counts.values()),
+        done=sum(run for run, _ in counts.values()),
+        left=0 if decided else left(present),
+        most=0 if decided else left(plan.subjects),
+    )
 
 
 def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:

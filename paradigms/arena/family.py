@@ -58,7 +58,7 @@ class ArenaFamily(StepwiseFamily):
 
     def listing(self, specification: Specification) -> Listing:
         """Return the size of the schedule, chance and reference rates, and the status of its construct."""
-        from cheesebench.protocol.validation import construct_status
+        from cheesebench.protocol.validation import SAID, construct_status
 
         document = specification.document
         rodent = None if specification.reference is None else specification.reference.value
@@ -83,7 +83,7 @@ class ArenaFamily(StepwiseFamily):
                 "trials x limit": f"{trials} x {limit}",
                 "rodent": _rate(rodent),
                 "random": _rate(chance),
-                "validity": validity,
+                "validity": "not validated" if validity == "not validated" else SAID[validity],
             },
         )
 
@@ -101,7 +101,16 @@ class ArenaFamily(StepwiseFamily):
             raise UnsuitableError(
                 f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
             )
-        return plan_cells(specification, request)
+        cells = list(plan_cells(specification, request))
+        if request.against is not None:
+            from cheesebench.statistics.against_published import why_not
+
+            # A limit that is drawn anew is in no protocol of the published rules.
+            most = specification.limit if isinstance(specification.limit, int) else 0
+            for cell in cells:
+                if reason := why_not(request.against, cell, most):
+                    raise UnsuitableError(reason)
+        return cells
 
 
 def _rate(value: float | None) -> str:

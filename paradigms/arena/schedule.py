@@ -81,6 +81,11 @@ class Schedule:
         return rest + (block.repeat - self._repetition) * each - (self._number or 0)
 
     @property
+    def block(self) -> str:
+        """Name of the block of the latest trial."""
+        return self._blocks[self._block].name
+
+    @property
     def counts_outcomes(self) -> bool:
         """Whether the rest of the schedule depends on how trials end."""
         return self._block < len(self._blocks) and self._blocks[self._block].until is not None

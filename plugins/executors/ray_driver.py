@@ -119,7 +119,7 @@ class Driver:
             # A node that dies while it is asked will do no jobs either.
             alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
             if node["NodeID"] in alive:
-                found[name] = [_line(error)]
+                found[name] = [_line(getattr(error, "cause", error))]
 
     def _look(self) -> None:
         """Adapt to the size of the cluster: nodes come and go."""

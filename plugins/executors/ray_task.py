@@ -32,8 +32,8 @@ def do_jobs(
         from cheesebench import differences, installation, run_job
 
         found = differences(installation(), expected)
-    except ImportError as error:
-        found = [f"cheesebench cannot be imported ({error})"]
+    except Exception as error:  # it is missing, broken, or of a version without these
+        found = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
     if found or not jobs:
         yield pickle.dumps(("differs", found))
         return

@@ -74,6 +74,15 @@ def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: 
     return _fill(log, plugins, plan, budget, range(subject, subject + 1))
 
 
+def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
+    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
+    record = next(one for one in log.trials(plan, subject) if one.trial == trial and not one.missing)
+    shelf = Shelf(plan, 1, int(record.success is False))
+    shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
+    shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
+    return shelf
+
+
 def make_room(filled: Sequence[Shelf], room: int) -> None:
     """Set ``packed`` and ``shown`` of all shelves so that together they take at most ``room`` characters."""
     for shelf in filled:

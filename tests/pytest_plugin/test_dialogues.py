@@ -137,7 +137,7 @@ def test_scripted_wrong_answers_fail_with_their_name(
     with FakeServer(reply) as server:
         result = fork.runpytest(
             *("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", "one", "-k", "valuePath"),
-            "maps",
+            *("maps", "--cheese-film"),
         )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"A failed trial: generation 0, question 0: {outcome}."])

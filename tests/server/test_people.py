@@ -29,7 +29,7 @@ from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
 from cheesebench.server.door import Door, Serving
-from cheesebench.server.lives import Lives, Task
+from cheesebench.server.participants import Participants, Task
 from cheesebench.server.people import METHODS, People
 from cheesebench.server.seats import UNUSED, Seats
 from cheesebench.statistics import judge
@@ -63,12 +63,12 @@ class Experiment:
 
     log: RunLog
     seats: Seats
-    lives: Lives
+    participants: Participants
     clock: Clock
     serving: Serving = field(init=False)
 
     def __post_init__(self) -> None:
-        people = People(self.lives, "You are here.\n\n- Look around.", ["Approved by nobody."])
+        people = People(self.participants, "You are here.\n\n- Look around.", ["Approved by nobody."])
         self.serving = people.serving(Door(token=TOKEN, methods=METHODS))
 
 
@@ -80,7 +80,7 @@ def experiment(results: Path, maze: Specification, subjects: int = 3, view: str 
     with RunLog.create(results, "people", [(plan, maze)], options={"seed": SEED, "design": "cohort"}) as log:
         seats = Seats(log.directory, clock)
         task = Task(plan=plan, paradigm=plugins.compile(maze), view=plugins.view(view))
-        yield Experiment(log, seats, Lives(log, seats, [task], SEED), clock)
+        yield Experiment(log, seats, Participants(log, seats, [task], SEED), clock)
         seats.close()
 
 
@@ -394,14 +394,14 @@ def test_nothing_that_is_recorded_says_who_it_was(lab: Experiment, serve: Serve)
 
 
 def test_a_life_that_nobody_watches_is_read_again_from_what_was_recorded(lab: Experiment, maze: Specification) -> None:
-    token = lab.lives.join()
+    token = lab.participants.join()
     assert token is not None
-    life = lab.lives.find(token)
+    life = lab.participants.find(token)
     assert life is not None
     letters = "LRSFRLFSSFFFF" * 4
     for number, letter in enumerate(letters):
-        lab.lives.act(life, "FLRS".index(letter))
-        again = Lives(lab.log, lab.seats, lab.lives.tasks, SEED).find(token)
+        lab.participants.act(life, "FLRS".index(letter))
+        again = Participants(lab.log, lab.seats, lab.participants.tasks, SEED).find(token)
         assert again is not None
         assert (again.at, again.shown) == (life.at, life.shown), number
         if life.over:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import http.server
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -27,6 +29,7 @@ from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
+from cheesebench.experiment.pulse import read_flight
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 Scheme = Literal["light", "dark"]
 Serve = Callable[[Serving], str]
 Lived = Callable[..., RunLog]
+Check = Callable[["playwright.Page"], None]
 Open = Callable[..., "playwright.Page"]
 
 TOKEN = "a-token-that-is-known"
@@ -137,6 +141,31 @@ def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
     return state
 
 
+class Listener:
+    """Hears every state of a run that the server sends."""
+
+    def __init__(self, base: str, run: str) -> None:
+        parts = urlsplit(base)
+        self.states: list[dict[str, Any]] = []
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self._connection.request("GET", f"{parts.path}run/{run}/states")
+        self._thread = threading.Thread(target=self._listen, args=[self._connection.getresponse()], daemon=True)
+        self._thread.start()
+
+    def _listen(self, response: http.client.HTTPResponse) -> None:
+        kind = b""
+        while not (self.states and self.states[-1]["status"] == "finished") and (line := response.readline()):
+            kind = line if line.startswith(b"event:") else kind
+            if line.startswith(b"data:") and kind == b"event: state\n":
+                self.states.append(json.loads(line[5:]))
+
+    def all(self) -> list[dict[str, Any]]:
+        """Wait until the run is finished; return what was sent."""
+        self._thread.join(60)
+        self._connection.close()
+        return self.states
+
+
 @pytest.mark.browser
 def test_a_run_that_goes_on_is_watched_to_its_verdict(
     tmp_path: Path, maze: Specification, serve: Serve, open_page: Open
@@ -146,6 +175,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
     lists = open_page(base)
     lists.locator("#nothing").wait_for()
     with going_on(tmp_path, maze, gate) as log:
+        listener = Listener(base, "live")
         page = open_page(f"{base}run/live/")
         for _ in gate.stops:
             assert gate.reached.acquire(timeout=60)
@@ -164,7 +194,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             gate.onward.release()
         lists.locator("#lines .pill.running").wait_for()
         page.locator("#cells button:enabled").first.click()
-        page.locator("#lives-list a").first.click()
+        page.locator("#subjects-list a").first.click()
         page.locator("#sentence", has_text="Step 0 of 6").wait_for()  # it is played while the run goes on
         page.get_by_role("button", name="Next trial").focus()
         page.keyboard.press("End")
@@ -172,8 +202,18 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
         assert HOSTILE in page.locator("#call-reply").inner_text()
         page.go_back()
         page.locator("#status.running, #status.finished").wait_for()
-    state = agree(page, log := RunLog.open_read_only(tmp_path / "live"))
-    log.close()
+    with RunLog.open_read_only(tmp_path / "live") as log:
+        state = agree(page, log)
+        costs = [cost for (cost,) in log.select("SELECT cost FROM calls ORDER BY rowid")]
+    heard = listener.all()
+    assert len(heard) > 5
+    for before, after in pairwise(heard):
+        assert before["calls"] <= after["calls"]
+        assert before["done"] <= after["done"]
+    for one in heard:  # at every moment: exactly what the calls so far have cost
+        assert one["cost"] == pytest.approx(sum(costs[: one["calls"]]))
+        assert one["done"] == one["cells"][0]["done"]
+        assert len(json.dumps(one)) < 20_000  # however many trials there are
     shown_as(page, lambda: {"status": "finished", "left": 0})
     verdict = state["cells"][0]["verdict"]
     page.locator("#cells .verdict", has_text=verdict).wait_for()
@@ -198,7 +238,7 @@ def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1400])
 def test_pages_fit_and_lead_to_one_another(
-    finished: Path, serve: Serve, open_page: Open, width: int, scheme: Scheme
+    finished: Path, serve: Serve, open_page: Open, check_axe: Check, width: int, scheme: Scheme
 ) -> None:
     page = open_page(serve(viewer(finished)), width=width, scheme=scheme)
     visited = set()
@@ -207,6 +247,7 @@ def test_pages_fit_and_lead_to_one_another(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.url
         back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
         assert (sum(back) < 200) == (scheme == "dark")
+        check_axe(page)
         visited.add(page.url.rpartition("/")[0])
 
     page.locator("#lines tr").nth(2).wait_for()
@@ -224,7 +265,7 @@ def test_pages_fit_and_lead_to_one_another(
     page.locator("#status.finished").wait_for()
     fits()
     page.get_by_role("button", name="Watch trials of random").click()
-    page.locator("#lives-list a").nth(3).click()
+    page.locator("#subjects-list a").nth(3).click()
     page.locator("#sentence", has_text="Step 0 of").wait_for()
     fits()
     page.get_by_role("link", name="tuesday").click()
@@ -306,20 +347,26 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
         "C:%5C",
     ]
     for name in names:
-        for page in ("", "states", "life?cell=0&subject=0", "report", "lives?cell=0"):
+        for page in ("", "states", "subject?cell=0&subject=0", "report", "subjects?cell=0"):
             status, _, body = ask(base, f"/{TOKEN}/run/{name}/{page}")
             assert status == 404, (name, page)
             assert "private" not in body
     for query in ("a=monday&b=../secret/private", "a=..&b=monday", "a=monday", ""):
         assert ask(base, f"/{TOKEN}/compare?{query}")[0] == 404, query
     for query in ("cell=9&subject=0", "cell=-1&subject=0", "cell=0", "cell=x&subject=0", "cell=0&subject=1e3", ""):
-        assert ask(base, f"/{TOKEN}/run/monday/life?{query}")[0] == 404, query
+        assert ask(base, f"/{TOKEN}/run/monday/subject?{query}")[0] == 404, query
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
 
 
 def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
     base = serve(viewer(finished))
-    paths = ["", "run/monday/", "run/monday/life?cell=0&subject=0", "run/monday/report", "run/monday/lives?cell=0"]
+    paths = [
+        "",
+        "run/monday/",
+        "run/monday/subject?cell=0&subject=0",
+        "run/monday/report",
+        "run/monday/subjects?cell=0",
+    ]
     for path in [*paths, "compare?a=monday&b=tuesday", "trend?model=random", "nothing"]:
         status, headers, _ = ask(base, f"/{TOKEN}/{path}")
         assert status == (404 if path == "nothing" else 200)
@@ -383,6 +430,37 @@ def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(
         again = watch.look().cells[0].result
         assert replace(again, calls=None) is not before
         assert again.curve is before.curve  # the cell was not judged again
+
+
+def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> None:
+    assert read_flight(tmp_path) is None
+    for name, text in (("1", '{"calls": 3, "limit": 16}'), ("2", '{"calls": 4, "limit": 8}'), ("3", "{"), ("4", "[]")):
+        (tmp_path / f"calls-{name}.json").write_text(text, encoding="utf-8")
+    assert read_flight(tmp_path) == (7, 24)
+    os.utime(tmp_path / "calls-2.json", (1, 1))  # left behind by a process that was killed
+    assert read_flight(tmp_path) == (3, 16)
+
+
+def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
+    tmp_path: Path, maze: Specification, lived: Lived
+) -> None:
+    with lived(tmp_path, maze, "twice") as log:
+        [plan] = log.plans()
+        assert RunWatch(log.path).look().status == "finished"
+        log.note("started", "again", plan)
+        watch = RunWatch(log.path)
+        assert watch.look().status == "interrupted"
+        lock = claim(log.path)
+        state = watch.look()
+        assert state.status == "running"
+        with log.transaction() as connection:  # as if the last subject had two more trials to live
+            connection.execute("DELETE FROM lives WHERE subject = 3")
+            connection.execute("DELETE FROM trials WHERE subject = 3 AND trial >= 4")
+        state = watch.look()
+        assert state.left == 2
+        assert state.seconds_left is None  # no trial has been seen to end: nothing says how long one takes
+        assert not state.cells[0].decided
+        lock.close()
 
 
 def test_the_command_serves_until_it_is_stopped(finished: Path) -> None:

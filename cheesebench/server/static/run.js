@@ -62,22 +62,22 @@
 
   async function show(one, move) {
     open = one;
-    const response = await fetch("lives?cell=" + one.number);
+    const response = await fetch("subjects?cell=" + one.number);
     if (!response.ok) return;
-    const lives = await response.json();
+    const subjects = await response.json();
     if (open !== one) return;
-    byId("lives").hidden = false;
-    say("lives-title", one.title + ": " + one.model);
-    byId("lives-list").replaceChildren(...lives.map((life) => {
+    byId("subjects").hidden = false;
+    say("subjects-title", one.title + ": " + one.model);
+    byId("subjects-list").replaceChildren(...subjects.map((subject) => {
       const item = element("li");
-      const scored = life.passed + life.failed;
-      const made = link("", "life?cell=" + one.number + "&subject=" + life.subject);
-      made.append(element("b", "Subject " + life.subject), " " + (scored ? "✔ " + life.passed + " ✘ " + life.failed : life.trials + " trials"));
-      made.append(element("small", life.complete ? "complete" : life.trials + " trials so far"));
+      const scored = subject.passed + subject.failed;
+      const made = link("", "subject?cell=" + one.number + "&subject=" + subject.subject);
+      made.append(element("b", "Subject " + subject.subject), " " + (scored ? "✔ " + subject.passed + " ✘ " + subject.failed : subject.trials + " trials"));
+      made.append(element("small", subject.complete ? "complete" : subject.trials + (subject.trials === 1 ? " trial" : " trials") + " so far"));
       item.append(made);
       return item;
     }));
-    if (move) byId("lives-title").focus();
+    if (move) byId("subjects-title").focus();
   }
 
   function replies(state) {
@@ -107,6 +107,8 @@
     say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + money(state.cost_left));
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
+    // Programs and people make no calls.
+    for (const id of ["cost", "cost-left", "calls", "tokens", "flight"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
     say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
     say("most", running && state.most > state.left ? "Trials and times reach to the next look of each cell; at most " + whole(state.most) + " trials are to come." : "");
     byId("bar").max = Math.max(1, state.done + state.left);

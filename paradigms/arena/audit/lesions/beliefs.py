@@ -1,33 +1,38 @@
-"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by percepts."""
+"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by percepts.
+
+A hypothesis in a trial is a node (what the rest of the trial depends on) and a history (draws and schedule, which stay
+as they are for the trial). Between trials it is a number that stands for all that later trials depend on.
+"""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
-from cheesebench.interfaces import RUNNING, Scene, View
+from cheesebench.interfaces import Scene, View
 from cheesebench.lesions import MOST_SCENES, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis, Script
+from cheesebench.paradigms.arena.audit.lesions.hypotheses import History, Hypothesis, OpenSequence, Script
+from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node, Nodes
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
 
+K = TypeVar("K")
 #: Most hypotheses that are kept; beyond, the least likely ones are dropped.
 MOST = 20_000
-#: Most hypotheses that are kept for trials that begin alike.
-ROOM = 100_000
+#: Nodes, lives that they hold, and ways in which trials begin, that are kept; beyond, all are forgotten.
+MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 400_000, 60_000, 400_000
 
-
-class Particle(NamedTuple):
-    """A hypothesis and its weight."""
-
-    weight: float
-    life: Hypothesis
-
-
-Belief = list[Particle]
-Percept = Hashable
+Grain = tuple[Node, int]
+"""A node, and the number of a history."""
+Belief = dict[Grain, float]
+"""What is believed in a trial; weights need not add up to 1."""
+Beginning = tuple[float, int, Node, tuple[OpenSequence, ...], Hashable]
+"""One way in which a trial begins: its chance, what is perceived, the node, the draws, and what tells these apart."""
+Rest = dict[int, float]
+"""What is believed between trials."""
+Parts = dict[int, Belief]
+"""Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the trial has ended."""
 
 
 class Everything:
@@ -63,151 +68,164 @@ class World:
         self._feels_nothing = lesion.feels_no_reward
         self.view: View = paradigm.lesioned(Everything(str(lesion)), lesion)
         self.script = Script()
-        self.relevance = Relevance(self.program)
+        self.relevance = Relevance(self.program, is_blind=lesion.sees_nothing)
+        self.nodes = Nodes(self.relevance, self.script, self.percept)
         #: Steps that hypotheses were stepped: the measure of all effort.
         self.spent = 0
-        #: How trials begin that have begun before, by what was believed; and how many more hypotheses that may be.
-        self._begun: dict[Hashable, dict[Percept | None, Belief]] = {}
-        self._room = ROOM
+        self._percepts: dict[Hashable, int] = {}
+        self.histories: list[History] = []
+        self._history_numbers: dict[Hashable, int] = {}
+        #: Between trials: the numbers of hypotheses, and a life that stands for each; how the next trial begins.
+        self._resting: dict[Hashable, int] = {}
+        self._lives: list[Hypothesis] = []
+        self._begun: dict[int, list[tuple[float, int | None, Grain | None]]] = {}
+        self._alike: dict[Hashable, list[Beginning]] = {}
+        self._room = MOST_BEGINNINGS
 
-    def prior(self) -> Belief:
+    def prior(self) -> Rest:
         """Return what is believed before the first trial."""
-        return [Particle(1.0, Hypothesis(self.program, self.view, self.script, self.relevance))]
+        return {self._rest("prior", lambda: Hypothesis(self.program, self.view, self.script, self.relevance)): 1.0}
 
-    def percept(self, observation: str, reward: float, ended: bool, waiting: bool) -> Percept:
-        """Return what is perceived of a step (and what two hypotheses must agree on)."""
-        return observation, 0.0 if self._feels_nothing else reward, ended, waiting and not ended
+    def percept(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
+        """Return the number of what is perceived of a step (and what two hypotheses must agree on)."""
+        percept = observation, 0.0 if self._feels_nothing else reward, ended, waiting and not ended
+        return self._percepts.setdefault(percept, len(self._percepts))
 
-    def begin(self, belief: Belief) -> dict[Percept | None, Belief]:
-        """Begin the next trial in each hypothesis; return them by what is perceived (None: the schedule is over).
+    # -- trials
 
-        What is returned must not be stepped, but its twins.
-        """
-        key = frozenset((life.lasting_key(), round(weight, 9)) for weight, life in belief)
-        if key in self._begun:
-            return self._begun[key]
-        parts: dict[Percept | None, dict[Hashable, Particle]] = defaultdict(dict)
-        for weight, life in belief:
-
-            def begin(life: Hypothesis = life) -> tuple[Hypothesis, str | None]:
-                twin = life.twin()
-                return twin, twin.begin_trial()
-
-            for chance, (twin, observation) in self.script.all_of(begin):
-                percept = None if observation is None else self.percept(observation, 0.0, False, twin.waiting)
-                _add(parts[percept], (twin.future(), twin.key()), weight * chance, twin)
-        if self._room < sum(map(len, parts.values())):
+    def begin(self, rest: Rest) -> dict[int | None, Belief]:
+        """Begin the next trial in each hypothesis; return them by what is perceived (None: the schedule is over)."""
+        if len(self.nodes) > MOST_NODES or self.nodes.lives > MOST_LIVES or self._room < 0:
+            self.nodes.clear()
             self._begun.clear()
-            self._room = ROOM
-        self._room -= sum(map(len, parts.values()))
-        self._begun[key] = {percept: _likeliest(part.values()) for percept, part in parts.items()}
-        return self._begun[key]
+            self._alike.clear()
+            self._room = MOST_BEGINNINGS
+        parts: dict[int | None, Belief] = defaultdict(dict)
+        for number, weight in rest.items():
+            begun = self._begun.get(number)
+            if begun is None:
+                begun = self._begun[number] = self._beginnings(number)
+                self._room -= len(begun)
+            for chance, percept, grain in begun:
+                part = parts[percept]
+                if grain is not None:
+                    part[grain] = part.get(grain, 0.0) + weight * chance
+        return {percept: likeliest(part) for percept, part in parts.items()}
 
-    def step(self, belief: Belief, action: int) -> dict[Percept, Belief]:
-        """Take an action in each hypothesis (they are changed); return them by what is perceived."""
-        parts: dict[Percept, Belief] = {}
+    def _beginnings(self, number: int) -> list[tuple[float, int | None, Grain | None]]:
+        life = self._lives[number]
+        plan, key = life.beginning()
+        if key is None:
+            return [(1.0, None, None)]
+        if key not in self._alike:
+            self._alike[key] = self._begin(life)
+        found: list[tuple[float, int | None, Grain | None]] = []
+        for chance, percept, node, sequences, drawn in self._alike[key]:
+            history = self._history(History(plan, sequences, (plan.key(), drawn)))
+            found.append((chance, percept, (node, history)))
+        return found
+
+    def _begin(self, life: Hypothesis) -> list[Beginning]:
+        def begin() -> tuple[Hypothesis, str | None]:
+            twin = life.twin()
+            return twin, twin.begin_trial()
+
+        found: dict[Hashable, Beginning] = {}
+        for chance, (twin, observation) in self.script.all_of(begin):
+            assert observation is not None
+            percept = self.percept(observation, 0.0, False, twin.waiting)
+            history, limit = twin.history, twin.limit
+            node = self.nodes.node(twin.unhurried(), limit)
+            key = percept, node.number, history.key[1]
+            before = found[key][0] if key in found else 0.0
+            found[key] = before + chance, percept, node, history.sequences, history.key[1]
+        return list(found.values())
+
+    def step(self, belief: Belief, action: int, steps: int) -> Parts:
+        """Return the beliefs after an action, by what is perceived; ``steps`` have been taken in the trial."""
+        parts: Parts = {}
         self.spent += len(belief)
-        for particle in belief:
-            life = particle.life
-            if life.can_branch(action):
-                self._branch(particle, action, parts)
-                continue
-            observation, reward, status = life.step(action)
-            percept = self.percept(observation, reward, status != RUNNING, life.waiting)
-            part = parts.get(percept)
-            if part is None:
-                parts[percept] = [particle]
-            else:
-                part.append(particle)
+        leads = self.nodes.leads
+        for (node, history), weight in belief.items():
+            for chance, percept, there in leads(node, action, steps):
+                part = parts.get(percept)
+                if part is None:
+                    parts[percept] = {(there, history): weight * chance}
+                else:
+                    grain = there, history
+                    part[grain] = part.get(grain, 0.0) + weight * chance
         return parts
 
-    def _branch(self, particle: Particle, action: int, parts: dict[Percept, Belief]) -> None:
-        weight, life = particle
-        before = life.twin()
-        self.script.taken = []
-        # The likeliest: the hypothesis itself goes on so, for whoever follows it.
-        observation, reward, status = life.step(action)
-        taken = self.script.taken
-        chance = math.prod(chances[choice] for choice, chances in taken)
-        percept = self.percept(observation, reward, status != RUNNING, life.waiting)
-        parts.setdefault(percept, []).append(Particle(weight * chance, life))
-        if not taken:
-            return
+    def rest(self, belief: Belief) -> Rest:
+        """Return what is believed once trials have ended."""
+        rest: Rest = defaultdict(float)
+        carry = self.relevance.carry
+        for (node, history), weight in belief.items():
+            life, before = node.origin, self.histories[history]
+            pose = life.pose if carry else 0
+            recent = life.outcome if before.plan.counts_outcomes or self.relevance.last else None
+            number = self._resting.get(key := (history, life.kept(), pose, recent))
+            if number is None:
+                number = self._rest(key, lambda life=life, before=before: life.resting(before))  # type: ignore[misc]
+            rest[number] += weight
+        return normalised(rest)
 
-        def step() -> tuple[Hypothesis, tuple[str, float, int]]:
-            twin = before.twin()
-            return twin, twin.step(action)
+    def trials_left(self, belief: Belief) -> int:
+        """Return how many trials are planned after this one."""
+        _, history = next(iter(belief))
+        return self.histories[history].plan.left
 
-        for number, (chance, (twin, (observation, reward, status))) in enumerate(self.script.all_of(step)):
-            if number:  # the first is the likeliest
-                percept = self.percept(observation, reward, status != RUNNING, twin.waiting)
-                parts.setdefault(percept, []).append(Particle(weight * chance, twin))
+    def _rest(self, key: Hashable, life: Callable[[], Hypothesis]) -> int:
+        number = self._resting.setdefault(key, len(self._lives))
+        if number == len(self._lives):
+            self._lives.append(life())
+        return number
 
-
-def twins(belief: Iterable[Particle]) -> Belief:
-    """Return copies that go on by themselves."""
-    return [Particle(weight, life.twin()) for weight, life in belief]
-
-
-def total(belief: Iterable[Particle]) -> float:
-    """Return the sum of the weights."""
-    return sum(particle.weight for particle in belief)
-
-
-def normalised(belief: Belief) -> Belief:
-    """Return the belief with weights that add up to 1."""
-    whole = total(belief)
-    return [Particle(weight / whole, life) for weight, life in belief]
+    def _history(self, history: History) -> int:
+        number = self._history_numbers.setdefault(history.key, len(self.histories))
+        if number == len(self.histories):
+            self.histories.append(history)
+        return number
 
 
-def merged(belief: Belief, *, between: bool = False) -> Belief:
-    """Return the belief with hypotheses joined that differ in nothing that matters (``between``: two trials)."""
-    if len(belief) == 1:
+def cloud_of(belief: Belief) -> Cloud:
+    """Return what a belief is about this trial."""
+    cloud: Cloud = {}
+    for (node, _), weight in belief.items():
+        cloud[node] = cloud.get(node, 0.0) + weight
+    return cloud
+
+
+def normalised(weights: dict[K, float]) -> dict[K, float]:
+    """Return weights that add up to 1."""
+    whole = sum(weights.values())
+    return {one: weight / whole for one, weight in weights.items()}
+
+
+def likeliest(belief: Belief) -> Belief:
+    """Return the belief without its least likely hypotheses, where there are too many."""
+    if len(belief) <= MOST:
         return belief
-    kinds: dict[Hashable, Particle] = {}
-    for weight, life in belief:
-        _add(kinds, life.lasting_key() if between else (life.future(), life.key(), life.clock), weight, life)
-    return _likeliest(kinds.values())
+    return dict(sorted(belief.items(), key=lambda entry: -entry[1])[:MOST])
 
 
-def sampled(belief: Belief, size: int) -> Belief:
+def sampled(cloud: Cloud, size: int) -> Cloud:
     """Return at most so many hypotheses that stand for all (systematic, so that equal beliefs give equal samples)."""
-    if len(belief) <= size:
-        return belief
-    stride, place, chosen, so_far = total(belief) / size, 0.5, [], 0.0
-    for weight, life in belief:
+    if len(cloud) <= size:
+        return cloud
+    stride, place, chosen, so_far = sum(cloud.values()) / size, 0.5, Cloud(), 0.0
+    for node, weight in cloud.items():
         so_far += weight
         times = 0
         while so_far > place * stride and place < size:
             place += 1
             times += 1
         if times:
-            chosen.append(Particle(times * stride, life))
+            chosen[node] = times * stride
     return chosen
 
 
-def signature(belief: Belief) -> Hashable:
-    """Return what two beliefs have in common that are equal, in this trial and for later ones."""
-    whole = total(belief)
-    return frozenset((life.future(), life.key(), life.steps, round(weight / whole, 9)) for weight, life in belief)
-
-
-def situation(belief: Belief) -> Hashable:
-    """Return what two beliefs have in common that call for the same decision, whichever trial it is."""
-    whole = total(belief)
-    weights: dict[Hashable, float] = defaultdict(float)
-    for weight, life in belief:
-        weights[life.identity()] += weight / whole
-    return frozenset((one, round(weight, 9)) for one, weight in weights.items())
-
-
-def _add(kinds: dict[Hashable, Particle], key: Hashable, weight: float, life: Hypothesis) -> None:
-    if key in kinds:
-        kinds[key] = Particle(kinds[key].weight + weight, kinds[key].life)
-    else:
-        kinds[key] = Particle(weight, life)
-
-
-def _likeliest(particles: Iterable[Particle]) -> Belief:
-    kept = list(particles)
-    return kept if len(kept) <= MOST else sorted(kept, key=lambda one: -one.weight)[:MOST]
+def signature(cloud: Cloud) -> Hashable:
+    """Return what two clouds have in common that are equal."""
+    whole = sum(cloud.values())
+    return frozenset([(node.number, round(weight / whole, 9)) for node, weight in cloud.items()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditSettings
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
@@ -17,7 +17,9 @@ from cheesebench.paradigms.arena.audit.runs import Runner, subjects
 from cheesebench.protocol import Specification
 
 #: Lives on which a ceiling is measured, and the maximum of their trials together (but at least two lives).
-LIVES, TRIALS = 8, 320
+LIVES, TRIALS = 8, 480
+#: Steps of hypotheses, in planning and in real beliefs, after which no third life is begun (for an effort of 1).
+STEPS = 15_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
 #: Added to the seed of an audit, so that its other lives are not used here.
@@ -119,7 +121,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             lives = []
             for seed, subject in seeds:
                 lives.append(adversary.live(seed, subject, planned))
-                if order.is_brief and len(lives) >= FEWEST and _is_narrow(lives):
+                is_known = order.is_brief and len(lives) >= FEWEST and _is_narrow(lives)
+                if is_known or (len(lives) >= 2 and adversary.world.spent > STEPS * order.effort):
                     break
             proven = upper_bound(adversary, order.effort)
         finally:
@@ -139,4 +142,14 @@ def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner)
     if construct is not None:
         asked |= {*dict(construct.abolished_by), *construct.spared_by}
     orders = [Order(lesion, settings.effort, settings.seed, lesion not in asked) for lesion in lesions]
-    return runner.map(measure, orders, settings.progress)
+    return shared(runner.map(measure, orders, settings.progress))
+
+
+def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
+    """Return ceilings with the least bound that holds: whoever has less does no better than whoever has more."""
+    proofs = [one for one in found if one.proven is not None and not one.lesion.forgets_at]
+    together = []
+    for one in found:
+        bounds = [other.proven for other in (one, *proofs) if one.lesion.leaves_no_more_than(other.lesion)]
+        together.append(replace(one, proven=min([bound for bound in bounds if bound is not None], default=None)))
+    return together

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, permutations
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from cheesebench.interfaces import TaskEvent, View
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
 from cheesebench.paradigms.arena.draws import Row, as_sets
-from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.program import Program, Rule
+from cheesebench.paradigms.arena.life import NEVER, ArenaSubject
+from cheesebench.paradigms.arena.program import Program, Rule, names_in
 from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.paradigms.arena.streams import Stream
-from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.specification import DrawSpec, RuntimeValue
 from cheesebench.protocol.values import Scope
 
@@ -189,8 +188,24 @@ class Hypothesis(ArenaSubject):
         self._schedule = Schedule(())  # deaf: what has ended is noted when the next trial begins, in a copy
         self._open = [(draw, OpenSequence(draw, script)) for draw in program.specification.draws]
         self._fired = 0
-        if not relevance.trace:
-            self._note = _forget
+        self._counts = [0] * len(relevance.timed_places)
+        self._note = self._noting()
+
+    def _noting(self) -> Callable[[int], None]:
+        """Return what is done with each step's pose: all are kept, or those in certain places are counted."""
+        if self._relevance.trace:
+            return self._trace.entries.append
+        return self._count if self._counts else _forget
+
+    def _count(self, entry: int) -> None:
+        for number, inside in enumerate(self._relevance.timed):
+            self._counts[number] += inside[entry]
+
+    def time(self, place: Any) -> int:
+        """Return the steps spent in places this trial."""
+        if self._relevance.trace:
+            return super().time(place)
+        return self._counts[self._relevance.timed_places[tuple(names_in(place))]]
 
     def twin(self) -> Self:
         """Return a copy that goes on by itself; it may begin further trials."""
@@ -203,6 +218,9 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             trace = held["_trace"] = self._trace.copy()
             held["_note"] = trace.entries.append
+        elif self._counts:
+            held["_counts"] = self._counts.copy()
+            held["_note"] = twin._count
         return twin
 
     def begin_trial(self) -> str | None:
@@ -213,7 +231,8 @@ class Hypothesis(ArenaSubject):
         self._plan = self._schedule = plan
         self._open = [(draw, sequence.copy()) for draw, sequence in self._open]
         self._trace = type(self._trace)(self._geometry)
-        self._note = self._trace.entries.append if self._relevance.trace else _forget
+        self._counts = [0] * len(self._counts)
+        self._note = self._noting()
         self._fired = 0
         try:
             return super().begin_trial()
@@ -224,6 +243,12 @@ class Hypothesis(ArenaSubject):
         self._script.is_mute = self._relevance.placed_on_entry
         super()._place_at_start(session_begins)
         self._script.is_mute = False
+
+    def _enter(self, name: str) -> float:
+        was_mute, self._script.is_mute = self._script.is_mute, name in self._relevance.stuck
+        reward = super()._enter(name)
+        self._script.is_mute = was_mute
+        return reward
 
     def _draw_rows(self, began: set[Scope]) -> None:
         for draw, sequence in self._open:
@@ -280,16 +305,12 @@ class Hypothesis(ArenaSubject):
         values = self.values
         relevant = tuple([values.get(name) for name in self._relevance.variables])
         timer = self.steps - self._entered if self._current.timed else 0
-        return self.state, self._pose, timer, relevant, tuple(self.occupied.values())
+        return self.state, self._pose, timer, relevant, (*self.occupied.values(), *self._counts)
 
     @property
     def read_values(self) -> Hashable:
         """Return what is read besides of what lasts for a trial at least."""
         return tuple([getattr(self, name) for name in self._relevance.read])
-
-    def identity(self) -> Hashable:
-        """Return all that the rest of the trial depends on, in whichever trial, and what lasts."""
-        return self.key(), self.steps, self.limit, self.read_values, self.lasting
 
     def clocks(self, ahead: int) -> tuple[int, int]:
         """Return timer and clock, where they matter, so many steps from here if nothing happens."""
@@ -300,7 +321,8 @@ class Hypothesis(ArenaSubject):
         """Return the next pose, if on this step nothing can happen, ``ahead`` such steps from here; else None."""
         if self._bits[pose + action] & self._listen or self.steps + ahead + 1 >= self._wake:
             return None
-        return self._moves[pose + action]
+        there = self._moves[pose + action]
+        return None if self._counts and self._relevance.counts_at(there) else there
 
     def seen_from(self, pose: int) -> tuple[str, float, bool]:
         """Return observation, reward and waiting after a step to a pose on which nothing happens."""
@@ -324,38 +346,60 @@ class Hypothesis(ArenaSubject):
         twin._look_around()
         return twin
 
-    def abandon(self) -> None:
-        """End the trial where it is: for those who need not know how it would have ended."""
-        self._ended, self.outcome = True, TIMEOUT
-
-    def end_as(self, other: Self) -> None:
-        """End the trial as another did that began it in the same way: as far as later trials can tell."""
-        self._ended, self.outcome, self.last, self._pose = True, other.outcome, other.last, other._pose
-        relevance, values = self._relevance, other.values
-        lasts = [name for name in relevance.kept if name in relevance.variables and name in values]
-        self.values.update({name: values[name] for name in lasts})
-
     def circumstances(self) -> Hashable:
         """Return the key without pose and timer: who is in like circumstances can try like moves."""
-        state, _, _, relevant, occupied = self.key()
-        return state, relevant, occupied
-
-    def future(self) -> Hashable:
-        """Return what later trials depend on besides ``key``: the schedule and the draws."""
-        return self._plan.key(), tuple([sequence.key() for _, sequence in self._open])
+        state, _, _, relevant, _ = self.key()
+        return state, relevant, tuple(self.occupied.values())
 
     @property
-    def clock(self) -> int:
-        """The steps of the trial, where something reads them; the limit alone does not count."""
-        return self.steps if self._relevance.clock else 0
+    def counted(self) -> tuple[int, ...]:
+        """Steps in the places in which steps are counted."""
+        return tuple(self._counts)
 
-    def lasting_key(self) -> Hashable:
-        """Return what the next trials depend on, once this one has ended."""
-        values = self.values
-        kept = tuple([values.get(name) for name in self._relevance.kept])
+    def beginning(self) -> tuple[Schedule, Hashable]:
+        """Return the schedule once the next trial has begun, and what, besides histories, its beginning depends on."""
+        plan = self._plan.copy()
+        if self._ended and self.outcome is not None:
+            plan.note(self.outcome)
+        position = plan.next()
+        if position is None:
+            return plan, None
+        numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.read} else ()
+        began = position.block.name, frozenset(position.began), numbers
+        recent = self.last if self._relevance.last else None
         pose = self._pose if self._relevance.carry else 0
-        recent = self.outcome if self._plan.counts_outcomes or self._relevance.last else None
-        return self._plan.key(), tuple([sequence.key() for _, sequence in self._open]), kept, pose, recent
+        return plan, (began, self.history.key[1], self.kept(), recent, pose)
+
+    @property
+    def history(self) -> History:
+        """What is as it is for the whole trial: the schedule, and the draws."""
+        plan, sequences = self._plan, tuple([sequence for _, sequence in self._open])
+        return History(plan, sequences, (plan.key(), tuple([sequence.key() for sequence in sequences])))
+
+    def resting(self, history: History) -> Self:
+        """Return a copy, after its trial, that has this history."""
+        twin = self.twin()
+        twin._plan = history.plan
+        twin._open = [(draw, sequence) for (draw, _), sequence in zip(self._open, history.sequences, strict=True)]
+        return twin
+
+    def unhurried(self) -> Self:
+        """Let the trial, which begins, have no limit: whoever goes on with it keeps the time."""
+        self._limit = NEVER
+        self._look_around()
+        return self
+
+    def kept(self) -> Hashable:
+        """Return the values that later trials depend on."""
+        return tuple([self.values.get(name) for name in self._relevance.kept])
+
+
+class History(NamedTuple):
+    """What a life has before a trial, and keeps through it: the schedule and the draws; ``key`` tells them apart."""
+
+    plan: Schedule
+    sequences: tuple[OpenSequence, ...]
+    key: tuple[Hashable, Hashable]
 
 
 _DEAF = Schedule(())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from cheesebench.interfaces import RUNNING, STAY
@@ -10,20 +10,18 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import (
     Belief,
-    Percept,
+    Grain,
+    Parts,
+    Rest,
     World,
-    merged,
-    normalised,
-    signature,
-    twins,
+    cloud_of,
+    likeliest,
 )
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
-from cheesebench.paradigms.arena.audit.lesions.planner import Decision, Planner, has_ended
+from cheesebench.paradigms.arena.audit.lesions.nodes import Node
+from cheesebench.paradigms.arena.audit.lesions.planner import Decision, Planner
 from cheesebench.paradigms.arena.audit.runs import is_judged
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
-
-Parts = dict[Percept | None, Belief]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,105 +54,130 @@ class Adversary:
     def live(self, seed: int, subject: int, trials: int) -> list[Lived]:
         """Lead a real life of at most so many trials; return them."""
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
-        belief, lived = self.world.prior(), list[Lived]()
+        rest, lived = self.world.prior(), list[Lived]()
         while len(lived) < trials and (observation := life.begin_trial()) is not None:
-            ensemble = self.world.begin(belief)
+            ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
-            actions, belief_after = self._trial(life, ensemble, percept)
+            actions, rest_after = self._trial(life, ensemble, percept)
             lived.append(lived_trial(life, len(lived), self._paradigm.specification))
-            belief = self.carried(ensemble, actions) if self._lesion.forgets_trials else belief_after
+            rest = self.carried(ensemble, actions) if self._lesion.forgets_trials else rest_after
         return lived
 
-    def _trial(self, life: ArenaSubject, ensemble: Parts, percept: Percept) -> tuple[list[int], Belief]:
+    def _trial(self, life: ArenaSubject, ensemble: Mapping[int | None, Belief], percept: int) -> tuple[list[int], Rest]:
         """Live one trial; return the actions, and what is believed at its end."""
-        world, remaining, root = self.world, set(self._lesion.forgets_at), ensemble
+        world, remaining = self.world, set(self._lesion.forgets_at)
+        root, forgotten = begun(ensemble), 0
         self.planner.begin_trial()
         taken: list[int] = []
-        course = Course(twins(_possible(ensemble, percept)))
+        course = Course(possible(root, percept))
         while True:
             if life.state in remaining:
-                root = self.entries(root, frozenset(remaining), life.state)
-                course = Course(twins(_possible(root, percept)))
+                root = self.entries(root, forgotten, frozenset(remaining), life.state)
+                forgotten = life.steps
+                course = Course(possible(root, percept), life.steps)
                 remaining.discard(life.state)
             elif remaining:
-                course.belief = [one for one in course.belief if one.life.state not in remaining]
+                course.belief = {one: weight for one, weight in course.belief.items() if one[0].state not in remaining}
             action = self._act(course, bool(remaining))
             observation, reward, status = life.step(action)
             taken.append(action)
             percept = world.percept(observation, reward, status != RUNNING, life.waiting)
-            course.belief = _possible(world.step(course.belief, action), percept)
+            percept = percept if status == RUNNING else -1 - percept
+            parts = world.step(course.belief, action, course.steps)
+            course.go_on(world, action, percept, possible(parts, percept))
             if status != RUNNING:
-                return taken, merged(normalised(course.belief), between=True)
+                return taken, world.rest(course.belief)
 
     def _act(self, course: Course, is_pushed: bool) -> int:
         """Return the next action, and take note of how far the course of action has come."""
-        if course.belief[0].life.waiting:
+        if next(iter(course.belief))[0].waiting:
             course.decision = None
             return STAY
         if course.decision is None or course.is_over:
-            course.belief = merged(course.belief)
-            course.decision = self._decide(course.belief, is_pushed)
-            course.place, course.size = 0, len(course.belief)
+            course.decision = decision = self._decide(course, is_pushed)
+            course.place, course.size, course.leader = 0, len(course.belief), decision.leader
         course.place += 1
         return course.decision.actions[course.place - 1]
 
-    def _decide(self, belief: Belief, is_pushed: bool) -> Decision:
+    def _decide(self, course: Course, is_pushed: bool) -> Decision:
         """Decide; what is done before something is forgotten must be what others would have done, too."""
+        cloud = cloud_of(course.belief)
         if is_pushed:
-            return self.planner.base(belief)
-        return self.planner.decide(belief, 0 if self._lesion.forgets_trials else belief[0].life.trials_left)
+            return self.planner.base(cloud, course.steps)
+        left = 0 if self._lesion.forgets_trials else self.world.trials_left(course.belief)
+        return self.planner.decide(cloud, course.steps, left)
 
-    def entries(self, root: Parts, states: frozenset[str], state: str) -> Parts:
-        """Return in what ways a state can be entered by those who act as this subject does, by what is perceived."""
-        key = (frozenset((percept, signature(part)) for percept, part in root.items()), states, state)
+    def entries(self, root: Parts, steps: int, states: frozenset[str], state: str) -> Parts:
+        """Return in what ways a state can be entered by those who act as this subject does, by what is perceived.
+
+        ``root`` is from where they go, so many steps into the trial. Those who enter sooner and later are put together:
+        the time that has passed is forgotten, too.
+        """
+        everybody = [
+            (percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()
+        ]
+        key = frozenset(everybody), steps, states, state
         if key not in self._pushed:
-            self._pushed[key] = self._push(root, states, state)
+            self._pushed[key] = self._push(root, steps, states, state)
         return self._pushed[key]
 
-    def _push(self, root: Parts, states: frozenset[str], state: str) -> Parts:
-        entries: dict[Percept | None, Belief] = {}
-        pending = [(percept, Course(twins(part))) for percept, part in root.items() if percept is not None]
+    def _push(self, root: Parts, steps: int, states: frozenset[str], state: str) -> Parts:
+        entries: Parts = {}
+        pending = [(percept, Course(part, steps)) for percept, part in root.items()]
         while pending:
             percept, course = pending.pop()
-            entries.setdefault(percept, []).extend(one for one in course.belief if one.life.state == state)
-            course.belief = [one for one in course.belief if one.life.state not in states]
+            there = entries.setdefault(percept, {})
+            for grain, weight in course.belief.items():
+                if grain[0].state == state:
+                    there[grain] = there.get(grain, 0.0) + weight
+            course.belief = {one: weight for one, weight in course.belief.items() if one[0].state not in states}
             if not course.belief:
                 continue
             action = self._act(course, True)
-            pending += [
-                (there, Course(part, course.decision, course.place, course.size))
-                for there, part in self.world.step(course.belief, action).items()
-                if not has_ended(there)
-            ]
-        return {percept: merged(part) for percept, part in entries.items() if part}
+            for number, part in self.world.step(course.belief, action, course.steps).items():
+                if number >= 0:
+                    further = course.copy()
+                    further.go_on(self.world, action, number, part)
+                    pending.append((number, further))
+        return {percept: likeliest(part) for percept, part in entries.items() if part}
 
-    def carried(self, ensemble: Parts, actions: list[int]) -> Belief:
+    def carried(self, ensemble: Mapping[int | None, Belief], actions: list[int]) -> Rest:
         """Return all hypotheses at the end of a trial, whatever was perceived: the trial is forgotten."""
-        belief = twins(one for part in ensemble.values() for one in part)
-        ends: dict[Hashable, Hypothesis] = {}
-        for _, life in belief:
-            if not self.world.relevance.behaviour:
-                life.abandon()
-                continue
-            # Histories differ far more than trials do: each trial is lived once.
-            key = life.key(), life.clock, life.read_values, life.limit
-            if key in ends:
-                life.end_as(ends[key])
-                continue
-            ends[key], status, rest = life, RUNNING, iter(actions)
-            while status == RUNNING:
-                _, _, status = life.step(next(rest, STAY))
-        return merged(normalised(belief), between=True)
+        world, belief, ended = self.world, Belief(), Belief()
+        for part in begun(ensemble).values():
+            _add(belief, part)
+        if not world.relevance.behaviour:
+            return world.rest(belief)
+        steps, rest = 0, iter(actions)
+        while belief:
+            parts = world.step(belief, next(rest, STAY), steps)
+            belief, steps = {}, steps + 1
+            for percept, part in parts.items():
+                _add(belief if percept >= 0 else ended, part)
+        return world.rest(ended)
 
 
 @dataclass(slots=True)
 class Course:
-    """What is believed, and what is being done."""
+    """What is believed after so many steps of a trial, and what is being done."""
 
     belief: Belief
+    steps: int = 0
     decision: Decision | None = None
     place: int = 0
     size: int = 0
+    leader: Node | None = None
+
+    def copy(self) -> Course:
+        """Return one that goes on by itself."""
+        return Course(self.belief, self.steps, self.decision, self.place, self.size, self.leader)
+
+    def go_on(self, world: World, action: int, percept: int, belief: Belief) -> None:
+        """Go on after a step, with what is believed now."""
+        if self.leader is not None:
+            _, expected, there = world.nodes.leads(self.leader, action, self.steps)[0]
+            self.leader = there if expected == percept else None
+        self.belief, self.steps = belief, self.steps + 1
 
     @property
     def is_over(self) -> bool:
@@ -163,11 +186,26 @@ class Course:
         if self.place >= len(self.decision.actions):
             return True
         if self.decision.leader is not None:
-            return all(one.life is not self.decision.leader for one in self.belief)
+            return self.leader is None
         return 2 * len(self.belief) < self.size
 
 
-def _possible(parts: Parts | dict[Percept, Belief], percept: Percept) -> Belief:
-    belief = dict(parts).get(percept)
+def begun(ensemble: Mapping[int | None, Belief]) -> Parts:
+    """Return in what ways a trial begins, without those who have none any more."""
+    return {percept: part for percept, part in ensemble.items() if percept is not None}
+
+
+def possible(parts: Parts, percept: int) -> Belief:
+    """Return what is believed after a percept."""
+    belief = parts.get(percept)
     assert belief, "what happened was not among the hypotheses: the planner's model of the protocol is wrong"
     return belief
+
+
+def _add(belief: Belief, other: Belief) -> None:
+    for grain, weight in other.items():
+        belief[grain] = belief.get(grain, 0.0) + weight
+
+
+def _key(grain: Grain) -> tuple[int, int]:
+    return grain[0].number, grain[1]

@@ -1,22 +1,19 @@
-"""Roll-outs: hypotheses that differ in nothing are one node, and what a step leads to is worked out once.
+"""Hypotheses that differ in nothing are one node, and what a step leads to is worked out once.
 
-A node keeps no time: all of a roll-out are at the same step, and the last one before the limit is another transition.
+A node keeps no time: all of a belief are at the same step, and the last one before the limit is another transition.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable
 
 from cheesebench.interfaces import RUNNING
-from cheesebench.paradigms.arena.audit.lesions.beliefs import Belief, Percept, World
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
+from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis, Script
 from cheesebench.paradigms.arena.audit.lesions.plans import Plan
-from cheesebench.paradigms.arena.life import NEVER
+from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
 
-#: Nodes that are kept; beyond, all are forgotten.
-MOST = 30_000
+#: Returns the number of what is perceived: of an observation, reward, ending and waiting.
+Perceive = Callable[[str, float, bool, bool], int]
 
 
 class Node:
@@ -25,15 +22,31 @@ class Node:
     One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has happened since. Few nodes hold a life.
     """
 
-    __slots__ = ("ahead", "circumstances", "kind", "lasting", "leads", "limit", "origin", "plans", "pose", "success")
+    __slots__ = (
+        "ahead",
+        "circumstances",
+        "kind",
+        "lasting",
+        "leads",
+        "limit",
+        "number",
+        "origin",
+        "plans",
+        "pose",
+        "success",
+    )
 
-    def __init__(self, origin: Hypothesis, limit: int, circumstances: int, kind: int, lasting: int) -> None:
+    def __init__(
+        self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int, lasting: int
+    ) -> None:
+        #: Nodes are told apart by their numbers, which depend on nothing but the order in which they were met.
+        self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.lasting, self.pose, self.ahead = kind, lasting, origin.pose, 0
         #: What the actions lead to; then what they do on the last step before the limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: By the steps that were taken in the trial.
-        self.plans: dict[int, Plan] = {}
+        self.plans: dict[int, Plan] | None = None
         #: Of a trial that has ended: whether it is a success.
         self.success = False
 
@@ -42,42 +55,50 @@ class Node:
         """Whether a runner would wait."""
         return self.origin.waiting
 
-
-class Lead(NamedTuple):
-    """One way in which a step goes: its chance, the number of what is perceived, the node, whether the trial ends."""
-
-    chance: float
-    percept: int
-    node: Node
-    ends: bool
+    @property
+    def state(self) -> str:
+        """The state of the trial."""
+        return self.origin.state
 
 
+#: One way in which a step goes: its chance, what is perceived (see ``Nodes.step``), and the node.
+Lead = tuple[float, int, Node]
 Cloud = dict[Node, float]
-"""A belief: nodes and weights."""
+"""A belief within a trial: nodes and weights."""
 
 
 class Nodes:
     """The nodes of one world."""
 
-    def __init__(self, world: World) -> None:
-        self._world, self._relevance = world, world.relevance
+    def __init__(self, relevance: Relevance, script: Script, perceive: Perceive) -> None:
+        self._relevance, self._script, self._perceive = relevance, script, perceive
         self._nodes: dict[Hashable, Node] = {}
         self._circumstances: dict[Hashable, int] = {}
-        self._percepts: dict[Percept, int] = {}
         self._kinds: dict[Hashable, int] = {}
         self._lasting: dict[Hashable, int] = {}
+        self._count = 0
+        #: Lives that nodes hold, which is what takes memory.
+        self.lives = 0
 
-    def cloud(self, belief: Belief) -> Cloud:
-        """Return a belief as nodes; the hypotheses are left as they are."""
-        if len(self._nodes) > MOST:
-            self._nodes.clear()
-            self._circumstances.clear()
-            gc.collect()  # they lead to one another
-        found: Cloud = {}
-        for weight, life in belief:
-            node = self._node(life.at(life.steps, NEVER), life.limit)
-            found[node] = found.get(node, 0.0) + weight
-        return found
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def clear(self) -> None:
+        """Forget all nodes: those that are still held by somebody are no longer met again."""
+        self._nodes.clear()
+        self._circumstances.clear()
+        self.lives = 0
+
+    def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
+        """Return what an action leads to, the likeliest first; ``-1 - percept`` where the trial ends.
+
+        ``steps`` is how many have been taken in the trial.
+        """
+        place = action if steps + 1 < node.limit else action + 4
+        leads = node.leads[place]
+        if leads is None:
+            leads = node.leads[place] = tuple(self._expanded(node, action, is_last=place >= 4))
+        return leads
 
     def step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
         """Return the clouds after an action, by what is perceived, those whose trial has ended under ``-1 - percept``.
@@ -85,24 +106,15 @@ class Nodes:
         ``steps`` is how many have been taken in the trial.
         """
         parts: dict[int, Cloud] = {}
-        self._world.spent += len(cloud)
         for node, weight in cloud.items():
-            for chance, percept, there, ends in self.leads(node, action, steps):
-                key = -1 - percept if ends else percept
-                part = parts.get(key)
+            place = action if steps + 1 < node.limit else action + 4
+            for chance, percept, there in node.leads[place] or self.leads(node, action, steps):
+                part = parts.get(percept)
                 if part is None:
-                    parts[key] = {there: weight * chance}
+                    parts[percept] = {there: weight * chance}
                 else:
                     part[there] = part.get(there, 0.0) + weight * chance
         return parts
-
-    def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
-        """Return what an action leads to, the likeliest first."""
-        place = action if steps + 1 < node.limit else action + 4
-        leads = node.leads[place]
-        if leads is None:
-            leads = node.leads[place] = tuple(self._expanded(node, action, is_last=place >= 4))
-        return leads
 
     def release(self, cloud: Cloud) -> None:
         """Forget what the nodes of a cloud lead to, where no others will ever share it."""
@@ -118,7 +130,7 @@ class Nodes:
         origin, ahead = node.origin, node.ahead
         if not is_last and not self._relevance.trace and (pose := origin.quietly(node.pose, ahead, action)) is not None:
             observation, reward, waiting = origin.seen_from(pose)
-            yield Lead(1.0, self._number(observation, reward, False, waiting), self._moved(node, pose), False)
+            yield 1.0, self._perceive(observation, reward, False, waiting), self._moved(node, pose)
             return
         life = origin.further(node.pose, ahead)
         if is_last:
@@ -128,18 +140,14 @@ class Nodes:
             twin = life.twin()
             return twin, twin.step(action)
 
-        ways = self._world.script.all_of(step) if life.can_branch(action) else [(1.0, (life, life.step(action)))]
+        ways = self._script.all_of(step) if life.can_branch(action) else [(1.0, (life, life.step(action)))]
         for chance, (twin, (observation, reward, status)) in ways:
-            ends = status != RUNNING
-            there = self._new(twin, node.limit, 0) if ends else self._node(twin, node.limit)
-            if ends:
-                there.success = twin.is_success()
-            yield Lead(chance, self._number(observation, reward, ends, twin.waiting), there, ends)
-
-    def _number(self, observation: str, reward: float, ended: bool, waiting: bool) -> int:
-        """Return the number of what is perceived."""
-        percept = self._world.percept(observation, reward, ended, waiting)
-        return self._percepts.setdefault(percept, len(self._percepts))
+            percept = self._perceive(observation, reward, status != RUNNING, twin.waiting)
+            if status == RUNNING:
+                yield chance, percept, self.node(twin, node.limit)
+            else:
+                there = self._ended(twin, node.limit)
+                yield chance, -1 - percept, there
 
     def _moved(self, node: Node, pose: int) -> Node:
         """Return the node one step on, where nothing happens but that."""
@@ -147,23 +155,37 @@ class Nodes:
         key = node.circumstances, pose, *origin.clocks(ahead)
         there = self._nodes.get(key)
         if there is None:
-            there = self._nodes[key] = Node(origin, node.limit, node.circumstances, node.kind, node.lasting)
+            there = self._nodes[key] = self._new(origin, node.limit, node.circumstances)
             there.pose, there.ahead = pose, ahead
         return there
 
-    def _node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life, which no other code continues."""
+    def node(self, life: Hypothesis, limit: int) -> Node:
+        """Return the node of a life without a limit, which nobody else goes on with."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
-        around = life.circumstances(), life.read_values, limit
+        around = life.circumstances(), life.counted, life.read_values, limit
         circumstances = self._circumstances.setdefault(around, len(self._circumstances))
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = self._new(life, limit, circumstances)
+            self.lives += 1
+        return node
+
+    def _ended(self, life: Hypothesis, limit: int) -> Node:
+        """Return the node of a trial that has ended: how, and what later trials may depend on."""
+        success = life.is_success()
+        pose = life.pose if self._relevance.carry else 0
+        key = "ended", success, life.outcome, life.kept(), life.drawn, life.lasting, pose
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = self._new(life, limit, 0)
+            node.success = success
+            self.lives += 1
         return node
 
     def _new(self, life: Hypothesis, limit: int, circumstances: int) -> Node:
         kind = self._kinds.setdefault(life.drawn, len(self._kinds))
         lasting = self._lasting.setdefault(life.lasting, len(self._lasting))
-        return Node(life, limit, circumstances, kind, lasting)
+        self._count += 1
+        return Node(self._count, life, limit, circumstances, kind, lasting)

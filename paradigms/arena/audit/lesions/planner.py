@@ -7,26 +7,15 @@ succeeds most often; what is learnt for later trials counts, too.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
-from cheesebench.paradigms.arena.audit.lesions.beliefs import (
-    Belief,
-    Particle,
-    Percept,
-    World,
-    sampled,
-    situation,
-    total,
-)
-from cheesebench.paradigms.arena.audit.lesions.hypotheses import Hypothesis
-from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node, Nodes
+from cheesebench.paradigms.arena.audit.lesions.beliefs import World, sampled, signature
+from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node
 from cheesebench.paradigms.arena.audit.lesions.plans import Plan, Plans
 
-L = TypeVar("L", Node, Hypothesis)
 #: Kinds of hypotheses whose plans are tried to begin with, and of which the nearest is followed.
 LEADERS, NEAREST = 10, 5
 #: Hypotheses by which a belief is represented in each round of a decision, and candidates that are left after it.
@@ -34,7 +23,7 @@ ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: By how much something must be better than following the likeliest.
 BETTER = 0.005
 #: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
-TRIAL, LIFE = 1_600_000, 8_000_000
+TRIAL, LIFE = 400_000, 3_000_000
 #: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
 NEGLIGIBLE = 0.004
 #: Parts for which it is asked in what manner the likeliest is best followed.
@@ -79,7 +68,7 @@ class Decision:
     """Actions to take one after the other for as long as ``leader`` (None: whatever) stays possible."""
 
     actions: tuple[int, ...]
-    leader: Hypothesis | None
+    leader: Node | None
 
 
 class Planner:
@@ -87,7 +76,7 @@ class Planner:
 
     def __init__(self, world: World, effort: float = 1.0) -> None:
         self.world, self.effort = world, effort
-        self.plans, self._nodes = Plans(world.program), Nodes(world)
+        self.plans, self._nodes = Plans(world.program), world.nodes
         self._known: dict[Hashable, Course] = {}
         turns = world.program.geometry.turns
         self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
@@ -102,10 +91,9 @@ class Planner:
 
     # -- following the likeliest
 
-    def base(self, belief: Belief, manner: Manner = MANNERS[0]) -> Decision:
+    def base(self, cloud: Cloud, steps: int, manner: Manner = MANNERS[0]) -> Decision:
         """Return what is done without looking ahead."""
-        kinds = [(weight, particle.life) for weight, particle in _kinds(belief)[:NEAREST]]
-        leader, plan = _nearest([(weight, life, self.plans.of(life)) for weight, life in kinds], manner)
+        leader, plan = self.leader(cloud, steps, manner)
         return Decision(plan.actions, leader)
 
     def leader(self, cloud: Cloud, steps: int, manner: Manner) -> tuple[Node, Plan]:
@@ -113,17 +101,11 @@ class Planner:
         if len(cloud) == 1:
             node = next(iter(cloud))
             return node, self._plan(node, steps)
-        likeliest: dict[int, Node] = {}
-        weights: dict[int, float] = {}
-        for node, weight in cloud.items():
-            kind = node.kind
-            weights[kind] = weights.get(kind, 0.0) + weight
-            if kind not in likeliest or weight > cloud[likeliest[kind]]:
-                likeliest[kind] = node
-        best = sorted(weights.items(), key=lambda entry: -entry[1])[:NEAREST]
-        return _nearest([(w, likeliest[kind], self._plan(likeliest[kind], steps)) for kind, w in best], manner)
+        return _nearest([(w, node, self._plan(node, steps)) for w, node in _kinds(cloud)[:NEAREST]], manner)
 
     def _plan(self, node: Node, steps: int) -> Plan:
+        if node.plans is None:
+            node.plans = {}
         plan = node.plans.get(steps)
         if plan is None:
             plan = node.plans[steps] = self.plans.of(self._nodes.life(node, steps))
@@ -131,30 +113,30 @@ class Planner:
 
     # -- looking ahead
 
-    def decide(self, belief: Belief, trials_left: int) -> Decision:
+    def decide(self, cloud: Cloud, steps: int, trials_left: int) -> Decision:
         """Return what to do now."""
-        if len(belief) == 1 or all(one.life.waiting for one in belief):
-            return self.base(belief)
-        key = (situation(belief), min(trials_left, FULL_AFTER))
+        if len(cloud) == 1 or all(node.waiting for node in cloud):
+            return self.base(cloud, steps)
+        key = (signature(cloud), steps, min(trials_left, FULL_AFTER))
         if key not in self._known:
-            self._known[key] = self._best(belief, trials_left)
+            self._known[key] = self._best(cloud, steps, trials_left)
         actions, manner = self._known[key]
-        return Decision(actions, None) if actions else self.base(belief, manner)
+        return Decision(actions, None) if actions else self.base(cloud, steps, manner)
 
-    def _best(self, belief: Belief, trials_left: int) -> Course:
+    def _best(self, cloud: Cloud, steps: int, trials_left: int) -> Course:
         """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun, allowed = self.world.spent, min(self._left / 3, LIFE * self.effort - self._all)
-        found: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(belief)]
+        found: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps)]
         size = 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
-            if len(belief) <= size:
+            if len(cloud) <= size:
                 break  # all of it was looked at
-            sample, size = sampled(belief, most), most
+            sample, size = sampled(cloud, most), most
             courses = dict.fromkeys([BASE, *(course for _, course in found)])
             found = []
             for course in courses:
-                found.append((self._worth(sample, course, learning), course))
+                found.append((self._worth(sample, steps, course, learning), course))
                 is_certain = found[-1][0] >= CERTAIN * (1 + learning)
                 if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
                     break
@@ -166,22 +148,27 @@ class Planner:
         # Switching costs time: an alternative must be better by more than sampling error.
         return found[0][1] if found[0][0] > base + BETTER else BASE
 
-    def _worth(self, belief: Belief, course: Course, learning: float) -> float:
+    def _worth(self, cloud: Cloud, steps: int, course: Course, learning: float) -> float:
         """Return the value of a course of action."""
-        cloud = self._nodes.cloud(belief)
         whole = sum(cloud.values())
-        worth = self.play(cloud, belief[0].life.steps, course, whole)
+        worth = self.play(cloud, steps, course, whole)
         return round((worth.success + learning * worth.learnt) / whole, 9)
 
-    def _candidates(self, belief: Belief) -> Iterator[Course]:
+    def _candidates(self, cloud: Cloud, steps: int) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
         yield from (((), manner) for manner in MANNERS)  # the first is BASE
-        for _, particle in _kinds(belief)[:LEADERS]:
-            plan = self.plans.of(particle.life)
+        for _, node in _kinds(cloud)[:LEADERS]:
+            plan = self._plan(node, steps)
             if plan.actions not in given:
                 given.add(plan.actions)
                 yield plan.actions, MANNERS[0]
         yield from ((macro, MANNERS[0]) for macro in self._macros)
+
+    def _step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
+        self.world.spent += len(cloud)
+        parts = self._nodes.step(cloud, action, steps)
+        self._nodes.release(cloud)
+        return parts
 
     def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
         """Return the value of a course of action, where each part of the belief then follows its likeliest."""
@@ -195,8 +182,7 @@ class Planner:
                 worth.add(self._follow_best(part, steps + done, whole))
                 continue
             half = sum(part.values()) / 2
-            parts = self._nodes.step(part, actions[done], steps + done)
-            self._nodes.release(part)
+            parts = self._step(part, actions[done], steps + done)
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
@@ -231,11 +217,10 @@ class Planner:
                 worth.add(Worth(weight, weight))
                 continue
             for action in plan.actions:
-                parts = nodes.step(part, action, now)
-                _, percept, followed, ends = nodes.leads(followed, action, now)[0]
-                nodes.release(part)
+                _, percept, followed = nodes.leads(followed, action, now)[0]
+                parts = self._step(part, action, now)
                 now += 1
-                part = {} if ends else parts.pop(percept)
+                part = {} if percept < 0 else parts.pop(percept)
                 for key, there in parts.items():
                     if key < 0:
                         worth.add(ended(there))
@@ -248,12 +233,6 @@ class Planner:
             else:
                 worth.learnt += certainty(part)  # a random event contradicted the plan
         return worth
-
-
-def has_ended(percept: Percept) -> bool:
-    """Return whether a trial has ended, by what is perceived."""
-    assert isinstance(percept, tuple)
-    return bool(percept[2])
 
 
 def ended(cloud: Cloud) -> Worth:
@@ -269,24 +248,28 @@ def certainty(cloud: Cloud) -> float:
     return max(kinds.values(), default=0.0)
 
 
-def _nearest(choices: Sequence[tuple[float, L, Plan]], manner: Manner) -> tuple[L, Plan]:
+def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tuple[Node, Plan]:
     """Return which is followed: one with a plan that succeeds, then by weight and length as in the manner."""
-    best: tuple[tuple[bool, float], L, Plan] | None = None
-    for weight, life, plan in choices:
+    best: tuple[tuple[bool, float], Node, Plan] | None = None
+    for weight, node, plan in choices:
         score = (plan.success, weight**manner.weight / (len(plan.actions) + 10) ** manner.length)
         if best is None or score > best[0]:
-            best = score, life, plan
+            best = score, node, plan
     assert best is not None
     return best[1], best[2]
 
 
-def _kinds(belief: Belief) -> list[tuple[float, Particle]]:
-    """Return each kind's (of equal draws) weight and likeliest hypothesis, the likeliest kind first."""
-    kinds: dict[Hashable, list[Particle]] = defaultdict(list)
-    for particle in belief:
-        kinds[particle.life.drawn].append(particle)
-    found = [(total(members), max(members, key=lambda one: one.weight)) for members in kinds.values()]
-    return sorted(found, key=lambda entry: -entry[0])
+def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
+    """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first."""
+    likeliest: dict[int, Node] = {}
+    weights: dict[int, float] = {}
+    for node, weight in cloud.items():
+        kind = node.kind
+        weights[kind] = weights.get(kind, 0.0) + weight
+        if kind not in likeliest or weight > cloud[likeliest[kind]]:
+            likeliest[kind] = node
+    best = sorted(weights.items(), key=lambda entry: -entry[1])
+    return [(weight, likeliest[kind]) for kind, weight in best]
 
 
 def _turns(turns: int) -> list[tuple[int, ...]]:

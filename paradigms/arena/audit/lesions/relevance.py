@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from cheesebench.paradigms.arena.program import Program
-from cheesebench.protocol.expressions import BuiltIn, Expression, Variable, reads_trace, walk
+from collections.abc import Sequence
+
+from cheesebench.paradigms.arena.program import Program, names_in
+from cheesebench.protocol.expressions import (
+    BuiltIn,
+    Call,
+    Constant,
+    Expression,
+    Members,
+    Variable,
+    reads_place,
+    reads_trace,
+    walk,
+)
 from cheesebench.protocol.specification import EffectsSpec, Specification, StateSpec
 
 
 class Relevance:
     """What of a life can matter to what is to come; measures are for reports only."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, is_blind: bool = False) -> None:
         specification = program.specification
         effects = list(program.all_effects())
         rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
@@ -30,7 +42,8 @@ class Relevance:
             places += [*state.close, *(place for pair in state.show for place in pair)]
         named |= {place.name for place in places if place.variable}
         named |= {start.face} if start.face_variable else set()
-        named |= {specification.rotate} if specification.rotate is not None else set()
+        if specification.rotate is not None and not is_blind:
+            named |= {specification.rotate}  # to the blind it is the same which side of the picture is up
         named |= {specification.limit} if isinstance(specification.limit, str) else set()
         more = named
         while more:  # what is copied into a variable that matters, matters
@@ -40,6 +53,13 @@ class Relevance:
         trees = deciding + [one.value for one in sets if one.variable in named]
         #: Whether a rule, an end or success reads where the subject has been; or the steps of the trial.
         self.trace = any(map(reads_trace, trees))
+        #: Where a trace is read for the time in some places only, these are counted instead: place -> its number.
+        self.timed_places: dict[tuple[str, ...], int] = {}
+        self.timed: list[list[bool]] = []
+        if self.trace and (timed := _timed_places(trees, specification)) is not None:
+            self.trace = False
+            self.timed_places = {places: number for number, places in enumerate(timed)}
+            self.timed = [[bool(one) for one in program.geometry.inside(places)] for places in timed]
         self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
         #: What is read besides of what lasts for a trial at least.
         self.read = [
@@ -67,6 +87,14 @@ class Relevance:
             program.states[name].entry.place is not None for _, name in program.entry
         )
 
+        #: States in which the blind only wait for the end of the trial: how they are put there is nothing to them.
+        is_told = self.carry or reads_place(specification.success)
+        self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
+
+    def counts_at(self, pose: int) -> bool:
+        """Return whether a step that ends in this pose is counted."""
+        return any(inside[pose] for inside in self.timed)
+
     def _chance(self, program: Program, state: StateSpec) -> tuple[int, bool]:
         specification, compiled = program.specification, program.states[state.name]
         pairs = [*zip(state.rules, compiled.rules, strict=True), *zip(specification.watch, program.watch, strict=True)]
@@ -77,6 +105,34 @@ class Relevance:
                 mask |= listening.mask
                 by_itself = by_itself or not listening.mask
         return mask, by_itself
+
+
+def _timed_places(trees: Sequence[Expression | None], specification: Specification) -> list[tuple[str, ...]] | None:
+    """Return the places whose ``time`` is read, if nothing else of a trace is; None where they cannot be listed."""
+    places: dict[tuple[str, ...], None] = {}
+    for node in (node for tree in trees for node in walk(tree)):
+        if not isinstance(node, Call | BuiltIn) or not reads_trace(node):
+            continue
+        match node:
+            case Call("time", Constant(str(name))):
+                places[tuple(names_in(name))] = None
+            case Call("time", Members(values)):
+                places[tuple(names_in(values))] = None
+            case Call("time", Variable(name)) if specification.drawn(name) and not _is_set(name, specification):
+                places.update(dict.fromkeys(tuple(names_in(one)) for one in specification.drawn(name)))
+            case _:
+                return None
+    return list(places)
+
+
+def _is_stuck(state: StateSpec) -> bool:
+    return state.freeze and all(
+        rule.after is not None and rule.end and rule.guard is None and rule.p is None for rule in state.rules
+    )
+
+
+def _is_set(column: str, specification: Specification) -> bool:
+    return any(draw.pick is not None for draw in specification.draws if column in draw.columns)
 
 
 def _scatters(effects: EffectsSpec, specification: Specification) -> bool:

@@ -1,4 +1,4 @@
-"""People as subjects: each lives the same trials as any other agent, one key after another, into the same run log."""
+"""People as subjects: each runs the same trials as any other agent, one key after another, into the same run log."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from cheesebench.interfaces import (
 )
 from cheesebench.server.seats import Keys, Seats
 
-#: Lives that are kept in memory; others are lived again from what was recorded when their person comes back.
+#: Participants that are kept in memory; others are replayed from what was recorded when they come back.
 KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One cell of the run, ready to be lived in."""
+    """One cell of the run, ready to be run."""
 
     plan: CellPlan
     paradigm: Paradigm
@@ -62,7 +62,7 @@ class _Trial:
     reward: float = 0.0
 
 
-class Life:
+class Participant:
     """One person: the task and the trial that they are in. Every step is on the disk before anybody sees it."""
 
     _trial: _Trial | None
@@ -80,12 +80,12 @@ class Life:
 
     @property
     def over(self) -> bool:
-        """Whether the person has lived through all tasks."""
+        """Whether the participant has completed all tasks."""
         return self._trial is None
 
     @property
     def at(self) -> str:
-        """Where the person is: task, trial and step. No two moments of a life have the same."""
+        """Where the person is: task, trial and step. It is never the same twice."""
         trial = self._trial
         return "end" if trial is None else f"{self.task}.{trial.number}.{len(trial.letters)}"
 
@@ -170,21 +170,21 @@ class Life:
                 continue
             self.task = number
             environment = task.paradigm.life(task.view, self._seed, self.subject)
-            lived = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
-            for _ in films(environment, lived):
+            recorded = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
+            for _ in films(environment, recorded):
                 pass  # each comes out as recorded, or a RunLogError says which does not
-            return self._begin(environment, len(lived))
+            return self._begin(environment, len(recorded))
         return []
 
 
-class Lives:
+class Participants:
     """All people of a run. Not thread-safe: everything happens in one event loop."""
 
     def __init__(self, log: RunLog, seats: Seats, tasks: Sequence[Task], seed: int) -> None:
         self._log, self._seats = log, seats
         self.tasks = tuple(tasks)
         self._seed = seed
-        self._lives: OrderedDict[int, Life] = OrderedDict()
+        self._participants: OrderedDict[int, Participant] = OrderedDict()
 
     @property
     def places(self) -> int:
@@ -195,24 +195,24 @@ class Lives:
         """Return the token of a place for a new person; None if all are taken."""
         return self._seats.take(self.places, self._has_begun)
 
-    def find(self, token: str) -> Life | None:
-        """Return the life of whoever has this token; None for a token of nobody."""
+    def find(self, token: str) -> Participant | None:
+        """Return whoever has this token; None for a token of nobody."""
         subject = self._seats.subject_of(token)
         if subject is None:
             return None
-        if subject not in self._lives:
-            self._lives[subject] = Life(self._log, self._seats, self.tasks, self._seed, subject)
-        self._lives.move_to_end(subject)
-        while len(self._lives) > KEPT:
-            self._lives.popitem(last=False)
-        return self._lives[subject]
+        if subject not in self._participants:
+            self._participants[subject] = Participant(self._log, self._seats, self.tasks, self._seed, subject)
+        self._participants.move_to_end(subject)
+        while len(self._participants) > KEPT:
+            self._participants.popitem(last=False)
+        return self._participants[subject]
 
-    def act(self, life: Life, action: int) -> list[Shown]:
-        """Let a person act. After an error (a full disk) the life is read again from what was recorded."""
+    def act(self, participant: Participant, action: int) -> list[Shown]:
+        """Let a person act. After an error (a full disk) the participant is replayed from what was recorded."""
         try:
-            return life.act(action)
+            return participant.act(action)
         except BaseException:
-            self._lives.pop(life.subject, None)
+            self._participants.pop(participant.subject, None)
             raise
 
     def _has_begun(self, subject: int) -> bool:

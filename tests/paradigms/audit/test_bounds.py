@@ -1,0 +1,81 @@
+"""Upper bounds: of shipped tasks whose ceilings follow by symmetry, and for whoever has less than somebody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from cheesebench.commands.common import installed_catalogue
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, shared
+from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound, without_deadlines
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary, Lived
+
+CATALOGUE = installed_catalogue()
+
+
+def bound(name: str, lesion: str) -> float | None:
+    paradigm = ArenaParadigm(CATALOGUE.find(name).walkable())
+    return upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "lesion", "ceiling"),
+    [
+        # Told all that earlier trials could tell, nobody without the landmarks does better than one in four.
+        ("barnes_maze", "hide=landmarks", 0.25),
+        ("star_maze", "hide=landmarks", 0.25),
+        ("operant_chamber", "blind", 0.25),
+        # No trial tells anything about the next, so each is as the first.
+        ("operant_chamber", "anhedonia", 0.25),
+        ("shuttle_box", "anhedonia", 0.5),
+        ("shuttle_box", "blind", 0.5),
+        ("dnms", "blind", 0.05),
+    ],
+)
+def test_a_ceiling_is_proven(name: str, lesion: str, ceiling: float) -> None:
+    assert bound(name, lesion) == pytest.approx(ceiling)
+
+
+def test_only_clocks_after_which_a_trial_fails_are_stopped() -> None:
+    barnes, shuttle = (CATALOGUE.find(name).walkable() for name in ("barnes_maze", "shuttle_box"))
+    search = without_deadlines(barnes).states["search"].rules
+    assert [rule for rule in barnes.states["search"].rules if rule.after is None] == list(search)
+    assert len(search) < len(barnes.states["search"].rules)
+    # What a failure shows when its clock has run is as it was.
+    assert without_deadlines(barnes).states["near"] == barnes.states["near"]
+    assert without_deadlines(shuttle).states["quiet"] == shuttle.states["quiet"]
+
+
+@pytest.mark.parametrize(
+    ("less", "more", "holds"),
+    [
+        ("blind", "pose-only", True),
+        ("blind", "hide=landmarks", True),
+        ("pose-only", "hide=landmarks", True),
+        ("pose-only", "blind", False),
+        ("hide=landmarks", "pose-only", False),
+        ("hide=landmarks", "intact", True),
+        ("anhedonia", "naive", True),
+        ("blind", "anhedonia", False),
+        ("blind+anhedonia", "anhedonia", True),
+        ("memoryless", "amnesia=trial", True),
+        ("amnesia=trial", "memoryless", False),
+        ("hide=landmarks+hide=text", "hide=landmarks", True),
+        ("hide=landmarks", "hide=landmarks+hide=text", False),
+    ],
+)
+def test_whoever_has_less(less: str, more: str, holds: bool) -> None:
+    assert Lesion.parse(less).leaves_no_more_than(Lesion.parse(more)) is holds
+
+
+def test_a_bound_holds_for_whoever_has_less() -> None:
+    lives = ((Lived(0, 1, True, True, 5),),)
+
+    def of(lesion: str, proven: float | None) -> Ceiling:
+        return Ceiling(Lesion.parse(lesion), lives, proven)
+
+    found = shared([of("blind", None), of("pose-only", 0.3), of("hide=landmarks", 0.25), of("amnesia=trial", None)])
+    assert [one.proven for one in found] == [0.25, 0.25, 0.25, None]
+    # A bound after amnesia at a state is about those who go there as this adversary does.
+    assert shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
