@@ -243,7 +243,7 @@ def test_a_strangers_shard_makes_a_strangers_run(
         assert {path for path in Path().rglob("*") if not path.is_relative_to(target)} == {*before}
         assert len(server.calls) == asked
         capsys.readouterr()
-        resumed = project.runpytest_inprocess("--model=openai/tiny", "--resume=all", "--protocols=lab")
+        resumed = project.runpytest_inprocess("--model=openai/tiny", "--resume=all", "--protocols=lab", "--subjects=2")
         assert resumed.ret == pytest.ExitCode.USAGE_ERROR
         assert "was not made by you on this machine" in resumed.stderr.str()
 
