@@ -13,6 +13,9 @@ from cheesebench.gymnasium_plugin import register_when_imported
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from cheesebench.api.player import PlayedTrial
+    from cheesebench.api.result import Run, open_run
+    from cheesebench.api.running import run, run_async
     from cheesebench.chat import (
         BackendContext,
         BackendSpec,
@@ -76,6 +79,9 @@ if TYPE_CHECKING:
     from cheesebench.words import Words
 
 _HOME = {
+    "PlayedTrial": "cheesebench.api.player",
+    **dict.fromkeys(("Run", "open_run"), "cheesebench.api.result"),
+    **dict.fromkeys(("run", "run_async"), "cheesebench.api.running"),
     **dict.fromkeys(
         ("ACTIONS", "ACTION_LETTERS", "HEADINGS", "FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY"),
         "cheesebench.interfaces",
@@ -194,12 +200,14 @@ __all__ = [
     "OptionError",
     "Part",
     "Picture",
+    "PlayedTrial",
     "PluginError",
     "Price",
     "Puzzle",
     "ReferenceValue",
     "Report",
     "RespondentSpec",
+    "Run",
     "Sampling",
     "Scene",
     "Server",
@@ -218,10 +226,13 @@ __all__ = [
     "identity",
     "installed_plugins",
     "load_models",
+    "open_run",
     "quoted",
     "read_document",
     "read_structure",
     "redact",
+    "run",
+    "run_async",
     "run_job",
 ]
 

@@ -272,7 +272,7 @@ class Server(Protocol):
     """A server that a backend has started for the run; ``stop`` is called exactly once, whatever happens."""
 
     base_url: str
-    """Its URL, as for ``--base-url``."""
+    """Its URL, as for ``--base-url``: with commas between them if there are several servers."""
 
     def stop(self) -> None:
         """Stop it and all of its processes; return when they have ended."""
@@ -358,7 +358,8 @@ class ModelAgentSpec:
 
     ``settings`` are its parameters with their defaults: all of them are recorded and can be varied. ``check`` raises
     OptionError for invalid values. Settings given as text are converted to the type of the default, or by their
-    function in ``readers`` (which raises ValueError).
+    function in ``readers`` (which raises ValueError). ``instructions`` returns what a person is told in place of the
+    system prompt (``cheesebench people``), from the view's explanation of its observations.
     """
 
     name: str
@@ -367,5 +368,6 @@ class ModelAgentSpec:
     check: Callable[[Mapping[str, Any]], None] = lambda settings: None
     readers: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     memory: Memory = "life"
+    instructions: Callable[[str], str] | None = None
     summary: str = ""
     kind: ClassVar[AgentKind] = "model agent"

@@ -8,13 +8,22 @@ import importlib
 import os
 import sys
 from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from cheesebench import __version__
 from cheesebench.commands import COMMANDS
-from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, ProtocolError, UnknownNameError
+from cheesebench.errors import (
+    CheeseBenchError,
+    FileError,
+    OptionError,
+    PluginError,
+    ProtocolError,
+    UnknownNameError,
+    did_you_mean,
+)
 from cheesebench.interfaces import CommandSpec
-from cheesebench.terminal import replace_unprintable
+from cheesebench.terminal import coloured, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
 MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
@@ -55,15 +64,34 @@ def _run(arguments: list[str]) -> int:
     if name not in commands and arguments[:1] == [name]:
         raise UnknownNameError("command", name, commands)
     parser = build_parser(commands, [name])
+    arguments = _with_profile(parser, arguments, name)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         program = f"cheesebench {options.command or ''}".rstrip()
-        raise OptionError(f"unrecognized arguments: {' '.join(unknown)}. See '{program} --help'.")
+        hint = did_you_mean(unknown[0].partition("=")[0], _spellings(parser, name)) if unknown[0][:1] == "-" else ""
+        raise OptionError(f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'.")
     if options.command is None:
         parser.print_help()
         return 0
     code: int = _module(commands[options.command]).run(options)
     return code
+
+
+def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
+    """Return the long options of a command."""
+    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+    own = commands.get(name, parser)
+    return {spelling for action in own._actions for spelling in action.option_strings if spelling.startswith("--")}
+
+
+def _with_profile(parser: argparse.ArgumentParser, arguments: list[str], name: str) -> list[str]:
+    """Return the arguments with those of the profile that they name, as far as the command has them."""
+    known = _spellings(parser, name)
+    if "--profile" not in known or not any(argument.partition("=")[0] == "--profile" for argument in arguments):
+        return arguments
+    from cheesebench.profiles import expanded, find_file
+
+    return arguments + expanded(arguments, find_file(Path.cwd()), known)[0]
 
 
 def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
@@ -89,7 +117,7 @@ def _module(command: CommandSpec) -> Any:
         if callable(module.add_arguments) and callable(module.run):
             return module
         raise TypeError("add_arguments and run must be functions")
-    except Exception as error:  # third-party code may raise anything
+    except (Exception, SystemExit) as error:  # third-party code may raise anything
         raise PluginError(f"The command '{command.name}' of a plugin cannot be loaded: {error}.") from error
 
 
@@ -100,7 +128,8 @@ def _mistake(*lines: str) -> int:
 
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
-        print(f"cheesebench: {printable(redact(chr(10).join(lines)))}", file=sys.stderr, flush=True)
+        text = printable(redact(chr(10).join(lines)))
+        print(coloured(f"cheesebench: {text}", sys.stderr), file=sys.stderr, flush=True)
     return MISTAKE
 
 

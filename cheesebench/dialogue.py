@@ -16,7 +16,7 @@ class Puzzle:
     Baselines for chance or ceiling may read it; a model under test gets only the text. ``arcs`` are the steps from each
     node, in the order of the text; ``keys`` all correct paths, including the start; ``number`` the correct number if
     the question asks for one. ``walks`` returns the simple paths that define chance (including their start), and
-    ``say`` a path as a verbal answer.
+    ``say`` a path as a verbal answer. If the question asks for all edges, a path is their nodes, two for each edge.
     """
 
     start: str
@@ -30,6 +30,11 @@ class Puzzle:
 
 class Dialogue(Protocol):
     """One subject's questions in one condition; each trial is a conversation of one or more turns."""
+
+    @property
+    def system(self) -> str:
+        """What a model is told before the first question of every conversation; empty if nothing."""
+        ...
 
     @property
     def puzzle(self) -> Puzzle:
@@ -53,8 +58,8 @@ class Dialogue(Protocol):
 class Conversational(Protocol):
     """A compiled protocol of dialogues."""
 
-    def dialogue(self, domain: str, condition: str) -> Dialogue:
-        """Return a new dialogue with the questions of a condition in the vocabulary of a domain."""
+    def dialogue(self, domain: str, condition: str, subject: int = 0) -> Dialogue:
+        """Return a new dialogue with a subject's questions of a condition in the vocabulary of a domain."""
         ...
 
 

@@ -182,8 +182,8 @@ OPTIONS = (
     ),
     Option(
         name="against",
-        help="Dialogues: not supported; prints the command that compares a whole run with this published model.",
-        default_text="cells are compared with chance",
+        help="Show the run beside this published model; refused, with the reason, where rules or settings differ.",
+        default_text="none",
         recorded=True,
     ),
     Option(
@@ -264,9 +264,11 @@ OPTIONS = (
     ),
     Option(
         name="base-url",
-        help="Address of the model's server.",
+        help="Address of the model's server; repeatable (or use commas) for several servers, which share the subjects.",
         metavar="URL",
         example="http://127.0.0.1:8000/v1",
+        repeatable=True,
+        commas=True,
         recorded=True,
         overridable=True,
         guarded=True,
@@ -308,7 +310,7 @@ OPTIONS = (
     ),
     Option(
         name="concurrency",
-        help="Maximum number of calls in flight; fewer while the server refuses calls.",
+        help="Maximum number of calls in flight at each server; fewer while the server refuses calls.",
         type=int,
         default=256,
         positive=True,
@@ -373,6 +375,11 @@ OPTIONS = (
         metavar="PATH",
     ),
     Option(
+        name="profile",
+        help="Take options from [tool.cheesebench.profiles.NAME] of pyproject.toml; what is typed comes before them.",
+        example="nightly",
+    ),
+    Option(
         name="compare",
         help="Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
         metavar="BASELINE",
@@ -389,6 +396,7 @@ OPTIONS = (
         choices=("skip", "fail"),
         default="skip",
     ),
+    Option(name="film", help="Show a failed trial of every FAIL frame by frame, as -v does.", flag=True),
     Option(name="exit-zero", help="Exit with 0 even if a model fails; errors still count.", flag=True),
 )
 

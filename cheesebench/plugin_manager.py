@@ -196,7 +196,7 @@ class PluginManager(pluggy.PluginManager):
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
             # ``cheesebench plugins`` says what is wrong with a stranger's; the other commands work.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception, SystemExit):
                 supplied: Any = implementation.function()
                 found |= {spec.name: spec for spec in supplied}
         return found

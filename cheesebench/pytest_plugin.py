@@ -13,8 +13,13 @@ import pytest
 
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
 
+#: The option that stands for others.
+PROFILE = BY_KEY["profile"]
 #: The spellings of each option that are ours in this session, by key; the short one may be another plugin's.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
+
+#: What is given for a session of ours.
+_RUNS_MODELS = {name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -23,7 +28,14 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
     _keep_root(early_config, parser, args)
-    yield
+    _take_profile(early_config, args)
+    try:
+        yield
+    except SystemExit as error:
+        # Without a word, and maybe with the exit status of success, nothing would have been run.
+        if any(word.partition("=")[0] in _RUNS_MODELS for word in args):
+            raise ended(error) from None
+        raise
     taken = _taken(parser, [option.short for option in OPTIONS])
     group = parser.getgroup("cheesebench", "CheeseBench: does a model do as well as the rodent?")
     for setting in INI:
@@ -35,6 +47,17 @@ def pytest_load_initial_conftests(
     _refuse_unknown(parser, args)
 
 
+def ended(error: SystemExit) -> pytest.UsageError:
+    """Return what is said of a conftest.py, or a plugin, that ends the program while it is loaded."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "?" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    return pytest.UsageError(
+        f"{where}: ends the program while it is loaded (SystemExit: {error}). Mend it, or leave it out."
+    )
+
+
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
     """Have pytest take no value of ours for a path to tests."""
     with_value = [option for option in OPTIONS if not option.flag]
@@ -44,6 +67,19 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     from cheesebench.pytest_roots import redetect
 
     redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
+
+
+def _take_profile(config: pytest.Config, args: list[str]) -> None:
+    """Put the options of a profile before those that were typed."""
+    if not any(arg.partition("=")[0] in (PROFILE.short, PROFILE.long) for arg in args):
+        return
+    from cheesebench.errors import CheeseBenchError
+    from cheesebench.profiles import expanded, find_file
+
+    try:
+        args[:0] = expanded(args, find_file(config.rootpath))[0]
+    except CheeseBenchError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
@@ -60,20 +96,24 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
-    """Raise UsageError with a suggestion for a misspelt ``--cheese-`` option."""
-    ours = {option.long for option in OPTIONS}
+    """Raise UsageError with a suggestion for a misspelt option of ours: ``--cheese-modl``, ``--desing``."""
+    ours = {spelling for option in OPTIONS for spelling in (option.short, option.long)}
     prefix = LONG.rstrip("-")
-    if not any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args):
+    long = any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args)
+    if not long and not any(arg.partition("=")[0] in ours for arg in args):
         return
     _, unknown = parser.parse_known_and_unknown_args(args)
     for arg in unknown:
-        if arg.startswith(prefix):
-            from cheesebench.errors import did_you_mean
+        name = arg.partition("=")[0]
+        is_long = name.startswith(prefix)
+        if not is_long and not name.startswith("--"):
+            continue
+        from cheesebench.errors import did_you_mean
 
-            name = arg.partition("=")[0]
-            # Compare without the common prefix, which would make any two names similar.
-            bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
-            hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG}")
+        # Compare without the common prefix, which would make any two names similar.
+        bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
+        hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG if is_long else '--'}")
+        if is_long or hint:
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
+import os
+import re
+import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 #: Name of the error handler, as in ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
@@ -68,3 +72,21 @@ def unprintable_replaced(stream: object) -> Iterator[None]:
     finally:
         with contextlib.suppress(ValueError):
             stream.reconfigure(errors="strict")
+
+
+#: How a verdict or a severity is coloured (SGR parameters of ECMA-48).
+_COLOURS = {"PASS": 32, "FAIL": 31, "INCONCLUSIVE": 33, "ERROR": "1;31", "error": 31, "warning": 33, "better": 32}
+_COLOURS["worse"] = 31
+_WORD = re.compile(rf"(?<![\w-])(?:[✔✘?!] )?({'|'.join(_COLOURS)})(?![\w-])")
+
+
+def shows_colours(stream: TextIO) -> bool:
+    """Return whether colours may be written: a terminal, and nobody has said no (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def coloured(text: str, stream: TextIO | None = None) -> str:
+    """Return printable text with verdicts in colours, if ``stream`` (default: standard output) shows them."""
+    if not shows_colours(stream or sys.stdout):
+        return text
+    return _WORD.sub(lambda found: f"\x1b[{_COLOURS[found[1]]}m{found[0]}\x1b[0m", text)

@@ -11,6 +11,7 @@ from cheesebench.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
     from cheesebench.interfaces import Reporter
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import RunSummary
@@ -53,6 +54,22 @@ class ModuleRunReporter(ModuleReporter):
         text: str = importlib.import_module(self.module).render_run(summary, log, plugins)
         return text
 
+    def render_trial(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+        """Return a page with one trial."""
+        text: str = importlib.import_module(self.module).render_trial(log, plugins, plan, subject, trial)
+        return text
+
+
+class ModuleSubjectReporter(ModuleRunReporter):
+    """A reporter whose module also has ``render_subject``, for one subject of a run that may be going on."""
+
+    __slots__ = ()
+
+    def render_subject(self, log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "") -> str:
+        """Return a page with the trials of one subject."""
+        text: str = importlib.import_module(self.module).render_subject(log, plugins, plan, subject, back)
+        return text
+
 
 class ModuleFigureReporter(ModuleReporter):
     """A reporter whose module also has ``render_figures``, for several runs together."""
@@ -74,6 +91,9 @@ def cheesebench_reporters() -> Iterable[Reporter]:
         ComparingReporter("markdown", ".md", "cheesebench.reports.markdown"),
         ComparingReporter("json", ".json", "cheesebench.reports.json_report"),
         ComparingReporter("text", ".txt", "cheesebench.reports.text"),
+        ModuleReporter("badge", ".svg", "cheesebench.reports.badge"),
+        ModuleReporter("comment", ".md", "cheesebench.reports.comment"),
+        ModuleReporter("matrix", ".md", "cheesebench.reports.matrix"),
         ModuleFigureReporter("figures", ".md", "cheesebench.reports.figures"),
-        ModuleRunReporter("html", ".html", "cheesebench.reports.html"),
+        ModuleSubjectReporter("html", ".html", "cheesebench.reports.html"),
     )

@@ -288,3 +288,10 @@ def mapping(value: object) -> Mapping[str, object]:
 def _range(limits: tuple[float, float]) -> str:
     low, high = (percent(limit).removesuffix(" %") for limit in limits)
     return f"{low}–{high} %"
+
+
+#: Stands above the table of a run beside a published model.
+HOW_TO_READ_CONTRASTS = (
+    "Same rules, trials, view and settings; in no verdict. The 95 % interval takes all trials for independent, which "
+    "those of one life are not: it is too narrow. An interval that contains 0 decides nothing."
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, studies
+from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.pictures import learning_curves, profile
 from cheesebench.reports.provenance import provenance
@@ -17,6 +17,7 @@ from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import PublishedContrast
 
 #: Longest text in a table: a longer one would push its column out of sight.
 CELL = 160
@@ -32,31 +33,37 @@ def render(summary: RunSummary) -> str:
     for best in summary.best_of_views:
         blocks.extend(_best_of_views(best))
     blocks.extend(_controls(summary.controls))
+    blocks.extend(_contrasts(summary.contrasts))
     blocks.extend(_published(summary))
     blocks.extend(provenance(summary, table))
     return "\n\n".join(blocks) + "\n"
 
 
-def _published(summary: RunSummary) -> list[str]:
-    rows = summary.published
-    if not rows:
-        return [f"> {ELSEWHERE}"] if published_elsewhere(cell.plan for cell in summary.cells) else []
-    protocols = list(dict.fromkeys(name for row in rows for name in row.rates))
-    cells = [
+def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
+    if not contrasts:
+        return []
+    rows = [
         (
-            row.model,
-            words.NOTHING if row.overall is None else percent(row.overall),
-            *(percent(row.rates[name]) if name in row.rates else words.NOTHING for name in protocols),
-            row.trials or words.NOTHING,
+            one.protocol,
+            one.view,
+            f"{percent(one.rate)} of {one.trials}",
+            f"{percent(one.published)} of {one.published_trials}",
+            f"{100 * (one.rate - one.published):+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}]",
         )
-        for row in rows
+        for one in contrasts
     ]
-    headers = ("model", "mean", *map(escape, protocols), "trials")
+    headers = ("protocol", "view", "this run", "published", "difference in points")
     return [
-        "## Published",
-        f"Not from this run and not used in any verdict: {escape(rows[0].how)}. {escape(rows[0].source)}.",
-        table(headers, cells, headers[1:-1]),
+        f"## Beside {escape(contrasts[0].model)}, as published",
+        words.HOW_TO_READ_CONTRASTS,
+        table(headers, rows, headers[2:]),
     ]
+
+
+def _published(summary: RunSummary) -> list[str]:
+    """Say why there is nothing published beside this run, where somebody may look for it."""
+    elsewhere = not summary.published and published_elsewhere(cell.plan for cell in summary.cells)
+    return [f"> {ELSEWHERE}"] if elsewhere else []
 
 
 def _study(summary: RunSummary) -> list[str]:
@@ -82,21 +89,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable
 
 
 def _overview(summary: RunSummary) -> list[str]:
-    if not summary.models:
-        return ["No cell was run, so there is nothing to judge."]
-    if len(summary.models) == 1:
-        return []
-    rows = [
-        (
-            model.model,
-            " ".join(filter(None, (model.view, model.variant))),
-            words.marked(model.gate),
-            words.counts(words.cells_of(summary, model)),
-            words.NOTHING if model.overall is None else percent(model.overall.mean),
-        )
-        for model in summary.models
-    ]
-    return [table(("model", "view", "all pass?", "verdicts", "mean rate"), rows, right=["mean rate"])]
+    return [matrix.render(summary).rstrip()]
 
 
 def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:

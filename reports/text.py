@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells, controls, studies
 from cheesebench.reports.escaping import clean
+from cheesebench.reports.matrix import Matrix, columns_of, matrix
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
@@ -27,11 +28,27 @@ def render(summary: RunSummary) -> str:
     if not summary.models:
         return "No cell was run.\n"
     width = min(max(NARROW, shutil.get_terminal_size().columns), WIDE)
-    parts = [_model(summary, model, width) for model in summary.models]
+    found = matrix(summary)
+    parts = [_matrix(found, width)] if found.is_several else []
+    parts += [_model(summary, model, width) for model in summary.models]
     parts += [_control(result, width) for result in summary.controls]
     if studies.study_name(summary):
         parts.append(_study(summary, width))
     return "\n\n".join(parts) + "\n"
+
+
+def _matrix(found: Matrix, width: int) -> str:
+    """Return models x paradigms, in as many blocks as the width asks for."""
+    from tabulate import tabulate
+
+    tables = []
+    for block in columns_of(found, width):
+        head, *lines = [[clean(value) for value in line] for line in block]
+        rule = ["-" * max(len(line[at]) for line in (head, *lines)) for at in range(len(head))]
+        # The headers are a row like the others: tabulate pads real headers by two columns.
+        align = ["left", *("right" for _ in head[1:])]
+        tables.append(tabulate([head, rule, *lines], tablefmt="plain", disable_numparse=True, colalign=align))
+    return "\n\n".join("\n".join(line.rstrip() for line in table.splitlines()) for table in tables)
 
 
 def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:

@@ -1,30 +1,53 @@
-"""The page on the papers: every row says where, and every command in it is one."""
+"""The page on the papers: every row says where, and every command in it is carried out.
+
+Commands of ``cheesebench`` run here, those that need a run on small ones. What takes longer (audits, and whole sessions
+of ``pytest``, whose models are answered by a server) is marked slow: sessions run with the options of the page on a
+part of what it selects (``-k``), in the design ``smoke`` where it names none.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cheesebench.cli import main
+from cheesebench.experiment.studies import find_study, shipped_studies
 from cheesebench.statistics.published import published
+from cheesebench.testing.fake_server import FakeServer
 from website.published import numbers
 
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "papers.md"
 ROWS = [
     [cell.strip() for cell in line.strip("|\n").split(" | ")]
     for line in PAGE.read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith(("| ---", "| what |"))
 ]
 COMMANDS = sorted({command for row in ROWS for command in re.findall(r"`((?:cheesebench|pytest) [^`]+)`", row[-1])})
-#: Commands that need no run, no model and no minute; they are carried out.
-QUICK = ("play", "trace", "render", "lint", "reference", "diff", "models", "study")
+#: Runs that the page speaks of.
+RUNS = ("20250131-093000-ab12", "20250131-093000-cd34")
+#: What takes minutes over all rows; of the published models of dialogues one is compared at once.
+LONG = ("audit", "plan")
+SHORT = [
+    one
+    for one in COMMANDS
+    if one.startswith("cheesebench")
+    and one.split()[1] not in LONG
+    and ("--published" not in one or one.endswith("gpt-4-32k"))
+]
+REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD\nAnswer: room 1"
 
 
 def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
-    assert len(ROWS) > 150
+    assert len(ROWS) > 300
     for row in ROWS:
         assert len(row) == 4, row
         what, _, here, last = row
@@ -33,16 +56,113 @@ def test_every_row_has_a_place_and_a_command_or_a_reason() -> None:
         if here.startswith("not "):
             assert "`pytest" not in last, f"{what}: it is not here, and has a command"
         assert "partly" not in " ".join(row)
+    assert len({row[0] for row in ROWS}) == len(ROWS), "a row stands twice"
 
 
-@pytest.mark.parametrize("command", [one for one in COMMANDS if one.split()[1] in QUICK])
-def test_the_command_runs(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """That the others are commands is tested with all pages."""
-    assert main(shlex.split(command)[1:]) in (0, 1), capsys.readouterr().err
+def session(here: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest in a folder, as a user does."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:cacheprovider --design smoke --cheese-exit-zero",
+        **variables,
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=here, env=environment, capture_output=True, text=True, timeout=1200, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what a reader of the page would have: runs, scores and a prompt."""
+    here = tmp_path_factory.mktemp("papers")
+    for kind, words in {
+        "walked": ("--model", "random", "--edition", "paper", "--protocols", "t_maze@paper"),
+        "asked": ("--model", "random-walk", "--protocols", "cogeval", "-k", "n7line and valuePath"),
+        "told": ("--model", "openai/tiny", "--protocols", "t_maze"),
+    }.items():
+        (here / kind).mkdir()
+        with FakeServer(REPLY) as server:
+            base = ("--base-url", server.base_url) if kind == "told" else ()
+            done = session(here / kind, *words, *base, "--cheese-run-id", RUNS[0])
+            assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copytree(here / "walked" / "results" / RUNS[0], here / "walked" / "results" / RUNS[1])
+    columns = "graph,domain,condition,model,temperature,successes,total"
+    rows = [
+        f"{graph},{domain},{condition},{model},{temperature},{(len(graph) + 3 * n + len(model)) % 11},10"
+        for graph in ("cogeval_n7line", "cogeval_n15star")
+        for domain in ("ordered_rooms", "social_ties")
+        for n, condition in enumerate(("valuePath", "rewardReval", "transReval"))
+        for model in ("one", "other one")
+        for temperature in ("0", "1")
+    ]
+    (here / "asked" / "scores.csv").write_text("\n".join([columns, *rows]) + "\n", encoding="utf-8")
+    return here
+
+
+def place(folder: Path, command: str) -> Path:
+    """Return the folder in which a command can be carried out: that of dialogues, of calls to a model, or of walks."""
+    kinds = {"cogeval-stats": "asked", "show": "told"}
+    return folder / kinds.get(command.split()[1], "walked")
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_the_command_runs(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = shlex.split(command)[1:]
+    monkeypatch.chdir(place(folder, command))
+    # Two protocols that differ end in 1, as with diff.
+    assert main(words) == int(words[0] == "diff"), capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("cheese") and one not in SHORT])
+def test_the_long_command_runs(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = shlex.split(command)[1:]
+    monkeypatch.chdir(place(folder, command))
+    # An audit of all parts takes minutes for each protocol; tests/test_audit_shipped.py has all of them.
+    quick = ["--part", "blind", "--trials", "20"] if words[0] == "audit" else []
+    assert main([*words, *quick]) in (0, 1), capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[tuple[FakeServer, Path]]:
+    """Yield a server, and a registry in which it answers for every model that the page names."""
+    studied = {model for study in shipped_studies() for model in find_study(study, Path()).models}
+    named = {name for command in COMMANDS for name in re.findall(r"--model (\S+)", command)}
+    with FakeServer(REPLY) as server:
+        entries = [
+            f"  {name}: {{backend: openai, id: tiny, images: true, options: {{base_url: '{server.base_url}'}}}}"
+            for name in sorted(studied | {name for name in named if re.search(r"\d", name)})
+        ]
+        registry = folder / "models.yaml"
+        registry.write_text("\n".join(["models:", *entries]) + "\n", encoding="utf-8")
+        (folder / "walked" / "my.txt").write_text("Reply with ACTIONS.\n", encoding="utf-8")
+        yield server, registry
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one.startswith("pytest ")])
+def test_the_session_runs(command: str, folder: Path, served: tuple[FakeServer, Path]) -> None:
+    server, registry = served
+    words = shlex.split(command)[1:]
+    asks = any(name in registry.read_text(encoding="utf-8") for name in re.findall(r"--model (\S+)", command))
+    asks = asks or "--model" not in words
+    part = [] if "-k" in words else ["-k", "t_maze or n7line"]
+    before = server.count
+    done = session(folder / "walked", *words, *part, CHEESEBENCH_MODELS=str(registry))
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "error" not in said.splitlines()[-1], said
+    assert (server.count > before) == asks, "models are asked, and nobody else"
 
 
 def test_most_kinds_of_commands_are_carried_out() -> None:
-    assert {command.split()[1] for command in COMMANDS} >= set(QUICK)
+    assert {command.split()[1] for command in COMMANDS if command.startswith("cheesebench")} > set(LONG)
     assert any(command.startswith("pytest ") for command in COMMANDS)
 
 
@@ -52,3 +172,13 @@ def test_the_numbers_are_those_that_reports_show() -> None:
         assert f"{model['overall']:.1%}".removesuffix("%") in text
     assert text.count("`ascii_3d`") == len(published()["models"])
     assert "57.0" in text
+
+
+def test_the_numbers_of_the_rows_are_those_of_the_data() -> None:
+    data, rows = published(), [row[0] for row in ROWS]
+    for model in data["models"].values():
+        assert f"{model['title']}, best of three views: {100 * model['overall']:.1f} %" in rows
+    for name, axis in data["ablations"].items():
+        for level, rate in axis.items() if name != "source" else ():
+            (row,) = [row for row in rows if re.search(rf"(^|[ =]){re.escape(level)}: {100 * rate:.1f} %$", row)]
+            assert row

@@ -38,6 +38,9 @@ from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
 ROOT = Path(__file__).parents[1]
 #: The pages of public classes and functions by module; all others are helpers.
 PAGES = {
+    "cheesebench.api.player": "reference/python.html",
+    "cheesebench.api.result": "reference/python.html",
+    "cheesebench.api.running": "reference/python.html",
     "cheesebench.interfaces": "reference/interfaces.html",
     "cheesebench.chat": "reference/chat.html",
     "cheesebench.dialogue": "reference/dialogue.html",

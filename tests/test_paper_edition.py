@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.random_rates import TASKS
 from cheesebench.experiment.designs import Design, plan_cell
 from cheesebench.experiment.selection import default_protocols
 from cheesebench.experiment.subjects import live
@@ -23,17 +24,7 @@ from cheesebench.statistics import judge
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 #: Results of the package's random agent over 99 seeds of the paper's trials, in percent: rate, 95 % interval.
-PACKAGE = {
-    "morris_water_maze": (29.9, 28.0, 32.0),
-    "barnes_maze": (29.0, 26.9, 31.3),
-    "star_maze": (5.4, 4.7, 6.1),
-    "t_maze": (43.9, 42.4, 45.5),
-    "radial_arm_maze": (0.0, 0.0, 0.2),
-    "dnms": (50.6, 49.6, 51.5),
-    "operant_chamber": (31.5, 30.2, 32.8),
-    "shuttle_box": (26.6, 25.3, 28.0),
-    "place_preference": (70.4, 67.7, 72.9),
-}
+PACKAGE = {name: (task.rate, task.low, task.high) for name, task in TASKS.items()}
 #: Table 1 of the paper: trials, and most steps of each.
 TABLE_1 = {
     "morris_water_maze": (20, 500),
@@ -46,6 +37,7 @@ TABLE_1 = {
     "shuttle_box": (40, 50),
     "place_preference": (12, 300),
 }
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "earlier-numbers.md"
 every_paradigm = pytest.mark.parametrize("name", PACKAGE)
 
 
@@ -110,6 +102,17 @@ def test_random_is_as_good_as_in_the_package(name: str, subjects: int) -> None:
     assert subjects > 4 or error < 0.07, "so few trials would let anything pass"
 
 
+def test_the_page_has_rates_of_many_trials_that_lie_inside_the_package_s_intervals() -> None:
+    row = re.compile(r"^\| `(\w+)@paper` \| (\d+) \| ([\d.]+) ± ([\d.]+) \| .* \| yes \|", re.MULTILINE)
+    found = {name: (int(n), float(rate), float(error)) for name, n, rate, error in row.findall(PAGE.read_text("utf-8"))}
+    assert set(found) == set(PACKAGE)
+    for name, (subjects, rate, error) in found.items():
+        _, low, high = PACKAGE[name]
+        assert low <= rate <= high
+        assert error < 3
+        assert subjects * specification_of(name).planned_trials >= 5_900
+
+
 @every_paradigm
 def test_the_chance_level_that_it_states_is_the_package_s(name: str) -> None:
     stated = specification_of(name).document.chance
@@ -124,9 +127,6 @@ def test_its_audit_says_what_is_wrong_with_it(name: str) -> None:
     settings = AuditSettings(trials=60, parts=("blind",))
     findings = ArenaParadigm(specification_of(name)).audit([installed_plugins().view("ascii_2d")], settings)
     assert "blind ceiling" in {one.rule for one in findings if one.verdict == "FAIL"}
-
-
-PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "earlier-numbers.md"
 
 
 def quoted() -> dict[str, tuple[str, str]]:

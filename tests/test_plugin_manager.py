@@ -54,6 +54,26 @@ def test_a_plugin_for_newer_hooks_is_refused_with_a_clear_line(site: Path) -> No
     assert "kit_present" not in plugins.failures
 
 
+QUIT = "import sys\nsys.exit(0)\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        QUIT,
+        "def cheesebench_commands(): raise SystemExit(0)\n",
+        f"def __getattr__(name):\n    {QUIT.splitlines()[0]}\n    {QUIT.splitlines()[1]}\n",
+    ],
+)
+def test_a_plugin_that_ends_the_program_silences_nothing(
+    site: Path, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    install(site, "kit_quitter", code)
+    for command in (["list"], ["plugins"], []):
+        assert main(command) == 0
+        assert len(capsys.readouterr().out.splitlines()) > 5
+
+
 def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_API_KEY", "4u-0123456789")
     install(site, "kit_broken", "import os\nraise RuntimeError(os.environ['ACME_API_KEY'] + '\\nis no key')\n")

@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from website.pages import PARTS
 
-_MARK = re.compile(r"^<!-- generated: (\S+) -->$", re.MULTILINE)
+#: In a checkout the line after a mark says where the same can be read.
+_MARK = re.compile(r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:

@@ -24,6 +24,9 @@ COMMANDS = {
         CommandSpec("plan", "estimate the cost and power of a run before any call", "cheesebench.commands.plan"),
         CommandSpec("schema", "print the JSON Schema of protocol files", "cheesebench.commands.schema"),
         CommandSpec("report", "report on a run", "cheesebench.commands.report"),
+        CommandSpec("runs", "list the runs of a directory", "cheesebench.commands.runs"),
+        CommandSpec("view", "show runs in the browser, also while they are in progress", "cheesebench.commands.view"),
+        CommandSpec("people", "run protocols with people, in the browser", "cheesebench.commands.people"),
         CommandSpec("compare", "compare two runs: better, worse or indistinguishable", "cheesebench.commands.compare"),
         CommandSpec("bless", "save the results of a run as a baseline", "cheesebench.commands.bless"),
         CommandSpec("study", "run a study, or list them", "cheesebench.commands.study"),
@@ -41,6 +44,7 @@ COMMANDS = {
             "create a plugin package: a backend, an agent or a view",
             "cheesebench.commands.new_plugin",
         ),
+        CommandSpec("completion", "print what a shell needs to complete commands", "cheesebench.commands.completion"),
         CommandSpec("plugins", "show which plugins are loaded, and from where", "cheesebench.commands.plugins"),
     )
 }

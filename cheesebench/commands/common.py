@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,10 @@ from cheesebench.film import printable
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, Specification
 from cheesebench.protocol.inherit import file_names, protocol_name
+from cheesebench.terminal import coloured
+
+#: Columns that every terminal has, and those that a shortened cell keeps.
+NARROW, SHORTEST = 80, 8
 
 
 def installed_catalogue() -> Catalogue:
@@ -65,13 +70,37 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).split()))
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain-text table; cells are made printable, None is an empty cell."""
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], fit: bool = False) -> str:
+    """Return a plain-text table; cells are made printable, None is an empty cell.
+
+    ``fit``: the longest cells, but those of the first column, are shortened until a line has no more columns than the
+    terminal (80 at least).
+    """
     from tabulate import tabulate
 
     cells = [["" if cell is None else one_line(cell) for cell in row] for row in rows]
-    text: str = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    if not fit:
+        text: str = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
+        return coloured("\n".join(line.rstrip() for line in text.splitlines()))
+    # Not headers of tabulate's, which take two columns more than they have letters.
+    cells = _fitted([list(headers), *cells], max(NARROW, shutil.get_terminal_size((NARROW, 0)).columns))
+    rules = ["-" * max(len(row[at]) for row in cells) for at in range(len(headers))]
+    text = tabulate([cells[0], rules, *cells[1:]], tablefmt="plain", disable_numparse=True)
+    return coloured("\n".join(line.rstrip() for line in text.splitlines()))
+
+
+def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
+    """Return rows of columns that are together no wider than ``width``, with two blanks between them."""
+    wide = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    while sum(wide) + 2 * (len(wide) - 1) > width:
+        at = max(range(1, len(wide)), key=wide.__getitem__, default=0)
+        if wide[at] <= SHORTEST:
+            break
+        wide[at] -= 1
+    return [
+        [cell if len(cell) <= room else f"{cell[: room - 1]}…" for cell, room in zip(row, wide, strict=True)]
+        for row in rows
+    ]
 
 
 def write_picture(picture: Picture, path: str) -> None:
@@ -95,7 +124,8 @@ def write_output(text: str, path: str | None) -> None:
 def write_lines(lines: Iterable[str], path: str | None) -> None:
     """Write like ``write_output``, but line by line, without holding the whole text in memory."""
     if path is None:
-        sys.stdout.writelines(map(printable, lines) if sys.stdout.isatty() else lines)
+        terminal = sys.stdout.isatty()
+        sys.stdout.writelines((coloured(printable(line)) for line in lines) if terminal else lines)
         return
     try:
         with open(path, "w", encoding="utf-8") as file:

@@ -101,9 +101,9 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
     agents = [[agent["name"], agent["memory"], agent["summary"]] for agent in found["agents"]]
     backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
-        *(table(list(rows[0]), [list(row.values()) for row in rows]) for rows in tables.values() if rows),
-        table(["agent", "memory", ""], agents),
-        table(["backend", ""], backends),
+        *(_protocols(rows) for rows in tables.values() if rows),
+        table(["agent", "memory", ""], agents, fit=True),
+        table(["backend", ""], backends, fit=True),
         "\n".join(
             f"{what}: {_joined(names)}"
             for what, names in (
@@ -123,6 +123,12 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
         for name, reason in found["broken_plugins"].items()
     ]
     return "\n\n".join([*parts, "\n".join(remarks)] if remarks else parts)
+
+
+def _protocols(rows: list[dict[str, object]]) -> str:
+    """Return the protocols of a family. Where the files are is in the JSON; the edition is in the name."""
+    own = [{name: value for name, value in row.items() if name not in ("edition", "file")} for row in rows]
+    return table(list(own[0]), [list(row.values()) for row in own], fit=True)
 
 
 def _joined(names: list[str]) -> str:

@@ -91,3 +91,10 @@ def whole_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
     return int(text)
+
+
+def port_number(text: str) -> int:
+    """Return the number of a port, 0 for any free one; argparse says so where it is none."""
+    if (number := whole_number(text)) > 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port: they go up to 65535")
+    return number

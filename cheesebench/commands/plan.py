@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.commands.common import counted, one_line, table
 from cheesebench.commands.parsing import add_json, add_option, add_options, describe, proportion
+from cheesebench.errors import OptionError
 from cheesebench.experiment.controls import check_control, control_cell, has_control
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
@@ -45,22 +46,23 @@ _BOUND_OF_QUESTIONS = (
     "have full length."
 )
 _PROFILES = (
-    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' says no action, 'weak' "
-    "walks at random, 'ratlike' fails in a quarter of its trials, 'competent' in a twentieth. Replies of about 90 "
-    "tokens (hopeless: 12); a model that reasons writes more."
+    "Measured with scripted respondents in the default view, prompt and window: 'hopeless' never gives an action, "
+    "'weak' moves at random, 'ratlike' fails a quarter of its trials, 'competent' a twentieth. Their replies have "
+    "about 90 tokens (hopeless: 12); a model that reasons writes more."
 )
 _POWER = (
-    "Simulated with the rule that judges: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as the "
-    "rodent, and for one worse by exactly the margin, where each should stay near 5 %. 'flake' is the probability "
-    "that two runs of the same model disagree, the larger of both cases; 'for 80 %' the subjects with which a "
-    "model as good as the rodent passes four times in five."
+    "Simulated with the rule of the verdict: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as "
+    "the rodent, and for one worse by exactly the margin (each should stay near 5 %). 'flake' is the probability "
+    "that two runs of the same model disagree, in the worse of both cases; 'for 80 %' is the number of subjects with "
+    "which a model as good as the rodent passes four times in five."
 )
 
 _POWER_OF_LOOKS = (
-    "Simulated with the rule that judges, looks included: the probability of PASS (✔) and FAIL (✘) for a model exactly "
-    "as good as the rodent, and for one worse by exactly the margin, where each stays near 5 %. 'flake' is the "
-    "probability that two runs of the same model disagree, the larger of both cases; 'subjects' the mean number that "
-    "it takes for a model that never succeeds / that is as good as the rodent. An estimate of calls is for the latter."
+    "Simulated with the rule of the verdict, including its looks: the probability of PASS (✔) and FAIL (✘) for a "
+    "model exactly as good as the rodent, and for one worse by exactly the margin (each stays near 5 %). 'flake' is "
+    "the probability that two runs of the same model disagree, in the worse of both cases; 'subjects' is the mean "
+    "number needed by a model that never succeeds / by one as good as the rodent. The estimate of calls is for the "
+    "latter."
 )
 
 
@@ -74,14 +76,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
-    add_option(parser, "model", required=True, help="Plan for this model; repeat it (or use commas) for several.")
-    add_options(parser, "design", "subjects", "generations", "view", "control")
+    add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
+    add_options(parser, "profile", "design", "subjects", "generations", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
     add_option(parser, "edition", default=None)
     add_option(parser, "results", help="Directory of earlier runs. Default: results")
-    add_options(parser, "concurrency")
+    add_options(parser, "concurrency", "base-url")
     add_option(parser, "seed", help="Seed of the simulation. Default: 0")
     parser.add_argument(
         "--icc", metavar="X", type=proportion, help="Intraclass correlation of a subject's trials. Default: 0.3"
@@ -99,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
     run_options = RunOptions(vars(options))
     run_options.check()
     names = run_options.value("model")
+    if not names:
+        raise OptionError("Say which model: --model NAME, or a --profile that names one.")
     models = language_models(plugins, names, run_options, user_models(options.models))
     cells = list(_cells(plugins, names, models, run_options))
     found = forecast(
@@ -236,15 +240,14 @@ def _alike(cells: Sequence[CellForecast]) -> Iterator[list[CellForecast]]:
 
 
 def _row(cells: Sequence[CellForecast], every: Sequence[CellForecast]) -> list[object]:
-    from cheesebench.planning.plan import total
+    from cheesebench.planning.plan import total, total_estimate
 
     name, trials = _name(cells[0], every)
     if len(cells) > 1:
         trials = f"{cells[0].plan.subjects} x {sum(cell.plan.trials for cell in cells)}"
-    steps = [cell.steps for cell in cells]
-    most, known = total([cell.most for cell in cells]), [cell.estimate for cell in cells if cell.estimate is not None]
-    estimate = total(known) if len(known) == len(cells) else None
-    return [name, trials, _number(None if None in steps else max(s for s in steps if s)), *_amounts(most, estimate)]
+    steps = [cell.steps for cell in cells if cell.steps is not None]
+    longest = max(steps) if len(steps) == len(cells) else None
+    return [name, trials, _number(longest), *_amounts(total([cell.most for cell in cells]), total_estimate(cells))]
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:
@@ -289,8 +292,12 @@ def _estimate(found: Forecast) -> Iterator[str]:
         minutes = f", {_time(found.minutes)} with {found.in_flight} in flight"
         yield _filled(f"About {_number(about.calls)} calls and {_number(about.tokens)} tokens{dollars}{minutes}.")
         yield _filled(_sources(found))
-    limit = f" (the limit is {found.concurrency})" if found.in_flight < found.concurrency else ""
+    several = len(found.servers) > 1
+    most = f"{found.concurrency} at each of {len(found.servers)} servers" if several else str(found.concurrency)
+    limit = f" (the limit is {most})" if found.in_flight < found.concurrency * max(1, len(found.servers)) else ""
     yield _filled(f"At most {counted(found.in_flight, 'call')} in flight: one per running subject{limit}.")
+    if several:
+        yield _filled(f"The subjects are dealt out evenly to {', '.join(found.servers)}.")
     if found.price_of is not None:
         yield _filled(f"Prices as published on {found.price_of}.")
     else:

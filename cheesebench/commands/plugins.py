@@ -118,7 +118,7 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         if hook in _SUPPLIES:
             try:
                 names = [str(getattr(one, "name", one)) for one in supply()]
-            except Exception as error:  # a stranger's; the other plugins are listed all the same
+            except (Exception, SystemExit) as error:  # a stranger's; the other plugins are listed all the same
                 names = [f"fails: {type(error).__name__}: {error}"]
         found[hook] = names
     return found

@@ -105,6 +105,8 @@ def _frame(specification: Specification) -> Facts:
         ("pass rate over", _estimand(specification.estimand)),
         ("margin", f"{document.margin:g}"),
     ]
+    if document.fidelity is not None:
+        facts += document.fidelity.model_dump().items()
     if not document.reference:
         facts.append(("references", "none: no verdict is possible"))
     return facts

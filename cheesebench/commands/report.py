@@ -23,7 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "results/20250131-093000-ab12 --format json --output run.json",
     )
     add_run(parser)
-    parser.add_argument("--format", metavar="NAME", help="markdown (default), html, json, text, ...")
+    parser.add_argument(
+        "--format", metavar="NAME", help="markdown (default), html, json, text, matrix, comment, badge, ..."
+    )
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     about = (
         "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
     )

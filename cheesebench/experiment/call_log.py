@@ -24,13 +24,14 @@ PICTURE = "[picture]"
 _COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
-    "written_tokens, seal"
+    "written_tokens, malformed, seal"
 )
-_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
+_JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
+_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 25)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
-    "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens)"
+    "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
 )
 
 
@@ -41,7 +42,7 @@ class CallRecord:
     ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its last
     message as text (the messages in between repeat earlier calls). A call that was refused because of its content has
     ``fault`` set and no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the time of the
-    successful attempt; ``attempts`` includes retries.
+    successful attempt; ``attempts`` includes retries, and ``malformed`` of them had an answer that was no reply.
     """
 
     trial: int
@@ -54,6 +55,7 @@ class CallRecord:
     cost: float | None = None
     seconds: float = 0.0
     attempts: int = 1
+    malformed: int = 0
 
     @property
     def totals(self) -> CallTotals:
@@ -69,6 +71,7 @@ class CallRecord:
             cost=self.cost or 0.0,
             seconds=self.seconds,
             written=usage.written,
+            malformed=self.malformed,
         )
 
 
@@ -115,6 +118,13 @@ class CallLog:
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
         """Yield the recorded calls of a subject in order."""
         return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+
+    def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
+        """Return the calls that were written last, newest first, each with its cell and its subject."""
+        order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"
+        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {order}")
+        with damage_explained(self._log.path):
+            return [(tuple(row[:4]), row[4], _record(row)) for row in found]
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""
@@ -207,7 +217,7 @@ class CallLog:
             *(*plan.key, subject, record.trial, record.call, record.digest, system),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
-            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written),
+            *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
         )
         return (*values, seal((*values, self._storable(record.system))))
 
@@ -239,8 +249,7 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        joined = f"SELECT {_COLUMNS}, texts.text FROM calls LEFT JOIN texts ON texts.digest = calls.system"
-        found = self._log.select(f"{joined} {where}", values)
+        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {where}", values)
         for row in found:
             with damage_explained(self._log.path):
                 record = _record(row)
@@ -252,7 +261,7 @@ def _record(row: Sequence[Any]) -> CallRecord:
     if system is None:
         raise DamagedRowError("the system prompt of a call is missing")
     trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
-    prompt, completion, cached, thought, cost, seconds, attempts, written = numbers
+    prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(
         trial=trial,
@@ -265,6 +274,7 @@ def _record(row: Sequence[Any]) -> CallRecord:
         cost=cost,
         seconds=seconds,
         attempts=attempts,
+        malformed=malformed,
     )
 
 

@@ -10,24 +10,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Connection, Price
+from cheesebench.chat import FATAL, TRANSIENT, ChatFaultError, ChatReply, ChatRequest, Price
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.budget import Budget, BudgetSpentError, CallSizes, SubjectSettledError
 from cheesebench.experiment.call_log import CallRecord, digest, readable
 from cheesebench.experiment.records import SETTLED, CallTotals
+from cheesebench.experiment.servers import THROTTLES, ModelServer, ServerPool, Stay
 
 if TYPE_CHECKING:
-    from cheesebench.experiment.limiter import Limiter
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
 
 #: Seconds before the first retry; doubled for each further one, up to LONGEST_PAUSE.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Faults that tell of a crowd rather than of this call: they are waited out, PATIENCE seconds at most.
-THROTTLES = frozenset({"rate_limit", "overload"})
 #: Seconds that a call may take with all of its attempts and pauses (or two attempts, where they may take longer);
-#: waiting for a place does not count.
+#: waiting for a place does not count. Throttling faults are waited out for so long at most.
 PATIENCE = 900.0
 #: Subjects that must have given up, one after the other with no reply in between, before a server that has been
 #: silent for PATIENCE counts as gone: one alone may ask something that no server bears.
@@ -38,6 +36,17 @@ SILENCE = 60.0
 UNCOUNTED = 10
 #: Names of a server that are remembered: a server that takes a new one for every reply must not fill the journal.
 MOST_NAMES = 8
+
+
+class _FailedError(Exception):
+    """A call has failed: at which server, why, and when it had been sent (monotonic)."""
+
+    def __init__(self, server: ModelServer, fault: ChatFaultError, sent: float) -> None:
+        super().__init__(str(fault))
+        # With several servers, every fault says whose it is; those of our own clients do already.
+        named = server.name and server.name not in str(fault)
+        self.fault = ChatFaultError(fault.kind, f"{server.name}: {fault}", fault.retry_after) if named else fault
+        self.server, self.sent = server, sent
 
 
 class SubjectStoppedError(CheeseBenchError):
@@ -64,13 +73,12 @@ class Patience:
 
 @dataclass(slots=True)
 class ModelChannel:
-    """The way to one model: its connection, the limiter of its account, and whether anybody still answers there.
+    """The way to one model: its servers, and whether anybody still answers there.
 
     ``replaying`` says that only recorded replies count.
     """
 
-    connection: Connection | None
-    limiter: Limiter
+    pool: ServerPool
     price: Price | None = None
     patience: Patience = Patience()
     replaying: bool = False
@@ -148,7 +156,7 @@ class ModelChannel:
     def stop(self, text: str) -> None:
         """Record that no call of this model can succeed; waiting calls fail at once."""
         self.stop_reason = text
-        self.limiter.resume()
+        self.pool.resume()
 
 
 @dataclass(slots=True)
@@ -169,6 +177,8 @@ class Caller:
     _trial: int = -1
     _call: int = 0
     _in_flight: float = 0.0
+    #: The server that it stays with.
+    _stay: Stay = field(default_factory=Stay)
 
     def read_as(self, actions: Sequence[int]) -> None:
         """See ``Asker``; nothing to do, because actions are in the log."""
@@ -187,10 +197,10 @@ class Caller:
         if known is not None:
             return known.reply
         with self.channel.asks():
-            reply, seconds, attempts = await self._answered(request, trial, call, mark)
+            reply, how = await self._answered(request, trial, call, mark)
         price = self.channel.price
         cost = None if price is None else price.cost(reply.usage)
-        record = self._record(request, trial, call, mark, reply, cost=cost, seconds=seconds, attempts=attempts)
+        record = self._record(request, trial, call, mark, reply, cost=cost, **how)
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
@@ -239,25 +249,36 @@ class Caller:
         remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
         raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 
-    async def _answered(self, request: ChatRequest, trial: int, call: int, mark: str) -> tuple[ChatReply, float, int]:
-        """Return the reply, the seconds of the answered attempt, and the number of attempts."""
+    async def _answered(
+        self, request: ChatRequest, trial: int, call: int, mark: str
+    ) -> tuple[ChatReply, dict[str, Any]]:
+        """Return the reply, the seconds of the answered attempt, and the numbers of attempts and malformed answers."""
         jitter: random.Random | None = None
-        taken, faults, attempts = 0.0, 0, 0
+        taken, faults, attempts, moves, malformed = 0.0, 0, 0, 0, 0
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
         before = self._in_flight
+        pool = self.channel.pool
         while True:
             attempts += 1
             try:
                 reply, seconds = await self._attempt(request)
                 self.channel.answered()
-                return reply, seconds, attempts
+                return reply, {"seconds": seconds, "attempts": attempts, "malformed": malformed}
             except BudgetSpentError as spent:
                 if self.channel.silence:  # it was not for want of a budget that nothing was measured
                     raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
                 raise
-            except ChatFaultError as fault:
+            except _FailedError as failure:
+                fault, server = failure.fault, failure.server
+                if pool.failed(server, fault, failure.sent) and moves < len(pool.servers):
+                    # It was in flight when its server died: another one is asked, at once. Not for ever: what is asked
+                    # may be what they all die of.
+                    moves += 1
+                    self.channel.failed(_said(fault))
+                    continue
                 throttled = fault.kind in THROTTLES
                 faults += not throttled
+                malformed += fault.kind == "malformed"
                 # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
                 jitter = jitter or random.Random(f"{mark}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
@@ -269,48 +290,27 @@ class Caller:
                 passing = fault.kind in TRANSIENT or (
                     fault.kind in FATAL and self.channel.has_replied and faults <= MAX_AUTH_RETRIES
                 )
+                if not passing and fault.kind in FATAL and pool.retire(server, _said(fault)):
+                    faults = 0
+                    continue
                 if not passing or gives_up:
-                    self._give_up(fault, request, trial, call, mark, attempts, silent)
+                    self._give_up(failure, request, trial, call, mark, attempts, silent)
                 taken += pause
             # When the time is over, so is the pause: the next attempt says why there is none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        channel = self.channel
+        """Return the reply and the seconds that it took; raises _FailedError."""
+        channel, pool = self.channel, self.channel.pool
         counts = self.budget.counts_tokens
-        expected = channel.sizes.expected(request, channel.price) if counts else CallTotals()
-        async with channel.limiter.slot(self.work), self.budget.room(expected):
-            self._check_stopped()
-            if channel.stop_reason:
-                raise SubjectStoppedError(channel.stop_reason)
-            left = channel.patience.trial - self._in_flight
-            if left <= 0:
-                raise SubjectStoppedError(
-                    f"the calls of one trial took more than {channel.patience.trial:g} s (--cheese-trial-timeout)"
-                )
-            timeout = min(channel.patience.request, left)
-            if channel.closing:
-                await asyncio.get_running_loop().create_future()  # the session is over, and cancels us
-            assert channel.connection is not None
-            began = time.monotonic()
-            channel.flying += 1
-            try:
-                # The backend keeps the time too; whatever it forgets, nothing hangs.
-                async with asyncio.timeout(timeout + 5):
-                    reply = await channel.connection.complete(replace(request, timeout=timeout))
-            except TimeoutError:
-                raise ChatFaultError("timeout", f"no reply within {timeout:g} s") from None
-            except ChatFaultError as fault:
-                if fault.kind in THROTTLES:
-                    # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
-                    wish = fault.retry_after or 0.0
-                    channel.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
-                raise
-            finally:
-                channel.flying -= 1
-                seconds = time.monotonic() - began
-                self._in_flight += seconds
-            channel.limiter.succeeded()
+        while True:
+            expected = channel.sizes.expected(request, channel.price) if counts else CallTotals()
+            server = pool.server_for(self._stay)
+            async with server.limiter.slot(self.work), self.budget.room(expected):
+                if pool.server_for(self._stay) is server:
+                    reply, seconds = await self._ask(server, request)
+                    break
+            # It has died while we waited for a place.
         reply = self.log.calls.as_recorded(reply)
         if reply.model and reply.model not in channel.served_by and len(channel.served_by) < MOST_NAMES:
             channel.served_by.add(reply.model)
@@ -320,9 +320,48 @@ class Caller:
                 )
         return reply, seconds
 
+    async def _ask(self, server: ModelServer, request: ChatRequest) -> tuple[ChatReply, float]:
+        """Ask one server, where there is a place; raises _FailedError."""
+        channel = self.channel
+        self._check_stopped()
+        if channel.stop_reason:
+            raise SubjectStoppedError(channel.stop_reason)
+        left = channel.patience.trial - self._in_flight
+        if left <= 0:
+            raise SubjectStoppedError(
+                f"the calls of one trial took more than {channel.patience.trial:g} s (--cheese-trial-timeout)"
+            )
+        timeout = min(channel.patience.request, left)
+        if channel.closing:
+            await asyncio.get_running_loop().create_future()  # the session is over, and cancels us
+        assert server.connection is not None
+        began = time.monotonic()
+        channel.flying += 1
+        try:
+            # The backend keeps the time too; whatever it forgets, nothing hangs.
+            async with asyncio.timeout(timeout + 5):
+                reply = await server.connection.complete(replace(request, timeout=timeout))
+        except TimeoutError:
+            late = ChatFaultError("timeout", f"no reply within {timeout:g} s")
+            raise _FailedError(server, late, began) from None
+        except ChatFaultError as fault:
+            if fault.kind in THROTTLES:
+                # Nobody waits for longer than PATIENCE, therefore nobody is to be held back for longer.
+                wish = fault.retry_after or 0.0
+                server.limiter.objected(min(wish, self.budget.seconds_left) if wish <= PATIENCE else None)
+            raise _FailedError(server, fault, began) from fault
+        finally:
+            self._stay.trying = None
+            channel.flying -= 1
+            seconds = time.monotonic() - began
+            self._in_flight += seconds
+        server.limiter.succeeded()
+        channel.pool.answered(server)
+        return reply, seconds
+
     def _give_up(
         self,
-        fault: ChatFaultError,
+        failure: _FailedError,
         request: ChatRequest,
         trial: int,
         call: int,
@@ -331,14 +370,17 @@ class Caller:
         silent: bool,
     ) -> None:
         """Raise SubjectStoppedError; a fault of the account stops everybody, one of the request is recorded."""
+        fault, server = failure.fault, failure.server
         tried = f" (tried {attempts} times)" if attempts > 1 else ""
-        text = f"{_said(fault)}{tried}"
+        text = f"{self.channel.pool.none_left}{_said(fault)}{tried}"
         if fault.kind in FATAL:
             self.channel.stop(text)
         elif fault.kind in TRANSIENT:
             self.channel.lose(text, silent)
         else:
-            said = self.log.calls.as_recorded(ChatReply(text=str(fault), finish="other"))
+            # A record does not say which of several servers it was.
+            words = str(fault).replace(server.name, "the server") if server.name else str(fault)
+            said = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
             record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault

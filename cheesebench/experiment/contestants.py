@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import BackendContext, BackendSpec, Connection, ModelAgentSpec, ModelEntry
 from cheesebench.errors import OptionError, PluginError, did_you_mean
+from cheesebench.experiment.servers import addresses
 from cheesebench.interfaces import PictureView
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ class LanguageModel:
 
     ``settings`` (JSON values) has every parameter of agent and model that can affect a reply, and ``dropped``, the
     parameters that are not sent because the model or its backend does not accept them. They are stored in, and read
-    from, the plan of each cell.
+    from, the plan of each cell. ``base_urls`` are its servers; none where the backend starts one or knows its own.
     """
 
     entry: ModelEntry
     backend: BackendSpec
     agent: ModelAgentSpec
     settings: Mapping[str, Any]
-    base_url: str | None = None
+    base_urls: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -39,10 +40,12 @@ def language_model(
     *,
     agent: str = "llm",
     settings: Mapping[str, Any] | None = None,
-    base_url: str | None = None,
+    base_url: str | Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> LanguageModel:
     """Return a model with its agent; ``settings`` are the user's own (strings are read as the defaults' types).
+
+    ``base_url`` is one or several, also with commas between them; the backend's option of that name counts without it.
 
     Raises OptionError for settings that the agent, the model or its backend does not have.
     """
@@ -65,6 +68,7 @@ def language_model(
     if unknown:
         hint = did_you_mean(unknown[0], backend.options) or f" Known: {', '.join(sorted(backend.options)) or 'none'}."
         raise OptionError(f"The backend '{backend.name}' has no option '{unknown[0]}'.{hint}")
+    wishes = {**entry.options, **given}
     return LanguageModel(
         entry=entry,
         backend=backend,
@@ -76,8 +80,8 @@ def language_model(
             "served": dict(entry.served),
             "dropped": dropped,
         },
-        base_url=base_url,
-        options={**entry.options, **given},
+        base_urls=addresses(base_url) or addresses(wishes.get("base_url")),
+        options=wishes,
     )
 
 

@@ -1,25 +1,48 @@
-"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects."""
+"""The language models of a session: servers, connections, limits, budget, and the worker that runs their subjects.
+
+It is longer than 400 lines because starting servers, asking each a first question and connecting belong together.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from cheesebench.chat import FATAL, BackendContext, ChatFaultError, ChatRequest, Connection, Message, Sampling, Server
+from cheesebench.chat import (
+    FATAL,
+    TRANSIENT,
+    BackendContext,
+    ChatFaultError,
+    ChatRequest,
+    Connection,
+    Message,
+    Sampling,
+    Server,
+)
 from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.budget import Budget, Limits
-from cheesebench.experiment.calling import MOST_NAMES, THROTTLES, Caller, ModelChannel, Patience
+from cheesebench.experiment.calling import MOST_NAMES, Caller, ModelChannel, Patience
 from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.pulse import Flight, Pulse
+from cheesebench.experiment.servers import (
+    THROTTLES,
+    ModelServer,
+    ServerPool,
+    addresses,
+    each_address,
+    is_private,
+    server_name,
+)
 from cheesebench.family import Seat
 from cheesebench.redaction import quoted, redact
 
@@ -73,8 +96,8 @@ def start_servers(
     servers: dict[str, Server] = {}
     try:
         for name, model in models.items():
-            if model.backend.serve is not None and model.base_url is None:
-                context = _context(model, directory, CallOptions().concurrency)
+            if model.backend.serve is not None and not model.base_urls:
+                context = _context(model, None, directory, CallOptions().concurrency)
                 context = replace(context, progress=lambda line: progress(redact(line)))
                 with guarded(model.backend.name, "starting its server"):
                     servers[name] = model.backend.serve(context)
@@ -104,24 +127,48 @@ def stop_after_failure(servers: Mapping[str, Server], progress: Callable[[str], 
         progress(redact(str(error)))
 
 
-def probe(models: Mapping[str, LanguageModel], directory: Path) -> None:
-    """Make one test call to every model.
+def probe(
+    models: Mapping[str, LanguageModel], directory: Path, progress: Callable[[str], None] = lambda line: None
+) -> None:
+    """Make one test call to every server of every model.
 
-    Raises UnreachableModelError for the first that does not answer, and PluginError for an error in a backend; the
-    messages contain no secrets.
+    Raises UnreachableModelError for the first model that does not answer, and PluginError for an error in a backend;
+    the messages contain no secrets. A server that cannot be reached, while another one of its model can, is a line for
+    ``progress``: the run begins without it.
     """
 
     async def ask_all() -> None:
-        await asyncio.gather(*(_probe(name, model, directory) for name, model in models.items()))
+        await asyncio.gather(*(_probe(name, model, directory, progress) for name, model in models.items()))
 
-    asyncio.run(ask_all())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(ask_all())
+        return
+    # A notebook has a loop already, in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, ask_all()).result()
 
 
-async def _probe(name: str, model: LanguageModel, directory: Path) -> None:
+async def _probe(name: str, model: LanguageModel, directory: Path, progress: Callable[[str], None]) -> None:
     if not model.backend.probe:
         return
+    urls = model.base_urls or (None,)
+    faults = await asyncio.gather(*(_probe_server(model, url, directory) for url in urls))
+    found = [(url, fault) for url, fault in zip(urls, faults, strict=True) if fault is not None]
+    for url, fault in found:
+        kind = fault.kind.replace("_", " ")
+        said = quoted(str(fault), 1000)
+        if fault.kind not in TRANSIENT or len(found) == len(urls):
+            where = f" at {server_name(url)}" if len(urls) > 1 else ""
+            raise UnreachableModelError(f"The model '{name}'{where} does not answer: {kind}: {said}")
+        progress(redact(f"The run begins without {server_name(url)}, which does not answer: {kind}: {said}"))
+
+
+async def _probe_server(model: LanguageModel, url: str | None, directory: Path) -> ChatFaultError | None:
+    """Return why a server does not answer; None if it is there."""
     with guarded(model.backend.name, "connecting"):
-        connection = model.backend.connect(_context(model, directory, 1))
+        connection = model.backend.connect(_context(model, url, directory, 1))
     request = ChatRequest(
         model=model.entry.id,
         messages=(Message("user", (PROBE,)),),
@@ -133,14 +180,13 @@ async def _probe(name: str, model: LanguageModel, directory: Path) -> None:
         for attempt in range(1, PROBE_ATTEMPTS + 1):
             fault = await _first_answer(connection, request, model.backend.name)
             if fault is None or fault.kind in THROTTLES:
-                return  # it is there; or there, and busy
+                return None  # it is there; or there, and busy
             if attempt == PROBE_ATTEMPTS or fault.kind in FATAL or fault.kind == "bad_request":
-                kind = fault.kind.replace("_", " ")
-                said = quoted(str(fault), 1000)
-                raise UnreachableModelError(f"The model '{name}' does not answer: {kind}: {said}")
+                return fault
             await asyncio.sleep(attempt)
     finally:
         await _close(connection)
+    return None
 
 
 async def _first_answer(connection: Connection, request: ChatRequest, backend: str) -> ChatFaultError | None:
@@ -163,9 +209,9 @@ async def _close(connection: Connection) -> None:
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
 
 
-def _context(model: LanguageModel, directory: Path, capacity: int) -> BackendContext:
+def _context(model: LanguageModel, url: str | None, directory: Path, capacity: int) -> BackendContext:
     return BackendContext(
-        entry=model.entry, directory=directory, base_url=model.base_url, options=model.options, capacity=capacity
+        entry=model.entry, directory=directory, base_url=url, options=model.options, capacity=capacity
     )
 
 
@@ -188,6 +234,8 @@ class LanguageModels:
         self._source = source
         self._limiters: dict[str, Limiter] = {}
         self._channels: dict[str, ModelChannel] = {}
+        self._news: deque[str] = deque()
+        self._pulse = Pulse(log.directory, self._flight)
         self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
 
     async def connect(self, names: Iterable[str]) -> None:
@@ -198,15 +246,13 @@ class LanguageModels:
     def channel(self, name: str) -> ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
+            if self._source is None:
+                self._pulse.start()
             model, options = self.models[name], self.options
-            context = _context(model, self._log.directory, options.concurrency)
-            named = model.backend.account
-            with guarded(model.backend.name, "connecting"):
-                account = named(context) if named else f"{model.backend.name} {model.base_url}"
-                connection = None if self._source is not None else model.backend.connect(context)
+            urls = model.base_urls or (None,)
+            pool = ServerPool([self._server(model, url, alone=len(urls) == 1) for url in urls], self._tell)
             self._channels[name] = ModelChannel(
-                connection=connection,
-                limiter=self._limiters.setdefault(account, Limiter(options.concurrency)),
+                pool=pool,
                 price=model.entry.price,
                 patience=options.patience,
                 replaying=self._source is not None,
@@ -214,6 +260,31 @@ class LanguageModels:
                 served_by=self._log.calls.served_by(name, MOST_NAMES),
             )
         return self._channels[name]
+
+    def _server(self, model: LanguageModel, url: str | None, *, alone: bool) -> ModelServer:
+        context = _context(model, url, self._log.directory, self.options.concurrency)
+        named = model.backend.account
+        with guarded(model.backend.name, "connecting"):
+            account = named(context) if named else f"{model.backend.name} {url}"
+            connection = None if self._source is not None else model.backend.connect(context)
+        limiter = self._limiters.setdefault(account, Limiter(self.options.concurrency))
+        return ModelServer("" if alone else server_name(url), connection, limiter)
+
+    def servers(self, name: str) -> int:
+        """Return how many servers a model has."""
+        return max(1, len(self.models[name].base_urls))
+
+    def _tell(self, line: str) -> None:
+        self._news.append(redact(line))
+        with contextlib.suppress(RunLogError):  # a full disk shows where a record is to be written
+            self._log.note("server", line)
+
+    def news(self) -> list[str]:
+        """Return lines about servers that have died or come back since the last call. From any thread."""
+        lines = []
+        while self._news:
+            lines.append(self._news.popleft())
+        return lines
 
     def caller(self, job: Job, work: float) -> Caller:
         """Return the caller of a subject; ``work`` is its priority among waiting calls."""
@@ -235,17 +306,20 @@ class LanguageModels:
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
             return False
-        return model.base_url is not None and is_private(model.base_url)
+        return bool(model.base_urls) and all(map(is_private, model.base_urls))
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the progress line."""
-        limiters = list(self._limiters.values())
-        if not limiters:
+        if not self._limiters:
             return ""
         spent = self.budget.spent
-        flying, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        flying, limit = self._flight()
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
         return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+
+    def _flight(self) -> Flight:
+        limiters = list(self._limiters.values())
+        return Flight(sum(one.in_flight for one in limiters), sum(one.limit for one in limiters))
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
@@ -266,10 +340,15 @@ class LanguageModels:
         await asyncio.sleep(LANDING)
 
     async def close(self) -> None:
-        """Close all connections."""
-        for line in self._channels.values():
-            if line.connection is not None:
-                await _close(line.connection)
+        """Close all connections; what each of several servers has done is noted."""
+        await self._pulse.stop()
+        for channel in self._channels.values():
+            if len(channel.pool.servers) > 1:
+                with contextlib.suppress(RunLogError):
+                    self._log.note("server", channel.pool.load())
+            for server in channel.pool.servers:
+                if server.connection is not None:
+                    await _close(server.connection)
 
 
 class ModelWorker:
@@ -308,7 +387,7 @@ class ModelWorker:
                     caller.work = (job.plan.trials - trials) * steps - yielding
         except RunLogError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             report(stopped(trials, error))
         else:
             report(Report(ended=True))
@@ -321,17 +400,18 @@ class ModelWorker:
         return self._plugins.family(job.specification).converse(self._paradigms.paradigm(job), seat, caller)
 
 
-def is_private(url: str) -> bool:
-    """Return whether the host of a URL is this machine or in a private network."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local"))
-
-
-def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, str]) -> dict[str, LanguageModel]:
-    """Return the models with the base URLs of the servers that were started for them."""
+def connected(models: Mapping[str, LanguageModel], servers: Mapping[str, Sequence[str]]) -> dict[str, LanguageModel]:
+    """Return the models with the base URLs of the servers that were started or found for them."""
     return {
-        name: replace(model, base_url=servers[name]) if name in servers else model for name, model in models.items()
+        name: replace(model, base_urls=tuple(servers[name])) if name in servers else model
+        for name, model in models.items()
+    }
+
+
+def base_urls(models: Mapping[str, LanguageModel], started: Mapping[str, Server]) -> dict[str, list[str]]:
+    """Return the base URLs of each model: of the servers that were started for it, or of those behind its names."""
+    return {
+        name: [one for url in named for one in each_address(url)]
+        for name, model in models.items()
+        if (named := addresses(started[name].base_url) if name in started else model.base_urls)
     }

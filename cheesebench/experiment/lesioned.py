@@ -124,10 +124,10 @@ class LesionedParadigm:
             assert isinstance(self._paradigm, Lesionable)
             view = self._paradigm.lesioned(view, self._lesion)
         life = self._paradigm.life(view, seed, subject)
-        return UnpaidLife(life) if self._lesion.feels_no_reward else life
+        return UnrewardedSubject(life) if self._lesion.feels_no_reward else life
 
 
-class UnpaidLife:
+class UnrewardedSubject:
     """An environment in which no step is rewarded; success is judged as usual."""
 
     def __init__(self, life: SubjectEnvironment) -> None:
@@ -213,6 +213,6 @@ class Mind(Generic[A]):
         self.agent = self._create(int.from_bytes(hashed, "big") >> 1)
 
     def _state_of(self, life: SubjectEnvironment) -> str:
-        if isinstance(life, ObservableSubject | UnpaidLife):
+        if isinstance(life, ObservableSubject | UnrewardedSubject):
             return life.state
         raise OptionError(f"--control {self._lesion}: this environment does not expose its states.")

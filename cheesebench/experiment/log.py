@@ -352,6 +352,16 @@ class RunLog:
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all that a block reads be of one moment, whatever another process writes meanwhile."""
+        with self._lock, log_file.errors_explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
     def close(self) -> None:
         """Close the file; the log cannot be used after that."""
         with self._lock:

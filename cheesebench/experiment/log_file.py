@@ -19,6 +19,8 @@ from cheesebench.redaction import quoted
 FILE_NAME = "run.sqlite"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
+#: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``) holds the lock for a moment.
+_CLAIM_PATIENCE = 0.5
 #: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
 CHECKPOINT = 8000
 #: Seconds that a writer waits for its turn before it gives up.
@@ -105,7 +107,9 @@ def claim(path: Path) -> sqlite3.Connection:
     the remedy where another one has it.
     """
     with errors_explained(path):
-        lock = sqlite3.connect(path.with_name(LOCK_NAME), timeout=0, isolation_level=None, check_same_thread=False)
+        lock = sqlite3.connect(
+            path.with_name(LOCK_NAME), timeout=_CLAIM_PATIENCE, isolation_level=None, check_same_thread=False
+        )
         try:
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
@@ -119,6 +123,19 @@ def claim(path: Path) -> sqlite3.Connection:
         return lock
 
 
+def is_claimed(path: Path) -> bool:
+    """Return whether a session is running the run of the log ``path``, in any process."""
+    lock = path.absolute().with_name(LOCK_NAME)
+    if not lock.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    return False
+
+
 def locate(results: Path, run: str) -> Path:
     """Return the file of a run, given by its id in ``results`` or by the path of its directory or file.
 
@@ -130,7 +147,7 @@ def locate(results: Path, run: str) -> Path:
         if candidate.is_file():
             return candidate.absolute()
     runs = sorted(path.parent.name for path in results.glob(f"*/{FILE_NAME}"))
-    latest = f" The latest is '{runs[-1]}'." if runs else f" {results} holds no runs."
+    latest = f" The latest is '{runs[-1]}'." if runs else " That directory has no runs."
     raise RunLogError(f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}")
 
 

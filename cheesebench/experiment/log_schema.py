@@ -91,6 +91,7 @@ CREATE TABLE calls (  -- what models were asked and replied: a row for each call
     seconds REAL NOT NULL,  -- of the attempt that was answered
     attempts INTEGER NOT NULL,  -- retries included
     written_tokens INTEGER NOT NULL,  -- of the prompt, put into a cache where that has a price of its own
+    malformed INTEGER NOT NULL,  -- attempts whose answer was no reply: no JSON, the wrong shape, a tool call
     seal INTEGER NOT NULL  -- checksum of the row and its system prompt: what the disk or somebody has changed is not believed
 ) STRICT;
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
@@ -101,7 +102,7 @@ CREATE TABLE texts (  -- long texts that many calls share
 CREATE TABLE journal (  -- what happened to the run
     id INTEGER PRIMARY KEY,  -- in the order of time
     time TEXT NOT NULL,  -- UTC
-    kind TEXT NOT NULL,  -- created, started, finished, closed, warning, error, traceback
+    kind TEXT NOT NULL,  -- created, started, finished, closed, server, warning, error, traceback
     text TEXT NOT NULL,  -- for people
     model TEXT,  -- the cell that it is about, if it is about one
     protocol TEXT,  -- of that cell

@@ -14,6 +14,7 @@ from cheesebench.experiment.contestants import LanguageModel, language_model
 from cheesebench.experiment.designs import find_design, usual_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.run_options import RunOptions
+from cheesebench.experiment.servers import addresses, check_address
 from cheesebench.models import resolve_model
 from cheesebench.options import OPTIONS
 
@@ -46,9 +47,13 @@ def language_models(
         usual = find_design(options.value("design") or usual_design(True)).settings
         own = plugins.model_agent(agent).settings
         settings |= {name: value for name, value in usual.items() if settings.get(name) is None and name in own}
-    base_url = options.value("base_url")
-    if _SECRETS.search(base_url or ""):
-        raise OptionError("--base-url contains a key and would be recorded. Put the key into an environment variable.")
+    urls = addresses(options.value("base_url"))
+    for url in urls:
+        if _SECRETS.search(url):
+            raise OptionError(
+                "--base-url contains a key and would be recorded. Put the key into an environment variable."
+            )
+        check_address(url)
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
     found = {}
@@ -60,15 +65,15 @@ def language_models(
             resolve_model(plugins, name, entries),
             agent=agent,
             settings=settings,
-            base_url=base_url,
+            base_url=urls,
             options=backend_options,
         )
     served = {model.entry.backend for model in found.values()}
-    if base_url and len(served) > 1:
+    if urls and len(served) > 1:
         # One backend's key must not go to another one's server.
         raise OptionError(
-            f"--base-url {base_url}: the models use different backends ({', '.join(sorted(served))}), so one URL "
-            "cannot serve all of them. Run them one after another."
+            f"--base-url {','.join(urls)}: the models use different backends ({', '.join(sorted(served))}), so one "
+            "server cannot serve all of them. Run them one after another."
         )
     if not found:
         meant = [

@@ -31,7 +31,7 @@ class Observers:
                 continue
             try:
                 one.function(*(what[name] for name in one.argnames))
-            except Exception as error:  # whatever somebody else's code does
+            except (Exception, SystemExit) as error:  # whatever somebody else's code does
                 self._failed.add(one.plugin_name)
                 yield f"{_name(one)}: {type(error).__name__}: {quoted(str(error))}; it is not called any more"
 

@@ -76,7 +76,7 @@ class Queues:
             raise PluginError(f"The session has no language models, so '{model}' cannot be run.")
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
         # Slightly more subjects than calls in flight: while one computes, another can call.
-        limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
+        limit = int(OVERSUBSCRIPTION * self._language.options.concurrency * self._language.servers(model))
         ahead = self._ahead and self._language.is_free(model)
         queue = self._conversations[model] = WorkQueue(worker, limit, ahead, spare_jobs=worker.spare)
         return queue

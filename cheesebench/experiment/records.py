@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from cheesebench.interfaces import Memory, Value
 
 #: Version of the run log and of these records.
-FORMAT = 3
+FORMAT = 4
+
+#: The model of a cell whose subjects are people (``cheesebench people``).
+PERSON = "human"
 
 #: Model, protocol, view and variant: what tells the cells of one run apart.
 CellKey = tuple[str, str, str, str]
@@ -113,12 +116,23 @@ class TrialRecord:
         return (self.model, self.protocol, self.view, self.variant)
 
 
+class Summable:
+    """A dataclass with slots whose fields are numbers that add up."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        """Return the field-by-field sum."""
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallTotals:
+class CallTotals(Summable):
     """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
 
     Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
-    retries; ``seconds`` is the total time of the successful attempts.
+    retries, ``malformed`` are those of them whose answer was no reply (wrong shape, a tool call); ``seconds`` is the
+    total time of the successful attempts.
     """
 
     calls: int = 0
@@ -130,10 +144,7 @@ class CallTotals:
     cost: float = 0.0
     seconds: float = 0.0
     written: int = 0
-
-    def __add__(self, other: CallTotals) -> CallTotals:
-        """Return the field-by-field sum."""
-        return CallTotals(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
+    malformed: int = 0
 
     def __sub__(self, other: CallTotals) -> CallTotals:
         """Return the field-by-field difference."""

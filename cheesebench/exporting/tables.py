@@ -119,7 +119,7 @@ def _calls(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> It
         yield [
             *key, call.trial, call.call, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
             reply.model, usage.prompt, usage.completion, usage.cached, usage.reasoning, call.cost, call.seconds,
-            call.attempts, call.digest, usage.written,
+            call.attempts, call.digest, usage.written, call.malformed,
         ]  # fmt: skip
 
 
@@ -168,7 +168,7 @@ TABLES = {
                 "call": "integer", "asked": "text", "reply": "text", "reasoning": "text", "finish": "text",
                 "fault": "text", "served_by": "text", "prompt_tokens": "integer", "completion_tokens": "integer",
                 "cached_tokens": "integer", "reasoning_tokens": "integer", "cost": "number", "seconds": "number",
-                "attempts": "integer", "digest": "text", "written_tokens": "integer",
+                "attempts": "integer", "digest": "text", "written_tokens": "integer", "malformed": "integer",
             },
             _calls,
         ),

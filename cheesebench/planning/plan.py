@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
 from cheesebench.planning.profiles import ProfiledRun, outdated, profiled, shipped_profiles
@@ -34,6 +35,7 @@ from cheesebench.statistics.summary import Verdict
 if TYPE_CHECKING:
     from cheesebench.experiment.contestants import LanguageModel
     from cheesebench.experiment.records import CellPlan
+    from cheesebench.interfaces import Paradigm, View
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification
 
@@ -51,6 +53,12 @@ class Amount:
     def tokens(self) -> float | None:
         """Of prompts and replies together."""
         return None if self.prompt is None or self.completion is None else self.prompt + self.completion
+
+
+#: What an agent takes that makes no calls.
+FREE = Amount(dollars=0.0)
+#: Prompts, and how often each is sent.
+Asked = Sequence[tuple[int, LongestPrompt]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +107,7 @@ class Forecast:
 
     cells: tuple[CellForecast, ...]
     concurrency: int
+    """The limit of each server."""
     most: Amount
     estimate: Amount | None
     """None if any cell has none."""
@@ -109,7 +118,9 @@ class Forecast:
     price_of: date | None
     """Date of the oldest price used for dollars."""
     in_flight: int
-    """Maximum calls in flight: one for each active subject, and at most ``concurrency``."""
+    """Maximum calls in flight: one for each active subject, and at most ``concurrency`` at each server."""
+    servers: tuple[str, ...] = ()
+    """Scheme, host and port of each server that is named."""
     as_planned: tuple[ProfiledRun, ...] = ()
     """Cost for respondents from hopeless to competent; empty if that was not measured."""
     sequential: tuple[ProfiledRun, ...] = ()
@@ -135,17 +146,19 @@ def forecast(
     found = tuple(
         _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
     )
-    estimates = [cell.estimate for cell in found]
-    known = [estimate for estimate in estimates if estimate is not None]
-    in_flight = min(concurrency, max(1, sum(_alive(cell.plan) for cell in found if cell.plan.agent)))
+    servers = tuple(dict.fromkeys(server_name(url) for model in models.values() for url in model.base_urls))
+    in_flight = min(
+        concurrency * max(1, len(servers)), max(1, sum(_alive(cell.plan) for cell in found if cell.plan.agent))
+    )
     prices = [model.entry.price for model in models.values() if model.entry.price is not None]
     return Forecast(
         cells=found,
         concurrency=concurrency,
         most=total([cell.most for cell in found]),
-        estimate=total(known) if len(known) == len(estimates) else None,
+        estimate=total_estimate(found),
         minutes=_minutes(found, in_flight),
         in_flight=in_flight,
+        servers=servers,
         **_by_profiles(found, models),
         all_pass=_all_pass(found),
         price_of=min((price.on for price in prices), default=None),
@@ -181,20 +194,19 @@ def _cell(
     seed: int,
     icc: float | None,
 ) -> CellForecast:
-    if not specification.has_place:
-        return _questioned(plugins, plan, specification, model, runs)
-    walkable = specification.walkable()
-    paradigm, view = plugins.compile(walkable), plugins.view(plan.view)
-    steps = most_steps(walkable)
-    most, estimate, seconds, earlier = Amount(dollars=0.0), None, None, None
-    if model is None:
-        estimate = most  # an agent without a language model makes no calls
+    outlook, most, estimate, seconds, earlier = None, FREE, FREE if model is None else None, None, None
+    if specification.has_place:
+        walkable = specification.walkable()
+        paradigm, view = plugins.compile(walkable), plugins.view(plan.view)
+        steps = most_steps(walkable)
+        asked = None if model is None or steps is None else _steps_asked(plan, model, steps, paradigm, view)
+        outlook = _outlook(plan, len(enter_estimand(plan.estimand, random_life(paradigm, view, plan, seed))), seed, icc)
     else:
-        asks = most_asks(model, paradigm, view, plan)
-        most = _bound(plan, model, steps, asks, longest_prompt(model, paradigm, view, plan))
+        asked = None if model is None else _questions_asked(plugins, plan, specification)
+        steps = 1 if asked is None else -(-sum(times for times, _ in asked) // (plan.subjects * plan.trials))
+    if model is not None:
+        most = _bound(model, asked)
         estimate, seconds, earlier = _from_earlier(plan, model, runs)
-    life = random_life(paradigm, view, plan, seed)
-    outlook = _outlook(plan, len(enter_estimand(plan.estimand, life)), seed, icc)
     if estimate is not None and outlook is not None and outlook.subjects_at_rodent is not None:
         # A model as good as the rodent takes longest to decide: for most models this is an overestimate.
         estimate = _scaled(estimate, outlook.subjects_at_rodent / plan.subjects)
@@ -209,35 +221,17 @@ def _cell(
     )
 
 
-def _questioned(
-    plugins: PluginManager,
-    plan: CellPlan,
-    specification: BaseSpecification,
-    model: LanguageModel | None,
-    runs: EarlierRuns,
-) -> CellForecast:
-    """Return the forecast of a cell without a place: its questions are known, so that the bound is close."""
-    most, estimate, seconds, earlier, steps = Amount(dollars=0.0), None, None, None, 1
-    if model is None:
-        estimate = most
-    else:
-        family = plugins.family(specification)
-        prompts = rehearse_conversations(
-            family, family.compile(specification), Seat(plugins=plugins, plan=plan, seed=0, subject=0)
-        )
-        steps = -(-len(prompts) // plan.trials)
-        reply = model.settings.get("max_tokens") or model.entry.context
-        calls = plan.subjects * len(prompts)
-        amount = Amount(
-            calls=calls,
-            prompt=None if reply is None else plan.subjects * sum(prompt.tokens(reply) for prompt in prompts),
-            completion=None if reply is None else calls * reply,
-        )
-        most = _priced(amount, model.entry.price)
-        estimate, seconds, earlier = _from_earlier(plan, model, runs)
-    return CellForecast(
-        plan=plan, steps=steps, most=most, estimate=estimate, seconds=seconds, earlier=earlier, outlook=None
-    )
+def _steps_asked(plan: CellPlan, model: LanguageModel, steps: int, paradigm: Paradigm, view: View) -> Asked:
+    """Return the calls of a cell with a place, at most: each step takes as many as the agent can make, the longest."""
+    calls = plan.subjects * plan.trials * steps * most_asks(model, paradigm, view, plan)
+    return [(calls, longest_prompt(model, paradigm, view, plan))]
+
+
+def _questions_asked(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Asked:
+    """Return the calls of a cell without a place: its questions are known, so that the bound is close."""
+    family = plugins.family(specification)
+    seat = Seat(plugins=plugins, plan=plan, seed=0, subject=0)
+    return [(plan.subjects, prompt) for prompt in rehearse_conversations(family, family.compile(specification), seat)]
 
 
 def _from_earlier(
@@ -251,22 +245,17 @@ def _from_earlier(
     return estimate, earlier.totals.seconds / earlier.totals.calls, earlier
 
 
-def _bound(plan: CellPlan, model: LanguageModel, steps: int | None, asks: int, prompt: LongestPrompt) -> Amount:
-    """Return an upper bound: every step of every trial takes ``asks`` calls with the longest prompt."""
-    if steps is None:
+def _bound(model: LanguageModel, asked: Asked | None) -> Amount:
+    """Return what these calls take at most: no prompt is longer than the model's context, no reply than its limit."""
+    if asked is None:
         return Amount(calls=None, prompt=None, completion=None)
-    calls = plan.subjects * plan.trials * steps * asks
-    context = model.entry.context
+    calls, context = sum(times for times, _ in asked), model.entry.context
     reply = model.settings.get("max_tokens") or context
-    asked = context if reply is None else prompt.tokens(reply)
-    if context is not None and asked is not None:
-        asked = min(asked, context)
-    amount = Amount(
-        calls=calls,
-        prompt=None if asked is None else calls * asked,
-        completion=None if reply is None else calls * reply,
-    )
-    return _priced(amount, model.entry.price)
+    if reply is None:
+        return Amount(calls=calls, prompt=None, completion=None)
+    lengths = ((times, prompt.tokens(reply)) for times, prompt in asked)
+    prompts = sum(times * (tokens if context is None else min(tokens, context)) for times, tokens in lengths)
+    return _priced(Amount(calls=calls, prompt=prompts, completion=calls * reply), model.entry.price)
 
 
 def _estimate(plan: CellPlan, earlier: Earlier, price: Price | None) -> Amount:
@@ -303,6 +292,12 @@ def total(amounts: Sequence[Amount]) -> Amount:
         return None if None in values else sum(values)
 
     return Amount(calls=of("calls"), prompt=of("prompt"), completion=of("completion"), dollars=of("dollars"))
+
+
+def total_estimate(cells: Sequence[CellForecast]) -> Amount | None:
+    """Return all estimates together; None if any cell has none."""
+    known = [cell.estimate for cell in cells if cell.estimate is not None]
+    return total(known) if len(known) == len(cells) else None
 
 
 def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.records import Summable
 
 if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan
@@ -24,7 +25,7 @@ RESPONDENTS = ("hopeless", "weak", "ratlike", "competent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Summable):
     """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's cache."""
 
     calls: float = 0
@@ -32,10 +33,6 @@ class Spent:
     cached: float = 0
     api: float = 0
     completion: float = 0
-
-    def __add__(self, other: Spent) -> Spent:
-        """Return the sum of both."""
-        return Spent(**{name: getattr(self, name) + getattr(other, name) for name in self.__slots__})
 
     def __mul__(self, factor: float) -> Spent:
         """Return all figures multiplied by a factor."""

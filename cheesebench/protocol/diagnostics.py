@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,6 +15,9 @@ UNKNOWN_KEY = 121
 
 #: Most names that one remedy lists.
 MAX_LISTED = 30
+
+#: A word that nobody wrote to be read: its beginning says which it is. (A path may be 255 characters without a blank.)
+_LONG_WORD = re.compile(r"(\S{80})\S{176,}")
 
 Severity = Literal["error", "warning", "info"]
 
@@ -47,6 +51,7 @@ class Diagnostic:
         text = f"{self.position}: {self.severity} {LETTERS[self.severity]}{self.code}: {self.sentence}"
         if self.remedy:
             text = f"{text} {self.remedy}"
+        text = _LONG_WORD.sub(lambda found: f"{found[1]}...", text)
         # The text may quote the file; escape control characters before they reach a terminal.
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

@@ -106,7 +106,6 @@ _WARNINGS = {
     306: "A zone that cannot be reached, even with all doors open.",
     307: "No end can be reached, or not within the limit.",
     308: "A variable, draw, symbol or zone that nothing uses.",
-    309: "An outcome that no trial ends with.",
     310: "A glyph that looks like something else in a view.",
     311: "A rewarded place is drawn unlike the others: the goal is visible.",
     312: "`success` is a number, not a condition.",

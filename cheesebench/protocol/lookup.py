@@ -37,13 +37,12 @@ class Lookup:
         want: Type | None = None,
         *,
         it: bool = False,
-        lenient: bool = False,
     ) -> Expression | None:
         """Resolve one expression; None if there is none, or if it has an error."""
         if value is None:
             return None
         node = self.root.find(path)
-        return self.names.expression(value, node, self.diagnostics, want=want, it=it, lenient=lenient)
+        return self.names.expression(value, node, self.diagnostics, want=want, it=it)
 
     def place(
         self, name: str, path: Sequence[str | int], *, solid: bool | None = None, placing: bool = False

@@ -72,12 +72,10 @@ class Names:
         *,
         want: Type | None = None,
         it: bool = False,
-        lenient: bool = False,
     ) -> ex.Expression | None:
         """Parse, resolve and type-check one expression. Errors are reported at their column; then None is returned.
 
-        ``want`` is the required type; ``it``: the name ``it`` is defined here; ``lenient``: comparing ``last`` with an
-        outcome that no trial has is only a warning (for ``success``).
+        ``want`` is the required type; ``it``: the name ``it`` is defined here.
         """
         if isinstance(value, bool):
             return ex.Number(int(value))
@@ -89,7 +87,7 @@ class Names:
                 )
             return tree
         try:
-            typed = _Typer(self, node, diagnostics, it, lenient)
+            typed = _Typer(self, it)
             resolved, kind = typed.resolve(ex.parse(str(value)), want)
             if want is not None and want.kind == "set" and resolved == ex.Constant(None):
                 return ex.Members(frozenset())  # `none` empties a set
@@ -127,10 +125,7 @@ def _fits(kind: Type, want: Type) -> bool:
 @dataclass
 class _Typer:
     names: Names
-    node: Node
-    diagnostics: Diagnostics
     it: bool
-    lenient: bool
 
     def resolve(self, tree: ex.Expression, want: Type | None = None) -> tuple[ex.Expression, Type]:
         match tree:
@@ -237,8 +232,6 @@ class _Typer:
         return resolved
 
     def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
-        if self.lenient:
-            self._forgive(left, right)
         # The side with one meaning only decides what the other side's name stands for.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
@@ -267,21 +260,6 @@ class _Typer:
         if isinstance(tree, ex.Call) and tree.function == "where":
             return Type("name", _PLACE)
         return None
-
-    def _forgive(self, left: ex.Expression, right: ex.Expression) -> None:
-        """Warn about comparing ``last`` with an outcome that no trial has, and accept it."""
-        for one, other in ((left, right), (right, left)):
-            if (
-                isinstance(one, ex.Word)
-                and isinstance(other, ex.Word)
-                and one.name == "last"
-                and other.name not in (*self.names.outcomes, *self.names.variables, *RESERVED)
-            ):
-                place = self.node.inside(other.offset)
-                hint = did_you_mean(other.name, self.names.outcomes).strip()
-                offered = hint or f"Outcomes are {listed(self.names.outcomes)}."
-                self.diagnostics.warning(309, place, f"No trial ends with the outcome '{other.name}'.", offered)
-                self.names.outcomes += (other.name,)
 
     def membership(self, left: ex.Expression, right: ex.Expression) -> ex.Expression:
         if isinstance(right, ex.Word) and right.name in self.names.arena.groups:

@@ -19,7 +19,7 @@ from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
-from cheesebench.protocol.diagnostics import Diagnostics, listed
+from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.evidence import EvidenceBuilder
 from cheesebench.protocol.features import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
@@ -72,7 +72,7 @@ def resolve(
         watch=trial.rules(document.trial.watch, ("trial", "watch"), watch=True),
         finish=trial.finish(),
         schedule=builder.schedule(),
-        success=builder.expression(document.success, ("success",), TRUTH, lenient=True),
+        success=builder.expression(document.success, ("success",), TRUTH),
         where=evidence.where(),
         measures={
             name: tree
@@ -270,12 +270,7 @@ class _Builder(Lookup):
                 until = spec.UntilSpec(frozenset(block.until.outcome), block.until.count, block.until.of)
             for outcome in block.until.outcome if block.until else ():
                 if outcome not in self.names.outcomes:
-                    position = self.root.find(("schedule", name, "until", "outcome")).position
-                    hint = (
-                        did_you_mean(outcome, self.names.outcomes).strip()
-                        or f"Outcomes are {listed(self.names.outcomes)}."
-                    )
-                    self.diagnostics.warning(309, position, f"No trial ends with the outcome '{outcome}'.", hint)
+                    self.unknown("outcome", outcome, self.names.outcomes, ("schedule", name, "until", "outcome"))
             if block.until and block.until.count > block.sessions * block.trials:
                 position = self.root.find(("schedule", name, "until")).position
                 self.diagnostics.warning(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from cheesebench.experiment.selection import Broken, Selected, default_protocols
 from cheesebench.options import BY_KEY
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.source import real_path
-from cheesebench.pytest_session.items import BrokenProtocol, CellItem, ProtocolFile, cell_items
+from cheesebench.pytest_plugin import ended
+from cheesebench.pytest_session.items import PREFIX, BrokenProtocol, CellItem, ProtocolFile, cell_items
 from cheesebench.pytest_session.run import Run
 
 
@@ -30,6 +31,14 @@ class Collection:
             self._selected = named_protocols(run.catalogue, directory, settings.protocols, edition)
         elif not self._has_paths:
             self._selected = default_protocols(run.catalogue, settings.edition)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Say which conftest.py ends the program: pytest would call it an internal error."""
+        try:
+            return (yield)
+        except SystemExit as error:
+            raise ended(error) from None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
@@ -78,7 +87,7 @@ class Collection:
             if isinstance(selected, Broken):
                 name = selected.path.name.removesuffix(SUFFIX)
                 yield BrokenProtocol.from_parent(
-                    session, name=name, nodeid=name, path=selected.path, text=str(selected.error)
+                    session, name=name, nodeid=PREFIX + name, path=selected.path, text=str(selected.error)
                 )
             else:
                 yield from cell_items(session, self._run, selected)

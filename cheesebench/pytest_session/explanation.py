@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from itertools import chain
 
-from cheesebench.experiment.records import SETTLED
+from cheesebench.experiment.records import SETTLED, TrialRecord
 from cheesebench.film import printable
 from cheesebench.protocol import BaseSpecification
 from cheesebench.pytest_session.run import Run
@@ -15,20 +15,49 @@ from cheesebench.statistics.wording import percent, plural, points
 
 
 def explain(run: Run, specification: BaseSpecification, result: CellResult) -> str:
-    """Return the verdict sentence, the numbers behind it and the first judged trial that failed."""
+    """Return what failed, by how much and how to see it, in three lines; with ``-v`` or ``--cheese-film`` all of it."""
+    assert run.log is not None
+    failed = _first_failed(run, result)
+    if run.config.option.verbose <= 0 and not run.settings.values["film"]:
+        first = "" if failed is None else f"First: subject {failed.subject}, trial {failed.trial}, {failed.outcome}. "
+        see = f"  {first}To see it: cheesebench report {_shown_run(run)} --html, or --cheese-film"
+        lines = [f"{result.verdict}: {result.reason}", f"  {_short(result)}", see]
+        return printable("\n".join(lines))
     width = max(map(len, (name for name, _ in _numbers(result))))
     table = "\n".join(f"  {name:<{width}}  {value}" for name, value in _numbers(result))
     parts = [f"{result.verdict}: {result.reason}", table]
-    # Show only a trial that counts towards the rate.
-    judged = chain.from_iterable(
-        enter_estimand(result.plan.estimand, life) for life in run.trials_by_subject(result.plan)
-    )
-    failed = next((record for record in judged if record.success is False), None)
     if failed is not None:
-        assert run.log is not None
         family = run.plugins.family(specification)
         parts.append(family.explain(run.log, run.plugins, specification, failed))
     return printable("\n\n".join(parts))
+
+
+def _first_failed(run: Run, result: CellResult) -> TrialRecord | None:
+    """Return the first trial that failed among those that count towards the rate."""
+    judged = chain.from_iterable(
+        enter_estimand(result.plan.estimand, life) for life in run.trials_by_subject(result.plan)
+    )
+    return next((record for record in judged if record.success is False), None)
+
+
+def _short(result: CellResult) -> str:
+    """Return the numbers behind a verdict in one line."""
+    reference = result.plan.reference
+    parts = []
+    if result.rate is not None and result.interval is not None:
+        parts.append(f"rate {percent(result.rate)} ({percent(result.interval[0])} to {percent(result.interval[1])})")
+    if reference is not None:
+        name = "published" if result.plan.in_words else "rodent"
+        parts.append(f"{name} {percent(reference.value)}")
+    if result.difference is not None and result.difference_high is not None:
+        parts.append(f"difference {points(result.difference)}, at most {points(result.difference_high)}")
+    return f"{', '.join(parts)}; {result.n_text.partition(' (')[0]}"
+
+
+def _shown_run(run: Run) -> str:
+    assert run.log is not None
+    directory, here = run.log.directory, run.config.invocation_params.dir
+    return str(directory.relative_to(here) if directory.is_relative_to(here) else directory)
 
 
 def missing_trials(run: Run, result: CellResult) -> str:

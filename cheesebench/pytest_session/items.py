@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,10 @@ from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 from cheesebench.statistics.run import with_causes
+from cheesebench.statistics.wording import with_calls
+
+#: What stands before a test that is in no file; in JUnit XML it is the name of the class.
+PREFIX = "cheesebench::"
 
 
 class NotMeasuredError(CheeseBenchError):
@@ -49,12 +52,11 @@ class CellItem(pytest.Item):
         """Wait for the trials; NotMeasuredError if any could not be run."""
         if self.obstacle:
             raise NotMeasuredError(self.obstacle)
-        with progress_line(self.config, self.nodeid) as line:
+        with progress_line(self.config, self.nodeid, self.run.tally) as line:
             self.run.wait(self.plan, line)
         plan = self.run.as_logged(self.plan)
         result = judge_sample(plan, draw_sample(plan, self.run.trials_by_subject(plan)))
-        result = dataclasses.replace(result, calls=self.run.calls(plan))
-        self.result = with_causes(result, self.run.causes(plan))
+        self.result = with_causes(with_calls(result, self.run.calls(plan)), self.run.causes(plan))
         self.user_properties.extend(case_properties(self.result))
         if self.result.verdict is Verdict.ERROR:
             raise NotMeasuredError(printable(missing_trials(self.run, self.result)))
@@ -66,9 +68,16 @@ class CellItem(pytest.Item):
         makes_claims = self.plan.claims and self.plan.comparable
         fails = verdict is Verdict.INCONCLUSIVE and makes_claims and self.run.settings.inconclusive_fails
         if verdict is Verdict.FAIL or fails:
+            if self.is_last_straw():
+                self.run.stop_sending()  # before a film is made, which takes time
             raise VerdictError(explain(self.run, self.specification, self.result))
         if verdict is Verdict.INCONCLUSIVE:
             pytest.skip(printable(self.result.reason))
+
+    def is_last_straw(self) -> bool:
+        """Return whether one more failure ends the session (``-x``, ``--maxfail``)."""
+        most = self.config.option.maxfail
+        return bool(most) and self.session.testsfailed + 1 >= most
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         """Return the protocol file as the place of the test."""
@@ -111,11 +120,12 @@ class ProtocolFile(pytest.File):
 
 
 def cell_items(
-    parent: pytest.Collector, run: Run, specification: BaseSpecification, prefix: str = ""
+    parent: pytest.Collector, run: Run, specification: BaseSpecification, prefix: str = PREFIX
 ) -> Iterator[pytest.Item]:
-    """Yield a protocol's items, named ``protocol[view]``, or ``protocol[view-model]`` with several models.
+    """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition`` where it is not the default one.
 
-    Those of a protocol that is told apart by conditions are named ``protocol[condition]``.
+    Those of a protocol that is told apart by conditions are named ``protocol[condition-model]``. The model is always in
+    the name: a failure of one model is never taken for that of another (``--lf``).
     """
     settings = run.settings
     for model in settings.models:
@@ -128,7 +138,7 @@ def cell_items(
             continue
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
-            within = [seen, str(plan.variant), model if len(settings.models) > 1 else ""]
+            within = [seen, str(plan.variant), model]
             name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
             # The id is given, because pytest 9.2 would not find one with brackets again (--lf).
             yield CellItem.from_parent(

@@ -13,10 +13,11 @@ import pytest
 
 from cheesebench.experiment.scheduling import Progress
 from cheesebench.film import printable
+from cheesebench.running.tally import Tally, duration
 
 # Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns that pytest may have used behind the node id (letters of earlier tests of the same file).
+#: Columns that pytest may have used behind that (letters of earlier tests of the same file).
 _RESERVE = 12
 
 
@@ -33,15 +34,21 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def tell_uncaptured(config: pytest.Config, line: str) -> None:
-    """Write a line of its own while a test runs, whose output is captured."""
+    """Write a line of its own while a test runs, whose output is captured.
+
+    What a worker of pytest-xdist writes on its terminal nobody sees; its standard error is the whole session's.
+    """
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-        teller(config)(printable(line))
+        if hasattr(config, "workerinput"):
+            print(printable(line), file=sys.__stderr__, flush=True)
+        else:
+            teller(config)(printable(line))
 
 
 @contextmanager
-def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that draws a cell's progress after the node id; the line is cleared at the end."""
+def progress_line(config: pytest.Config, nodeid: str, tally: Tally | None) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that draws the progress of the run and of a cell; the line is cleared at the end."""
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
         yield lambda progress: None
@@ -50,7 +57,9 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
     with uncaptured():  # captured standard output is a file without a width
-        room = shutil.get_terminal_size().columns - len(nodeid) - _RESERVE
+        # Without -v there are a path and letters before it, of which there is one for each test.
+        taken = len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
+        room = shutil.get_terminal_size().columns - taken - _RESERVE
 
     def write(text: str) -> None:
         with uncaptured():
@@ -59,29 +68,23 @@ def progress_line(config: pytest.Config, nodeid: str) -> Iterator[Callable[[Prog
     def draw(progress: Progress) -> None:
         seconds = time.monotonic() - begun
         where = f" look at {progress.look} of at most {progress.most} subjects:" if progress.look else ""
-        text = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
+        own = f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"
         left = seconds / progress.done * (progress.planned - progress.done) if progress.done else 0
-        parts = [
-            text,
-            f", about {_duration(left)} left" if left > 10 else "",
-            f"; {progress.note}" if progress.note else "",
-        ]
-        # Show as much as fits on the line.
-        for shown in ("".join(parts), f"{parts[0]}{parts[2]}", f"{parts[0]}{parts[1]}", parts[0]):
-            if len(shown) <= room:
-                write(f"{_SAVE}{shown}{_CLEAR}{_RESTORE}")
+        if left > 10:
+            own += f", about {duration(left)} left"
+        note = f"; {progress.note}" if progress.note else ""
+        whole = f" {tally.line()}" if tally is not None and tally.cells > 1 else ""
+        # Show as much as fits on the line: how far the run is comes before how far this cell is.
+        shown = (f"{whole} |{own}{note}", f"{whole} |{own}", whole) if whole else (f"{own}{note}",)
+        for text in (*shown, own, f"{where} {progress.done}/{progress.planned} trials, {seconds:.0f} s"):
+            if len(text) <= room:
+                write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
                 break
 
     try:
         yield draw
     finally:
         write(_CLEAR)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _write(text: str) -> None:

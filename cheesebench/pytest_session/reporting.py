@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import textwrap
+from collections import Counter
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from cheesebench.junit import suite_properties
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
 from cheesebench.pytest_session.comparing import shown
+from cheesebench.pytest_session.github import annotate
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
@@ -45,6 +48,11 @@ class Reporting:
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
         self._lines: list[str] = []
+        self._verdicts: Counter[Verdict] = Counter()
+        self._items: list[CellItem] = []
+        self._annotations: list[str] = []
+        #: What is put back into a report once pytest has written its line.
+        self._blanked: tuple[str, int, str] | None = None
         #: Whether the run is worse than the baseline, or could not be compared with it.
         self._worse = self._refused = False
 
@@ -82,19 +90,42 @@ class Reporting:
         return report
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> None:
+        """Let JUnit XML see every report before the terminal, for which reasons are taken away."""
+        from _pytest.junitxml import xml_key
+
+        plugins, xml = session.config.pluginmanager, session.config.stash.get(xml_key, None)
+        if xml is not None and plugins.is_registered(xml):
+            plugins.register(plugins.unregister(xml))
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> _Status | None:
         """Show verdicts in place of pytest's words, and give INCONCLUSIVE a category of its own."""
         verdict = getattr(report, "cheesebench_verdict", None)
         if verdict is None or report.when != "call":
             return None
         if report.skipped:
+            if self._run.config.option.verbose == 1 and isinstance(report.longrepr, tuple) and report.longrepr[2]:
+                # pytest, which asks this now, would cut the reason at the end of the line.
+                self._blanked = report.longrepr
+                report.longrepr = (*report.longrepr[:2], "")
             return "inconclusive", "?", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count failures that ``--cheese-exit-zero`` must not hide."""
-        if report.failed and getattr(report, "cheesebench_verdict", None) != Verdict.FAIL:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
+        """Count failures that ``--cheese-exit-zero`` must not hide; with ``-v``, write reasons in full."""
+        verdict = getattr(report, "cheesebench_verdict", None)
+        if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
+        yield
+        if self._blanked is not None:
+            report.longrepr, self._blanked = self._blanked, None
+            _write_reason(self._run.config, report.longrepr[2])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember where the protocols are."""
+        self._items = [item for item in session.items if isinstance(item, CellItem)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failures that ``--cheese-exit-zero`` must not hide."""
@@ -116,6 +147,30 @@ class Reporting:
             session.exitstatus = pytest.ExitCode.OK
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._after_comparing(session.exitstatus)
+        self._lines.append(self._why(session.exitstatus))
+
+    def _why(self, status: int | pytest.ExitCode) -> str:
+        """Say which exit code the session ends with, and why."""
+        failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
+        if status == pytest.ExitCode.OK:
+            parts = (
+                ["nothing failed"]
+                if not failed
+                else [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"]
+            )
+            if undecided:
+                parts.append(f"{undecided} inconclusive (to be a failure: --cheese-inconclusive=fail)")
+        elif status == pytest.ExitCode.TESTS_FAILED:
+            counted = [(failed, "failed"), (self._verdicts[Verdict.ERROR], "could not be measured")]
+            parts = [f"{plural(number, 'cell')} {what}" for number, what in counted if number]
+            if undecided and self._run.settings.inconclusive_fails:
+                parts.append(f"{undecided} inconclusive, which --cheese-inconclusive=fail counts")
+            if self._worse:
+                parts.append("the run is worse than the baseline")
+            parts = parts or ["another test failed"]
+        else:
+            return ""
+        return textwrap.fill(f"Exit code {int(status)}: {'; '.join(parts)}.", 80, subsequent_indent="  ")
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
         """Return the exit status, taking the result of ``--cheese-compare`` into account."""
@@ -149,6 +204,7 @@ class Reporting:
         if not plans:
             return
         summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes())
+        self._verdicts = Counter(cell.verdict for cell in summary.cells if not cell.plan.control)
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)
@@ -167,6 +223,11 @@ class Reporting:
         )
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
+        comment = run.plugins.reporter("comment").render(summary)
+        self._lines.append(_write("\n".join(filter(None, (comment, compared))), log.directory / "comment.md"))
+        paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
+        forgiven = run.settings.exit_zero
+        self._annotations = list(annotate(summary, paths, config.invocation_params.dir, not forgiven))
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
         failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)
@@ -185,8 +246,23 @@ class Reporting:
         """Show the verdicts, where the run is, and how to go on."""
         if self._lines:
             terminalreporter.section("cheesebench")
-            for line in printable("\n\n".join(self._lines)).split("\n"):
+            for line in printable("\n\n".join(filter(None, self._lines))).split("\n"):
                 _write_line(terminalreporter, line)
+        for command in self._annotations:
+            terminalreporter.write_line(command)
+        # The verdicts have just been listed; pytest would list them again.
+        failed = terminalreporter.stats.get("failed", [])
+        usual = set(getattr(terminalreporter, "reportchars", "")) - {"w"} == {"E", "f"}
+        if usual and self._lines and all(getattr(report, "cheesebench_verdict", None) for report in failed):
+            terminalreporter.reportchars = terminalreporter.reportchars.replace("f", "")
+
+
+def _write_reason(config: pytest.Config, reason: str) -> None:
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None:
+        terminal.ensure_newline()
+        text = printable(reason.partition(": ")[2])
+        terminal.write_line(textwrap.fill(text, 80, initial_indent="    ", subsequent_indent="    "))
 
 
 def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:

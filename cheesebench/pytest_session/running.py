@@ -6,6 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
+import time
 from typing import Any, NoReturn
 
 import pytest
@@ -13,8 +14,10 @@ import pytest
 from cheesebench.errors import CheeseBenchError
 from cheesebench.film import printable
 from cheesebench.pytest_session.items import CellItem
+from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
 from cheesebench.redaction import redact
+from cheesebench.running.run import SLICE
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
@@ -27,6 +30,8 @@ class Running:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        #: Tests that were reported before their turn.
+        self._reported: set[pytest.Item] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -67,6 +72,30 @@ class Running:
             # A worker that dies would be an internal error; its items can say what is wrong.
             for item in items:
                 item.obstacle = redact(str(error))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """With ``-x`` or ``--maxfail``, report cells as they are decided: whatever fails first ends the run."""
+        if item in self._reported:
+            return True
+        if not item.config.option.maxfail or self._run.is_worker or not isinstance(item, CellItem) or item.obstacle:
+            return None
+        session = item.session
+        later = [one for one in session.items[session.items.index(item) + 1 :] if isinstance(one, CellItem)]
+        with progress_line(item.config, item.nodeid, self._run.tally) as line:
+            while not self._run.is_over(item.plan):
+                waiting = [one for one in later if one not in self._reported and not one.obstacle]
+                decided = next((one for one in waiting if self._run.is_over(one.plan)), None)
+                if decided is None:
+                    line(self._run.progress(item.plan))
+                    self._run.mention_silence()
+                    time.sleep(SLICE)
+                    continue
+                item.config.hook.pytest_runtest_protocol(item=decided, nextitem=item)
+                self._reported.add(decided)
+                if session.shouldfail or session.shouldstop:
+                    return True
+        return None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:

@@ -1,89 +1,30 @@
-"""The checked settings of a session: every error in the options is raised before anything is run."""
+"""The options of a pytest session: read from its command line, its ini file and the environment."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cheesebench.chat import ModelEntry
-from cheesebench.errors import OptionError
-from cheesebench.experiment.contestants import LanguageModel, check_views
-from cheesebench.experiment.controls import check_control
-from cheesebench.experiment.designs import Design, check_generations, find_design, usual_design
-from cheesebench.experiment.language_models import CallOptions
-from cheesebench.experiment.manifest import check_run_id, recorded_options
-from cheesebench.experiment.model_options import call_options, check_prices, language_models
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR
-from cheesebench.experiment.run_options import RunOptions, as_list
-from cheesebench.experiment.studies import Study, find_study
+from cheesebench.experiment.run_options import RunOptions
 from cheesebench.options import BY_KEY, OPTIONS
-from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_plugin import SPELLINGS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The options of a session that runs models."""
-
-    models: tuple[str, ...]
-    views: tuple[str, ...]
-    protocols: tuple[str, ...]
-    """Names, files or directories, as given; empty for the default selection."""
-    edition: str
-    designs: Mapping[str, Design]
-    """By model: language models and agents have different default designs."""
-    generations: int | None
-    """Generations of a dialogue cell, instead of the design's."""
-    temperatures: tuple[float, ...]
-    """As given; only dialogues use several."""
-    against: str | None
-    """Published model that dialogues are compared with, where the paper reports it; else chance."""
-    seed: int
-    controls: tuple[str, ...]
-    study: Study | None
-    resume: str | None
-    run_id: str | None
-    results: Path
-    processes: int | None
-    executor: str
-    markdown: Path | None
-    html: Path | None
-    inconclusive_fails: bool
-    exit_zero: bool
-    language: Mapping[str, LanguageModel]
-    """The language models among ``models``, by name."""
-    calls: CallOptions
-    ahead: bool
-    """Whether subjects of the next look may start early, if that costs nothing."""
-    values: Mapping[str, Any]
-    """The value of every option by key (``cheesebench.options``)."""
-
-    @property
-    def design(self) -> str:
-        """Name of the design, or names of all designs."""
-        return ", ".join(dict.fromkeys(design.name for design in self.designs.values()))
-
-    @property
-    def recorded(self) -> dict[str, Any]:
-        """The options that affect the results, as the manifest stores them."""
-        return recorded_options(self.values)
-
-
 def read_options(
-    config: pytest.Config,
-    recorded: Mapping[str, Any] | None = None,
-    replayed: Mapping[str, LanguageModel] | None = None,
-    made_here: bool = True,
+    config: pytest.Config, recorded: Mapping[str, Any] | None = None, replays: bool = False, made_here: bool = True
 ) -> RunOptions:
-    """Return the options of a session. ``recorded`` and ``replayed`` are those of ``read_settings``."""
+    """Return the options of a session.
+
+    ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
+    given, and must not be contradicted; unless it was ``made_here``, none of the guarded ones is taken from there.
+    """
     given = {option.key: config.getoption(option.destination) for option in OPTIONS}
-    origin = f"--model {given['model'][0]}" if replayed is not None else f"--resume {given['resume']}"
-    if replayed is not None:
+    origin = f"--model {given['model'][0]}" if replays else f"--resume {given['resume']}"
+    if replays:
         given["model"] = None
     typed = {os.fspath(argument).partition("=")[0] for argument in config.invocation_params.args}
     spellings = {
@@ -99,119 +40,7 @@ def results_directory(config: pytest.Config) -> Path:
     return config.invocation_params.dir / (given or str(option.default))
 
 
-def read_settings(
-    config: pytest.Config,
-    plugins: PluginManager,
-    recorded: Mapping[str, Any] | None = None,
-    replayed: Mapping[str, LanguageModel] | None = None,
-    made_here: bool = True,
-) -> Settings:
-    """Return the settings, or raise a CheeseBenchError for what cannot be meant.
-
-    ``recorded`` are the options in the manifest of the run that is resumed or replayed: they hold where nothing is
-    given, and must not be contradicted; unless it was ``made_here``, none of the guarded ones is taken from there.
-    ``replayed`` are the language models of a run that is replayed.
-    """
-    options = read_options(config, recorded, replayed, made_here)
-    options.check()
-    named = options.value("study")
-    study = find_study(named, config.invocation_params.dir) if named else None
-    models = options.value("model") or (list(study.models) if study else None)
-    if study:
-        if not models:
-            raise OptionError(f"{options.spelling('study')} {named} has no models of its own: add --model NAME.")
-        options = _with_study(options, study)
-    if not models:
-        raise OptionError(f"--model is empty. Models are {', '.join(sorted(plugins.agents))}.")
-    values = {key: options.value(key) for key in BY_KEY}
-    language = replayed
-    if language is None:
-        language = language_models(plugins, models, options, _user_models(config, values["models"]))
-        if language:  # somebody is called
-            options.check_guarded()
-    designs = {
-        model: find_design(values["design"] or usual_design(model in language), values["subjects"]) for model in models
-    }
-    views = values["view"] or list(dict.fromkeys(view for design in designs.values() for view in design.views))
-    calls = call_options(options)
-    if replayed is None:  # a replay costs nothing
-        check_prices(calls.limits, language.values())
-    if study:
-        study.check(language, tuple(models))
-    for model in models:
-        check_views(model, language.get(model), map(plugins.view, views))
-    for control in values["control"]:
-        check_control(control, results_directory(config))
-    resume, run_id = values["resume"], values["run_id"]
-    if resume is not None and run_id is not None:
-        raise OptionError(
-            f"{options.spelling('resume')} and {options.spelling('run_id')} cannot be combined: a resumed run keeps "
-            "its name. Remove one."
-        )
-    for name in (run_id, resume):
-        if name is not None:
-            check_run_id(name)
-    generations = check_generations(values["generations"])
-    return Settings(
-        models=tuple(models),
-        views=tuple(views),
-        protocols=tuple(values["protocols"] or _usual_protocols(config)),
-        edition=values["edition"],
-        designs=designs,
-        generations=generations,
-        against=values["against"],
-        temperatures=tuple(dict.fromkeys(as_list(values["temperature"]))),
-        seed=values["seed"],
-        controls=tuple(values["control"]),
-        study=study,
-        resume=resume,
-        run_id=run_id,
-        results=results_directory(config),
-        processes=values["processes"],
-        executor=plugins.executor(values["executor"] or DEFAULT_EXECUTOR).name,
-        markdown=_report_file(config, options, "markdown"),
-        html=_report_file(config, options, "html"),
-        inconclusive_fails=values["inconclusive"] == "fail",
-        exit_zero=values["exit_zero"],
-        language=language,
-        calls=calls,
-        ahead=values["ahead"] == "auto",
-        values={
-            **values,
-            "model": list(models),
-            "view": list(views),
-            # With models of both kinds each has its own.
-            "design": _only({design.name for design in designs.values()}) or values["design"],
-            "subjects": _only({design.subjects for design in designs.values()}) or values["subjects"],
-            "generations": generations,
-            "study": study.name if study else None,
-        },
-    )
-
-
-def _only(values: set[Any]) -> Any:
-    return next(iter(values)) if len(values) == 1 else None
-
-
-def _with_study(options: RunOptions, study: Study) -> RunOptions:
-    """Return the options with the study's values filled in where none are given."""
-    # --subjects asks for whole schedules, which is the design cohort; a study's own design has one subject.
-    own = study.design if options.given["subjects"] is None else "cohort"
-    if options.recorded and options.recorded.get("design"):
-        own = options.recorded["design"]  # that of the run that is resumed
-    return options.with_given(
-        design=options.given["design"] or own,
-        view=options.given["view"] or list(study.views) or None,
-    )
-
-
-def _user_models(config: pytest.Config, given: str | None) -> list[ModelEntry]:
-    from cheesebench.models import user_models
-
-    return list(user_models(config.invocation_params.dir / given if given else None))
-
-
-def _usual_protocols(config: pytest.Config) -> list[str]:
+def usual_protocols(config: pytest.Config) -> list[str]:
     """Return the protocols that the ini file or the environment names; none if paths are given."""
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return []
@@ -221,13 +50,3 @@ def _usual_protocols(config: pytest.Config) -> list[str]:
         beside = [(name, config.inipath.parent / name) for name in named]
         return [str(path) if path.exists() else name for name, path in beside]
     return [name for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep) if name]
-
-
-def _report_file(config: pytest.Config, options: RunOptions, key: str) -> Path | None:
-    given: str | None = options.value(key)
-    if given is None:
-        return None
-    path = config.invocation_params.dir / given
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OptionError(f"{options.spelling(key)} {given} cannot be written. Name a file in a directory that exists.")
-    return path

@@ -36,10 +36,10 @@ def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
     """Whether a run has paradigms of which something is published, but none under the rules of the paper."""
     names = {plan.protocol for plan in plans if not plan.in_words}
     known = published()["baselines"]["rodent"]["rates"]
-    return any(name.partition("@")[0] in known for name in names) and not any(map(_paradigm, names))
+    return any(name.partition("@")[0] in known for name in names) and not any(map(paradigm_of, names))
 
 
-def _paradigm(protocol: str) -> str:
+def paradigm_of(protocol: str) -> str:
     """Return the published paradigm that a protocol is; empty for protocols with other rules."""
     name, _, edition = protocol.partition("@")
     return name if edition == EDITION and name in published()["baselines"]["rodent"]["rates"] else ""
@@ -55,7 +55,7 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     plans = list(plans)
     data = published()
     known = list(data["baselines"]["rodent"]["rates"])
-    protocols = {name: plan.protocol for plan in plans if (name := _paradigm(plan.protocol))}
+    protocols = {name: plan.protocol for plan in plans if (name := paradigm_of(plan.protocol))}
     if not protocols:
         return ()
     views = {plan.view for plan in plans}
@@ -89,7 +89,7 @@ def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, fl
     """
     axis = study.removeprefix("ablation-")
     rates: Mapping[str, float] = published()["ablations"].get(axis, {}) if axis != study and axis != "source" else {}
-    return rates if all(_paradigm(plan.protocol) for plan in plans) else {}
+    return rates if all(paradigm_of(plan.protocol) for plan in plans) else {}
 
 
 def _best(views: Mapping[str, Mapping[str, float]], chosen: Iterable[str]) -> dict[str, float]:

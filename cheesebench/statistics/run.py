@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
+from cheesebench.statistics.against_published import against_published
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.holm import holm
 from cheesebench.statistics.judgement import judge_sample
@@ -46,7 +47,7 @@ def summarise_subjects(
     samples: dict[CellKey, Sample] = {}
     for plan in plans:
         sample = draw_sample(plan, trials_of(plan))
-        cell = replace(judge_sample(plan, sample), calls=(calls or {}).get(plan.key))
+        cell = wording.with_calls(judge_sample(plan, sample), (calls or {}).get(plan.key))
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))
         halves[plan.key] = halve(sample)
         if plan.key in paired:
@@ -60,7 +61,15 @@ def summarise_subjects(
         best_of_views=best_of_views(plain, halves),
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
+        contrasts=against_published(_against(manifest), plain),
     )
+
+
+def _against(manifest: Mapping[str, object]) -> str | None:
+    """Return the published model that the run was to be compared with."""
+    options = manifest.get("options")
+    name = options.get("against") if isinstance(options, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:

@@ -341,6 +341,24 @@ class PublishedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedContrast:
+    """A cell beside the published number of a model under the same rules, in no verdict.
+
+    ``low`` and ``high`` are 95 % limits of the difference, as if all trials were independent.
+    """
+
+    model: str
+    protocol: str
+    view: str
+    rate: float
+    trials: int
+    published: float
+    published_trials: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The results of a whole run: the input of reporters."""
 
@@ -352,6 +370,8 @@ class RunSummary:
     controls: tuple[ControlResult, ...] = ()
     """Every control cell with its plain cell. Controls are in ``cells`` but not in ``models``."""
     published: tuple[PublishedRow, ...] = ()
+    contrasts: tuple[PublishedContrast, ...] = ()
+    """The run beside the published model that ``--against`` names."""
     """Published results for the run's protocols, if any."""
 
     def to_dict(self) -> dict[str, object]:

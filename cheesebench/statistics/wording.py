@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from cheesebench.experiment.records import CellCalls
 from cheesebench.interfaces import Value
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ClassShares, Verdict
@@ -216,24 +219,37 @@ def _caveats(cell: CellResult) -> list[str]:
     return found
 
 
-#: The share of replies that are no answer, or of trials that are missing, above which every report says so.
+#: The share of answers that are none, and of trials that are missing, above which together every report says so.
 DOUBTFUL = 0.05
 #: What an agent counts of replies that are no answer, and what is said of them.
 _NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without a readable answer"}
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
-    """Return what makes the numbers of a cell doubtful, whatever its verdict."""
-    counts = cell.agent_counts
+    """Return what makes the numbers of a cell doubtful, whatever its verdict.
+
+    Kinds that are rare each may be many together: answers of all kinds that are none, and missing trials, count as one.
+    """
+    counts, malformed = cell.agent_counts, 0 if cell.calls is None else cell.calls.totals.malformed
     calls = counts.get("calls", 0)
-    found = [
-        f"{percent(counts[name] / calls)} of replies {said}"
-        for name, said in _NO_ANSWERS.items()
-        if calls and counts.get(name, 0) > DOUBTFUL * calls
-    ]
-    if cell.missing > DOUBTFUL * cell.planned:
+    kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
+    # A reply may be of several kinds; an agent that does not say how many are of any has each counted for itself.
+    unusable = min(counts.get("unusable", sum(kinds.values())), calls)
+    share = (unusable + malformed) / max(1, calls + malformed)
+    if share + cell.missing / max(1, cell.planned) <= DOUBTFUL:
+        return ()
+    found = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
+    if malformed:
+        found.append(f"{percent(malformed / (calls + malformed))} of answers malformed")
+    if cell.missing:
         found.append(f"{percent(cell.missing / cell.planned)} of trials missing")
     return tuple(found)
+
+
+def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
+    """Return a cell with what its calls came to, which may make its numbers doubtful."""
+    cell = replace(cell, calls=calls)
+    return replace(cell, warnings=warnings(cell))
 
 
 def with_causes(cell: CellResult) -> str:

@@ -42,10 +42,10 @@ class CuesDrawnAnew(ArenaParadigm):
 
     def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
-        return LifeOfNewCues(self.program, view, seed, subject)
+        return ShuffledCueSubject(self.program, view, seed, subject)
 
 
-class LifeOfNewCues(ArenaSubject):
+class ShuffledCueSubject(ArenaSubject):
     """An environment that differs from the plain one only in what is visible.
 
     In every trial the landmarks swap glyphs at random, and draws that determine cues are drawn again independently. On

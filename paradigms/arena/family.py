@@ -101,7 +101,16 @@ class ArenaFamily(StepwiseFamily):
             raise UnsuitableError(
                 f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
             )
-        return plan_cells(specification, request)
+        cells = list(plan_cells(specification, request))
+        if request.against is not None:
+            from cheesebench.statistics.against_published import why_not
+
+            # A limit that is drawn anew is in no protocol of the published rules.
+            most = specification.limit if isinstance(specification.limit, int) else 0
+            for cell in cells:
+                if reason := why_not(request.against, cell, most):
+                    raise UnsuitableError(reason)
+        return cells
 
 
 def _rate(value: float | None) -> str:

@@ -26,7 +26,7 @@ from cheesebench.paradigms.arena.path import Path
 from cheesebench.paradigms.arena.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.arena.scenes import Look, LookKey
 from cheesebench.paradigms.arena.schedule import Schedule
-from cheesebench.paradigms.arena.streams import OtherLuck, Stream
+from cheesebench.paradigms.arena.streams import AlternativeStream, Stream
 from cheesebench.paradigms.arena.tables import Tables
 from cheesebench.paradigms.arena.traces import Trace
 from cheesebench.protocol.declare import TIMEOUT
@@ -423,9 +423,9 @@ class ArenaSubject(Path):
         )
         return self._look, self._current, waits, self._wake
 
-    def draw_luck_anew(self, number: int) -> None:
+    def use_alternative_stream(self, number: int) -> None:
         """From now on, draw every `p` from another random stream, one for each number; all else stays the same."""
-        self._stream = OtherLuck(self._stream, number)
+        self._stream = AlternativeStream(self._stream, number)
 
     # -- after the trial
 

@@ -54,7 +54,7 @@ class Stream:
         return result
 
 
-class OtherLuck(Stream):
+class AlternativeStream(Stream):
     """The same stream except for the numbers that decide `p`, which are different."""
 
     def __init__(self, stream: Stream, number: int) -> None:

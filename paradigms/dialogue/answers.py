@@ -10,20 +10,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from itertools import pairwise
 
+from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
 
-Form = Literal["path", "first_step", "number"]
 #: Characters parsed at the end of a reply, where the answer is; longer than any model's reply.
 MAX_READ = 200_000
 
 #: A reply that continues with the user's next turn: nothing after that answers *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _MARKER = re.compile(r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE)
+#: What makes it a mention: "how I arrived at the answer:", "the pattern of the answer:".
+_MENTIONS = re.compile(r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$", re.IGNORECASE)
 #: A copy of the requested pattern instead of an answer.
 _PATTERN = re.compile(r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE)
-_ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
+#: What stands before an item of a list.
+ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
 #: What stands in bold letters; a line of nothing else.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
@@ -43,6 +46,8 @@ _CUES = _words(
 )
 #: "with a total of 60" is an explanation, "connects you with Wim" is none.
 _SUMS = _words("a an the all no only total reward rewards")
+#: What is said of a place or person who gives something.
+_HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
 #: Words that may stand alone between separators without being the name of anything.
@@ -87,12 +92,22 @@ def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
 
 
 def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text; "50 hydrangea flowers" is an amount, and names nothing."""
+    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount, and names nothing."""
     tokens = list(lexicon.tokens(text))
-    for number, (before, token, after) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False), start=1):
-        if before.text.isdecimal() and before.node is None and token.node and after.text in lexicon.nouns:
+    for number, (token, after) in enumerate(pairwise(tokens)):
+        if token.node and after.text in lexicon.nouns and _is_counted(tokens[max(0, number - 2) : number]):
             tokens[number] = Token(token.text)
     return tokens
+
+
+def _is_counted(before: Sequence[Token]) -> bool:
+    """Whether the one or two tokens before a name are an amount, and one word at most."""
+    *first, last = before or [Token("")]
+    return _is_amount(last) or (last.text.isalpha() and last.node is None and any(map(_is_amount, first)))
+
+
+def _is_amount(token: Token) -> bool:
+    return token.node is None and token.text.isdecimal()
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
@@ -153,9 +168,8 @@ def final_statement(
     ``could_be`` says of a line whether it may be an answer, and ``is_answer`` of a text that stands out (and of what
     stands before it in its line) whether it is one; both matter where nothing is marked.
     """
-    if next_turn := _NEXT_TURN.search(reply):
-        reply = reply[: next_turn.start()]
-    markers = list(_MARKER.finditer(reply))
+    reply = _before_next_turn(reply)
+    markers = _markers(reply)
     end = len(reply)
     for marker in reversed(markers):
         if statement := _marked(reply[marker.end() : end]):
@@ -164,16 +178,55 @@ def final_statement(
     lines = [line for line in reply.splitlines() if line.strip()]
     if emphasised := _emphasised(lines, is_answer):
         return emphasised, False
+    lines = [told for line in lines if (told := line if is_answer(line, "") else _told(line))]
     lines = [line for line in lines if not line.lstrip().startswith("```")]
     if any(could_be(line) for line in lines if not line.lstrip().startswith("|")):
         lines = [line for line in lines if not line.lstrip().startswith("|")]
     for last in range(len(lines) - 1, -1, -1):
         if could_be(lines[last]):
             first = last
-            while first and _ITEM.match(lines[first]) and _ITEM.match(lines[first - 1]):
+            while (
+                first
+                and not _concludes(lines[last], is_answer)
+                and ITEM.match(lines[first])
+                and ITEM.match(lines[first - 1])
+            ):
                 first -= 1
             return _joined(lines[first : last + 1]), False
     return "", False
+
+
+def _before_next_turn(reply: str) -> str:
+    next_turn = _NEXT_TURN.search(reply)
+    return reply[: next_turn.start()] if next_turn else reply
+
+
+def _markers(reply: str) -> list[re.Match[str]]:
+    return [m for m in _MARKER.finditer(reply) if not _MENTIONS.search(reply, max(0, m.start() - 40), m.start())]
+
+
+def own_part(reply: str) -> str:
+    """Return what follows the last ``Answer:`` that is followed by words, all of it; without one, the whole reply."""
+    reply = _before_next_turn(reply)
+    end = len(reply)
+    for marker in reversed(_markers(reply)):
+        if words_of(reply[marker.end() : end]):
+            return reply[marker.end() : end]
+        end = marker.start()
+    return reply
+
+
+def _told(line: str) -> str:
+    """Return a line without the questions at its end, and a mere colon for one that announces what comes after it."""
+    kept = line.rstrip(" \t*_")
+    if kept.endswith("?"):
+        kept = kept[: max(map(kept.rfind, ".!")) + 1]
+    return ":" if kept.endswith(":") else kept
+
+
+def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
+    """Whether an item of a list is a sentence with a whole answer in it: "3. The shortest path is A, B, C"."""
+    return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(ITEM.sub("", line), "")
 
 
 def _marked(text: str) -> str:
@@ -185,7 +238,7 @@ def _marked(text: str) -> str:
         return ""
     taken = [lines[first]]
     for line in lines[first + 1 :]:
-        is_list = _ITEM.match(taken[-1]) and _ITEM.match(line)
+        is_list = ITEM.match(taken[-1]) and ITEM.match(line)
         if not (taken[-1].rstrip(" *`").endswith(_GOES_ON) or is_list):
             break
         taken.append(line)
@@ -195,7 +248,7 @@ def _marked(text: str) -> str:
 def _joined(lines: Sequence[str]) -> str:
     if len(lines) == 1:
         return lines[0]
-    return " , ".join(_ITEM.sub("", line).rstrip(" ,;") for line in lines)
+    return " , ".join(ITEM.sub("", line).rstrip(" ,;") for line in lines)
 
 
 def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
@@ -214,19 +267,28 @@ def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> A
         # Names of something else in the place of an answer; prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
-    claim = _claim(sentences[0 if marked else -1])
+    sentence = sentences[0] if marked else _last_claim(sentences)
+    claim = _claim(sentence)
     # "Wim or Reza", "Wim (or Reza)", "Wim. Or Reza."
     others = sentences[1:2] if marked else []
-    if (
-        _offers_two(claim)
-        or _offers_two_in_brackets(sentences[0 if marked else -1])
-        or any(map(_begins_with_or, others))
-    ):
+    if _offers_two(claim) or _offers_two_in_brackets(sentence) or any(map(_begins_with_or, others)):
         return Answer(_items(claim, lexicon), several=True)
     nodes = _items(claim, lexicon)
     if form == "first_step":
         nodes = tuple(dict.fromkeys(nodes))
     return Answer(nodes)
+
+
+def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
+    """Return the last sentence that does more than say how much there is: "... with Wim. Wim is giving 50 books"."""
+    return next((sentence for sentence in reversed(sentences) if not _states_amount(sentence)), sentences[-1])
+
+
+def _states_amount(sentence: Sequence[Token]) -> bool:
+    """Whether a sentence begins with a name, of which it says a number: "Jing is donating 50 books"."""
+    name = next((position for position, token in enumerate(sentence) if token.node), 0)
+    says = sentence[name + 1 : name + 2]
+    return name <= 2 and bool(says) and says[0].text in _HAS and any(map(_is_amount, sentence[name + 2 : name + 4]))
 
 
 def _offers_two(tokens: Iterable[Token]) -> bool:

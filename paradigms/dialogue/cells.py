@@ -74,7 +74,8 @@ def plan_dialogue(
     asked, document = specification.conditions[condition], specification.document
     kept = {name: value for name, value in (settings or {}).items() if name in _OF_A_DIALOGUE}
     temperature = kept.get("temperature")
-    trials = len(asked.items)
+    trials = len(asked.asked_of(0))
+    subjects = generations or (GENERATIONS if design.claims else design.subjects)
     # The items are asked as published, each this many times: nothing is learnt from one to the next.
     design = without_looks(design)
     return CellPlan(
@@ -87,11 +88,11 @@ def plan_dialogue(
         species=document.species or "",
         sha256=specification.sha256,
         design=design.name,
-        subjects=generations or (GENERATIONS if design.claims else design.subjects),
+        subjects=subjects,
         trials=trials if design.trials is None else min(trials, design.trials),
         memory="none",
         margin=document.margin,
-        chance=asked.chance(),
+        chance=asked.chance(subjects),
         against="chance",
         claims=design.claims,
         agent=agent,
@@ -99,16 +100,16 @@ def plan_dialogue(
     )
 
 
-def begin(paradigm: Conversational, plan: CellPlan) -> Dialogue:
-    """Return the questions of a cell."""
-    return paradigm.dialogue(plan.settings["domain"], plan.settings["condition"])
+def begin(paradigm: Conversational, plan: CellPlan, subject: int) -> Dialogue:
+    """Return a subject's questions of a cell."""
+    return paradigm.dialogue(plan.settings["domain"], plan.settings["condition"], subject)
 
 
 def respond(
     paradigm: Conversational, respondent: RespondentSpec, plan: CellPlan, seed: int, subject: int
 ) -> Iterator[_Trials]:
     """Run a baseline, yielding each conversation when it is over."""
-    dialogue = begin(paradigm, plan)
+    dialogue = begin(paradigm, plan, subject)
     origin = agent_seed(plan, seed, subject)
     for trial in range(plan.trials):
         question = dialogue.begin_trial()
@@ -127,17 +128,18 @@ async def talk(
 ) -> AsyncGenerator[_Trials, None]:
     """Live a language model's life, yielding every conversation when it is over.
 
-    The messages are the questions and the model's own replies, nothing else. Raises SubjectStoppedError when there
-    is no reply to be had.
+    The messages are what the protocol tells a model first, the questions, and the model's own replies, nothing else.
+    Raises SubjectStoppedError when there is no reply to be had.
     """
-    dialogue, watch = begin(paradigm, plan), SilenceWatch()
+    dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
+    before = (Message("system", (dialogue.system,)),) if dialogue.system else ()
     origin = _origin(plan, seed, subject)
     settings, asked = plan.settings, 0
     for trial in range(plan.trials):
         question = dialogue.begin_trial()
         if question is None:
             return
-        messages: tuple[Message, ...] = ()
+        messages: tuple[Message, ...] = before
         cut_off = empty = 0
         while question is not None:
             messages = (*messages, Message("user", (question,)))

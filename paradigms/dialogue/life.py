@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from cheesebench.dialogue import Puzzle
 from cheesebench.errors import StepAfterEndError, UnknownNameError
 from cheesebench.interfaces import TestOutcome, TrialResult, Value, View
-from cheesebench.paradigms.dialogue.answers import Answer, read_answer
+from cheesebench.paradigms.dialogue.answers import Answer
+from cheesebench.paradigms.dialogue.edges import read_reply
 from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, DialogueSpecification, Item
 from cheesebench.paradigms.dialogue.language.worlds import simple_paths
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
@@ -27,15 +29,15 @@ class GraphParadigm:
             name: Lexicon(domain.names, domain.wording.nouns) for name, domain in specification.domains.items()
         }
 
-    def dialogue(self, domain: str, condition: str) -> GraphDialogue:
-        """Return the questions of a condition in the words of a domain; every call begins anew."""
+    def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
+        """Return a subject's questions of a condition in the words of a domain; every call begins anew."""
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
             ("condition", condition, self.specification.conditions),
         ):
             if name not in known:
                 raise UnknownNameError(kind, name, known)
-        return GraphDialogue(self.specification, self._lexicons[domain], domain, condition)
+        return GraphDialogue(self.specification, self._lexicons[domain], domain, condition, subject)
 
     def own_tests(self, view: View) -> Sequence[TestOutcome]:
         """Return nothing: a dialogue is checked when it is loaded, and has no tests to play."""
@@ -45,11 +47,14 @@ class GraphParadigm:
 class GraphDialogue:
     """Asks about every start-goal pair once, each in a conversation of its own (a trial)."""
 
-    def __init__(self, specification: DialogueSpecification, lexicon: Lexicon, domain: str, condition: str) -> None:
+    def __init__(
+        self, specification: DialogueSpecification, lexicon: Lexicon, domain: str, condition: str, subject: int
+    ) -> None:
         self._specification = specification
         self._lexicon = lexicon
         self._domain = specification.domains[domain]
         self._condition = specification.conditions[condition]
+        self._items = self._condition.asked_of(subject)
         self._chain = [self._condition]
         while (before := self._chain[0].after) is not None:
             self._chain.insert(0, specification.conditions[before])
@@ -59,11 +64,16 @@ class GraphDialogue:
 
     @property
     def _item(self) -> Item:
-        return self._condition.items[self._trial]
+        return self._items[self._trial]
+
+    @property
+    def system(self) -> str:
+        """What a model is told before the first question; empty where nothing is."""
+        return self._specification.document.system or ""
 
     def begin_trial(self) -> str | None:
         """Begin the next conversation and return its first question, or None when there are no more."""
-        if self._trial + 1 >= len(self._condition.items):
+        if self._trial + 1 >= len(self._items):
             return None
         self._trial += 1
         self._turn, self._answer = 0, None
@@ -77,7 +87,7 @@ class GraphDialogue:
         self._turn += 1
         if self._turn < len(self._questions):
             return self._questions[self._turn]
-        self._answer = read_answer(text, self._lexicon, self._condition.form)
+        self._answer = read_reply(text, self._lexicon, self._condition.form)
         return None
 
     @property
@@ -91,7 +101,7 @@ class GraphDialogue:
             rewards=dict(world.rewards),
             keys=item.keys,
             number=item.number,
-            walks=lambda: simple_paths(world, item.start),
+            walks=lambda: _walks(condition, item),
             say=lambda path: answer_text(self._domain, condition, path),
         )
 
@@ -132,3 +142,11 @@ class GraphDialogue:
             "keys": len(self._item.keys),
             "answer": (" ".join(said) if number is None else str(number))[:MAX_SHOWN],
         }
+
+
+def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
+    """Return the paths that define chance; where edges are asked for, the steps of each, two nodes for one."""
+    paths = simple_paths(condition.world, item.start)
+    if condition.form != "edges":
+        return paths
+    return [[node for step in pairwise(path) for node in step] for path in paths]

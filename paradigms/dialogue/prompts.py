@@ -105,6 +105,8 @@ class _Writer:
         sentences = []
         if condition.ask == "groups":
             sentences.append(self._say("groups"))
+        elif condition.ask == "edges":
+            sentences.append(self._say("edges"))
         elif condition.ask == "shortest_path":
             goal = self._names[item.goals[0]]
             sentences.append(self._say("shortest_path", item.start, goal=goal))
@@ -112,6 +114,8 @@ class _Writer:
             sentences += [self._say("return"), self._say("only_one"), self._say(_best(condition))]
         if condition.instruct is not None:
             sentences.append(self._say(condition.instruct, item.start))
+        if condition.ask == "edges":
+            return [*sentences, self._requests["edges"]]
         request = condition.form if condition.form != "path" or condition.include_start else "rest"
         return [*sentences, self._say(request, item.start)]
 
@@ -123,7 +127,10 @@ def _best(condition: ConditionSpec) -> str:
 
 
 def answer_text(domain: Domain, condition: ConditionSpec, path: Sequence[str]) -> str:
-    """Return a path as an answer in the form that the condition asks for."""
+    """Return a path as an answer in the form that the condition asks for; of edges their nodes, two by two."""
+    if condition.form == "edges":
+        pairs = zip(path[::2], path[1::2], strict=False)
+        return f"Answer: {', '.join(f'({domain.names[a]}, {domain.names[b]})' for a, b in pairs)}"
     said = path if condition.include_start else path[1:]
     if condition.form == "first_step":
         said = path[1:2]

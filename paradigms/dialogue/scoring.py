@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from cheesebench.interfaces import Value
 from cheesebench.paradigms.dialogue.answers import Answer
+from cheesebench.paradigms.dialogue.edges import score_edges
 from cheesebench.paradigms.dialogue.language.specification import ConditionSpec, Item
 from cheesebench.paradigms.dialogue.language.worlds import World
 
@@ -23,6 +24,7 @@ OUTCOMES = (
     "loop",
     "wrong goal",
     "too long",
+    "missing edge",
     "wrong path",
 )
 
@@ -41,6 +43,9 @@ def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) ->
     """Score an answer; ``first`` is the world before all edits, whose lost edges count as blocked."""
     if condition.form == "number":
         return _score_number(answer, item)
+    if condition.form == "edges":
+        listed, found = score_edges(answer, condition.world, condition.directed)
+        return Score(listed, "correct" if listed else _outcome(found), (), found)
     path, wrong_form = _path(answer, condition, item)
     complete: tuple[str, ...] = tuple(node for node in path if node is not None)
     sound = bool(path) and len(complete) == len(path) and not (answer.several or wrong_form)
@@ -110,6 +115,7 @@ def _outcome(flags: Mapping[str, Value]) -> str:
         "loop": "loop",
         "wrong_goal": "wrong goal",
         "excess_length": "too long",
+        "missing_edges": "missing edge",
     }
     return _first(flags, words) or "wrong path"
 

@@ -27,7 +27,7 @@ TERMS = (
     "graph:domain:group",
 )
 #: Groups of conditions that are not in that table.
-OUTSIDE = ("Groups",)
+OUTSIDE = ("Groups", "Map")
 #: Flags of an answer that count as a kind of failure: name of each, and its measure.
 FAILURES: Mapping[str, str] = {
     "no answer": "no_answer",
@@ -40,6 +40,7 @@ FAILURES: Mapping[str, str] = {
     "blocked edge": "blocked_edge",
     "loop": "loop",
     "too long": "excess_length",
+    "missing edge": "missing_edges",
 }
 
 
@@ -84,11 +85,16 @@ class Contrast:
 
 
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
-    """Return the scores of a dialogue's cell, one for each start-goal pair; missing trials do not count."""
-    items: dict[tuple[object, object], list[TrialRecord]] = {}
+    """Return the scores of a dialogue's cell; missing trials do not count.
+
+    There is one for each start-goal pair. Where every subject is asked for one only, the pairs take turns, as in the
+    published data, and there is one for all of them.
+    """
+    items: dict[tuple[object, ...], list[TrialRecord]] = {}
     for record in records:
         if not record.missing and record.success is not None:
-            items.setdefault((record.variables.get("start"), record.variables.get("goal")), []).append(record)
+            pair = (record.variables.get("start"), record.variables.get("goal"))
+            items.setdefault(pair if plan.trials > 1 else (), []).append(record)
     temperature = plan.settings.get("temperature")
     return [
         Score(
@@ -156,11 +162,14 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
 
 
 def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
-    """Return by level of a factor the share of all answers that have each flag; an answer may have several."""
+    """Return by level of a factor the share of all answers that have each flag; an answer may have several.
+
+    Lists of edges (group "Map") are no paths: they have a row of their own among conditions, and count nowhere else.
+    """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
     for score in scores:
-        if score.failures:
+        if score.failures and (score.group != "Map" or factor == "condition"):
             level = getattr(score, factor)
             counts.setdefault(level, Counter()).update(score.failures)
             totals[level] += score.total

@@ -123,6 +123,8 @@ class ChatCompletions:
             if 200 <= response.status < 300:
                 return read_reply(self._without_key_in(await self._body(response)))
             body = self._without_key_in(await _read(response, MAX_ERROR_BODY))
+            if response.status < 300:
+                raise self._fault("malformed", f"answers {response.status}, which is no answer to a question")
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
                 # A stray temporary redirect (a gateway that restarts) is retried; a permanent one is a wrong address.

@@ -28,6 +28,8 @@ _TICK = 0.2
 _MARGIN = 10.0
 #: prctl(2): orphans of this process's descendants become its children, so that none can slip away.
 _PR_SET_CHILD_SUBREAPER = 36
+#: prctl(2): the signal that this process is sent when the thread that started it is gone.
+_PR_SET_PDEATHSIG = 1
 
 
 class Supervised:
@@ -125,6 +127,8 @@ def main() -> int:
                 stderr=subprocess.STDOUT,
                 env=None if names is None else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
+                # Should somebody kill this supervisor: Ray does, with the children of an actor that ends.
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
                 text=True,
                 errors="replace",
             )
@@ -180,6 +184,10 @@ def _adopt_orphans() -> None:
     """Become the parent of descendants that lose theirs. Linux alone has this; elsewhere the group must do."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _children() -> list[int]:

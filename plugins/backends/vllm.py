@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import importlib.util
+import json
 import os
 import re
 import shutil
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,11 @@ from cheesebench import BackendContext, BackendSpec, ChatRequest, Connection, Op
 from cheesebench.plugins.backends.chat_completions import ChatCompletions
 from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.plugins.backends.supervisor import Supervised
+from cheesebench.plugins.backends.vllm_nodes import STOP_SECONDS, gpus, program
 from cheesebench.plugins.backends.vllm_options import MEANINGS, Dealer, copies, flags, typed, words
 
+#: Where a server listens that is for this machine only.
+LOOPBACK = "127.0.0.1"
 #: Where the server's key is, if it wants one; vLLM reads the same variable.
 KEY = "VLLM_API_KEY"
 #: Seconds that a server may take until it is healthy: weights may have to be downloaded first.
@@ -49,7 +54,7 @@ _NEEDED = re.compile(
 
 
 class VllmServer:
-    """A running ``vllm serve`` on the loopback interface (a ``Server``)."""
+    """A running ``vllm serve``, or several on the nodes of a cluster (a ``Server``)."""
 
     def __init__(self, context: BackendContext, base_url: str, process: Supervised) -> None:
         self.base_url = base_url
@@ -66,24 +71,65 @@ class VllmServer:
 
 
 def serve(context: BackendContext) -> VllmServer:
-    """Start a server for the model and return when it is healthy.
+    """Start a server for the model, or one on each of several nodes, and return when it is healthy.
 
     Raises OptionError for options that make no sense, PluginError (with the end of the log) for a server that
     does not come up.
     """
     check_model(context.entry.id)
-    timeout = typed("startup_timeout", context.options.get("startup_timeout", STARTUP_TIMEOUT), float)
-    port = _free_port()
-    command = [*server_command(context.options, context.entry.id), "--host", "127.0.0.1", "--port", str(port)]
+    return serve_at(context, LOOPBACK) if "nodes" not in context.options else _serve_on_nodes(context)
+
+
+def serve_at(context: BackendContext, host: str) -> VllmServer:
+    """Start a server on this machine that listens at one of its addresses; see ``serve``."""
+    timeout = _startup_timeout(context.options)
+    port = _free_port(host)
+    command = [*server_command(context.options, context.entry.id), "--host", host, "--port", str(port)]
     command += [*_ALWAYS, *flags(context.options)]
-    log = context.directory / f"vllm-{re.sub(r'[^A-Za-z0-9._-]+', '-', context.entry.id).strip('-.')[-100:]}.log"
-    process = Supervised(command, log, variables=filter(_NEEDED.match, os.environ))
+    process = Supervised(command, _log(context), variables=filter(_NEEDED.match, os.environ))
     try:
-        _wait_until_healthy(context, process, port, timeout)
+        seconds = _wait_until_healthy(context, process, lambda: _healthy(host, port), timeout)
     except BaseException:
         process.stop()
         raise
-    return VllmServer(context, f"http://127.0.0.1:{port}/v1", process)
+    context.progress(f"vLLM serves {context.entry.id} after {seconds:.0f} s (log: {process.log})")
+    return VllmServer(context, f"http://{f'[{host}]' if ':' in host else host}:{port}/v1", process)
+
+
+def _serve_on_nodes(context: BackendContext) -> VllmServer:
+    typed("nodes", context.options["nodes"], int)
+    gpus(context.options)
+    flags(context.options)
+    # The nodes keep the time themselves, and know more of what went wrong.
+    timeout = _startup_timeout(context.options) + STOP_SECONDS
+    answer = _log(context).with_suffix(".nodes.json")
+    answer.unlink(missing_ok=True)
+    command = program(context.entry.id, context.options, answer)
+    process = Supervised(command, _log(context), grace=STOP_SECONDS + 10, variables=filter(_NEEDED.match, os.environ))
+    try:
+        seconds = 0.0
+        with contextlib.suppress(_EndedError):
+            seconds = _wait_until_healthy(context, process, answer.exists, timeout)
+        found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {}
+        if "urls" not in found:
+            said = found.get("error") or "The program that starts vLLM on the nodes has ended."
+            raise OptionError(said) if found.get("usage") else _failed(said, process)
+    except BaseException:
+        process.stop()
+        raise
+    finally:
+        answer.unlink(missing_ok=True)
+    context.progress(f"vLLM serves {context.entry.id} on {len(found['urls'])} nodes after {seconds:.0f} s")
+    return VllmServer(context, ",".join(found["urls"]), process)
+
+
+def _startup_timeout(options: Mapping[str, Any]) -> float:
+    return float(typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float))
+
+
+def _log(context: BackendContext) -> Path:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", context.entry.id).strip("-.")[-100:]
+    return context.directory / f"vllm-{name}.log"
 
 
 def check_model(model: str) -> None:
@@ -131,19 +177,25 @@ def _module(python: str) -> list[str]:
     return [python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
         return int(listener.getsockname()[1])
 
 
-def _wait_until_healthy(context: BackendContext, process: Supervised, port: int, timeout: float) -> None:
-    """Return when the server says that it is healthy; PluginError when it ends first, or takes too long."""
+def _wait_until_healthy(
+    context: BackendContext, process: Supervised, healthy: Callable[[], bool], timeout: float
+) -> float:
+    """Wait until ``healthy`` says so; return the seconds that it took.
+
+    Raises _EndedError when the process ends first, PluginError when it takes too long.
+    """
     model, began = context.entry.id, time.monotonic()
     said = began
-    while not _healthy(port):
+    while not healthy():
         now = time.monotonic()
         if (code := process.ended) is not None:
-            raise _failed(f"The vLLM server for '{model}' ended with code {code} before it was ready.", process)
+            raise _ended(f"The vLLM server for '{model}' ended with code {code} before it was ready.", process)
         if now - began > timeout:
             raise _failed(
                 f"The vLLM server for '{model}' was not ready after {timeout:g} s. If it was still loading, allow more "
@@ -156,13 +208,13 @@ def _wait_until_healthy(context: BackendContext, process: Supervised, port: int,
             context.progress(f"vLLM is loading {model} ({now - began:.0f} s, log: {process.log}): {last}")
         time.sleep(_POLL)
     if (code := process.ended) is not None:  # somebody else's server has taken the port meanwhile
-        raise _failed(f"The vLLM server for '{model}' ended with code {code}.", process)
-    context.progress(f"vLLM serves {model} after {time.monotonic() - began:.0f} s (log: {process.log})")
+        raise _ended(f"The vLLM server for '{model}' ended with code {code}.", process)
+    return time.monotonic() - began
 
 
-def _healthy(port: int) -> bool:
+def _healthy(host: str, port: int) -> bool:
     # Not urllib: it would ask a proxy that the environment names.
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5.0)
+    connection = http.client.HTTPConnection(host, port, timeout=5.0)
     try:
         connection.request("GET", "/health")
         return connection.getresponse().status == 200
@@ -170,6 +222,15 @@ def _healthy(port: int) -> bool:
         return False
     finally:
         connection.close()
+
+
+class _EndedError(PluginError):
+    """The process has ended too early."""
+
+
+def _ended(said: str, process: Supervised) -> _EndedError:
+    process.stop()
+    return _EndedError(_with_log(said, process))
 
 
 def _failed(said: str, process: Supervised) -> PluginError:
@@ -191,6 +252,7 @@ VLLM = BackendSpec(
         "python": "the Python with vLLM, if not this one",
         "command": "command that starts the server, instead of 'vllm serve'; the model and the flags follow",
         "api_key_env": f"name of the environment variable with a running server's key (default: {KEY})",
+        "nodes": "start a server on each of so many nodes of the Ray cluster (RAY_ADDRESS); subjects are dealt out",
         "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },
     summary="open weights on this machine's GPUs: starts and stops a vLLM server, or uses a running one (--base-url)",

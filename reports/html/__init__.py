@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cheesebench.reports.html.page import render, render_run
+from cheesebench.reports.html.page import render, render_run, render_subject, render_trial
 
-__all__ = ["render", "render_run"]
+__all__ = ["render", "render_run", "render_subject", "render_trial"]

@@ -82,6 +82,64 @@ def pair(result: ControlResult) -> Chart | None:
     }
 
 
+def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
+    """Return the learning curves of several models on one protocol; ``names`` are theirs. None for fewer than two."""
+    known = [(cell, name) for cell, name in zip(cells, names, strict=True) if len(cell.curve) > 1]
+    if len(known) < 2 or len({cell.curve_unit for cell, _ in known}) > 1:
+        return None
+    first = known[0][0]
+    by_session = first.curve_unit == "session"
+    last = max(point.session for cell, _ in known for point in cell.curve)
+    sets, said = [], []
+    for cell, name in known:
+        rates = {point.session: point.rate for point in cell.curve}
+        sets.append({"name": clean(name), "rates": [_percent(rates.get(n)) for n in range(1, last + 1)]})
+        said.append(f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last")
+    reference = first.plan.reference
+    return {
+        "kind": "together",
+        "title": clean(first.plan.title or first.plan.protocol),
+        "unit": "session" if by_session else f"runs of {clean(first.curve_unit)}",
+        "labels": list(range(1, last + 1)),
+        "models": sets,
+        "reference": None if reference is None else _percent(reference.value),
+        "chance": _percent(first.plan.chance),
+        "text": clean("; ".join(said)),
+    }
+
+
+def settings(models: Sequence[ModelSummary]) -> Chart | None:
+    """Return the mean rate of each model by the setting that a study varies; None for fewer than two settings."""
+    where = [clean(words.whose(model)[1]) for model in models]
+    labels = list(dict.fromkeys(where))
+    if len(labels) < 2:
+        return None
+    sets = []
+    for name in dict.fromkeys(model.model for model in models):
+        own = {at: one.overall for at, one in zip(where, models, strict=True) if one.model == name}
+        rates = [None if (mean := own.get(label)) is None else mean.mean for label in labels]
+        spread = [0.0 if (mean := own.get(label)) is None else 1.96 * mean.standard_error for label in labels]
+        pairs = list(zip(rates, spread, strict=True))
+        sets.append(
+            {
+                "name": clean(name),
+                "rates": [_percent(rate) for rate in rates],
+                "low": [None if rate is None else _percent(max(0.0, rate - half)) for rate, half in pairs],
+                "high": [None if rate is None else _percent(min(1.0, rate + half)) for rate, half in pairs],
+            }
+        )
+    said = [
+        f"{one['name']}: {', '.join(f'{label} {rate} %' for label, rate in zip(labels, one['rates'], strict=True))}"
+        for one in sets
+    ]
+    return {
+        "kind": "settings",
+        "labels": labels,
+        "models": sets,
+        "text": f"Mean pass rate by setting. {'; '.join(said)}.",
+    }
+
+
 def curve_in_words(cell: CellResult) -> str:
     """Return a sentence for whoever does not see the curve."""
     first, last = cell.curve[0], cell.curve[-1]

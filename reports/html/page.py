@@ -9,13 +9,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.experiment.records import PERSON
 from cheesebench.reports import cells as words
-from cheesebench.reports import controls, studies
+from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.html import charts, strips
-from cheesebench.reports.html.trials import Shelf, make_room, shelves
+from cheesebench.reports.html.trials import Shelf, make_room, one_trial, shelves, subject_shelf
 from cheesebench.reports.provenance import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
@@ -49,6 +51,62 @@ def render_run(summary: RunSummary, log: RunLog, plugins: PluginManager, largest
     return _page(summary, trials)
 
 
+def render_subject(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, back: str = "", largest: int = LARGEST
+) -> str:
+    """Return a page with the player alone, and the trials of one subject as far as it has come.
+
+    ``back`` is a relative address that the page leads back to.
+    """
+    from markupsafe import Markup
+
+    shelf = subject_shelf(log, plugins, plan, subject)
+    make_room([shelf], largest)
+    scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
+    text: str = (
+        _environment()
+        .get_template("subject.html.jinja")
+        .render(
+            policy=content_security_policy(scripts, [style]),
+            scripts=scripts,
+            style=style,
+            run=clean(log.manifest.get("run_id") or "a run"),
+            plan=plan,
+            subject=subject,
+            back=back,
+            index=_data([entry(shelf, clean(plan.protocol))]),
+            shelves=[shelf],
+            packed=[Markup(shelf.packed)],
+            alone=False,
+        )
+    )
+    return text
+
+
+def render_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
+    """Return a page with the player and one trial, for a notebook."""
+    from markupsafe import Markup
+
+    shelf = one_trial(log, plugins, plan, subject, trial)
+    script, style = Markup(_static("player.js")), Markup(_static("page.css"))
+    about = entry(shelf, plan.protocol)
+    text: str = (
+        _environment()
+        .get_template("trial.html.jinja")
+        .render(
+            policy=content_security_policy([script], [style]),
+            script=script,
+            style=style,
+            title=about["title"],
+            index=_data([about]),
+            packed=Markup(shelf.packed),
+            alone=True,
+            shelves=[],
+        )
+    )
+    return text
+
+
 def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
     from markupsafe import Markup
 
@@ -64,7 +122,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
         return len(drawn) - 1
 
     models = [_model(model, words.cells_of(summary, model), names, first_failed, draw) for model in summary.models]
-    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "player.js")]
+    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "tables.js", "player.js")]
     style = Markup(_static("page.css"))
     text: str = (
         _environment()
@@ -77,8 +135,15 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             facts=run_facts(summary),
             models=models,
             best_of_views=summary.best_of_views,
-            published=summary.published,
+            published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
+            contrasts=summary.contrasts,
+            how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
+            matrix=matrix.matrix(summary),
+            how_to_read_matrix=matrix.HOW,
+            marks=words.MARKS,
+            together=_together(summary, draw),
             study=studies.study_name(summary),
+            study_chart=_study_chart(summary, draw),
             study_table=studies.settings_table(summary),
             how_to_read_study=studies.HOW,
             controls=[_control(result, draw) for result in summary.controls],
@@ -95,9 +160,31 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             short=SHORT,
             nothing=words.NOTHING,
             width=strips.WIDTH,
+            alone=False,
         )
     )
     return text
+
+
+def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
+    """Return a chart for every protocol that several models (or views) have a learning curve of."""
+    by_label: dict[str, list[tuple[CellResult, str]]] = {}
+    wheres = {words.whose(model)[1] for model in summary.models}
+    for model in summary.models:
+        name, where = words.whose(model)
+        for cell in words.cells_of(summary, model):
+            by_label.setdefault(cell.plan.label, []).append((cell, name if len(wheres) == 1 else f"{name}, {where}"))
+    found = []
+    for pairs in by_label.values():
+        chart = charts.together([cell for cell, _ in pairs], [name for _, name in pairs])
+        if chart is not None:
+            found.append({**chart, "chart": draw(chart)})
+    return found
+
+
+def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
+    chart = charts.settings(summary.models) if studies.study_name(summary) else None
+    return chart and {**chart, "chart": draw(chart)}
 
 
 def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
@@ -170,6 +257,8 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
     silence = "No call was made for this step." if plan.agent else "This agent is a program: it gives no replies."
+    if plan.model == PERSON:
+        silence = "A person pressed a key: there are no replies."
     return {
         "link": link,
         "title": clean(f"{plan.title or plan.protocol} ({whose})"),

@@ -66,7 +66,21 @@ def shelves(log: RunLog, plugins: PluginManager, budget: int = MAX_STEPS) -> lis
     Where that is too little for all trials, failed ones come first.
     """
     plans = log.plans()
-    return [_fill(log, plugins, plan, budget // len(plans)) for plan in plans]
+    return [_fill(log, plugins, plan, budget // len(plans), range(plan.subjects)) for plan in plans]
+
+
+def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
+    return _fill(log, plugins, plan, budget, [subject])
+
+
+def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
+    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
+    record = next(record for record in _played(log, plan, subject) if record.trial == trial)
+    shelf = Shelf(plan, 1, int(record.success is False))
+    shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
+    shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
+    return shelf
 
 
 def make_room(filled: Sequence[Shelf], room: int) -> None:
@@ -125,10 +139,10 @@ def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int) -> Shelf:
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: Iterable[int]) -> Shelf:
     subjects = [
         [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
-        for subject in range(plan.subjects)
+        for subject in numbers
     ]
     chosen = choose(subjects, budget)
     failed = sum(sketch.success is False for sketches in subjects for sketch in sketches)

@@ -38,6 +38,18 @@ def test_a_language_model_has_bounds(run: Run) -> None:
     assert short["most"]["prompt"] < told["most"]["prompt"]
 
 
+def test_several_servers_are_listed_and_have_a_limit_each(run: Run) -> None:
+    options = ("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--subjects", "9")
+    servers = ("--concurrency", "2", "--base-url", "http://a:8000/v1,https://b/v1")
+    found = run(*options, *servers)
+    said = " ".join(found.out.split())
+    assert "At most 4 calls in flight: one per running subject." in said
+    assert "The subjects are dealt out evenly to http://a:8000, https://b." in said
+    assert json.loads(run(*options, *servers, "--json").out)["servers"] == ["http://a:8000", "https://b"]
+    repeated = ("--concurrency", "8", "--base-url", "http://a:8000/v1", "--base-url", "https://b/v1")
+    assert "(the limit is 8 at each of 2 servers)" in " ".join(run(*options, *repeated).out.split())
+
+
 @pytest.mark.parametrize(
     ("given", "history"),
     [
@@ -109,7 +121,7 @@ def test_a_plan_gives_a_range_first_and_the_bound_last(run: Run) -> None:
         text.rindex("with the sequential design "),
         text.index("No estimate"),
         text.index("At most 10 calls in flight: one per running subject (the limit is 256)."),
-        text.index("Simulated with the rule that judges"),
+        text.index("Simulated with the rule of the verdict"),
         text.index("The bound: at most "),
     ]
     assert places == sorted(places)

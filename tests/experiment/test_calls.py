@@ -674,11 +674,14 @@ def test_keys_are_nowhere(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatc
         assert secret.encode() not in path.read_bytes()
 
 
-def test_a_mistake_of_the_agent_is_said_with_its_traceback(laboratory: Laboratory, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("kind", [ZeroDivisionError, SystemExit])
+def test_a_mistake_of_the_agent_is_said_with_its_traceback(
+    laboratory: Laboratory, monkeypatch: Any, kind: type[BaseException]
+) -> None:
     import talker
 
     def broken(self: object, reply: ChatReply) -> list[int]:
-        raise ZeroDivisionError("in read")
+        raise kind("in read")
 
     monkeypatch.setattr(talker.Talker, "read", broken)
     with FakeServer(walk) as server:
@@ -686,7 +689,7 @@ def test_a_mistake_of_the_agent_is_said_with_its_traceback(laboratory: Laborator
         cells = laboratory.cells(model, subjects=1, names=("hall",))
         with laboratory.log("bug", cells) as log:
             laboratory.run(log, model, cells)
-            assert "ZeroDivisionError: in read" in errors(log)[0]
+            assert f"{kind.__name__}: in read" in errors(log)[0]
             assert "Traceback" in log.journal(kind="traceback")[0].text
 
 

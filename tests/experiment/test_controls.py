@@ -160,7 +160,7 @@ def test_a_family_may_know_no_cues(tmp_path: Path) -> None:
             raise AssertionError("nobody lives here")
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)
-    with pytest.raises(OptionError, match="family 'arena' have none"):
+    with pytest.raises(OptionError, match="family 'arena' have no controls"):
         controlled(Plain(), off, 0)
 
 

@@ -145,7 +145,7 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest(log: RunLog) -> No
     assert locate(results, "r1") == locate(results, str(log.directory)) == locate(results, str(log.path)) == log.path
     with pytest.raises(RunLogError, match=r"There is no run 'r11' in .* Did you mean 'r1'\?"):
         locate(results, "r11")
-    with pytest.raises(RunLogError, match=r"There is no run 'r1' in .* holds no runs"):
+    with pytest.raises(RunLogError, match=r"There is no run 'r1' in .* has no runs"):
         locate(results / "nowhere", "r1")
 
 

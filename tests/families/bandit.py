@@ -55,7 +55,7 @@ class BanditSpecification(BaseSpecification):
     document: BanditDocument
 
 
-class BanditLife:
+class BanditSubject:
     """One subject: the levers are in an order of its own, so that the best one has to be found."""
 
     waiting = False  # there are no steps without a choice
@@ -97,8 +97,8 @@ class BanditLife:
 class BanditParadigm:
     specification: BanditSpecification
 
-    def life(self, view: View, seed: int, subject: int) -> BanditLife:
-        return BanditLife(self.specification, seed, subject)
+    def life(self, view: View, seed: int, subject: int) -> BanditSubject:
+        return BanditSubject(self.specification, seed, subject)
 
 
 class BanditFamily(StepwiseFamily):

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from cheesebench.chat import ModelEntry, Price
+from cheesebench.commands.plan import _row
 from cheesebench.experiment.contestants import LanguageModel, language_model
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.experiment.session import RunSession
+from cheesebench.family import CellRequest
 from cheesebench.planning import Forecast, forecast
 from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.planning.rehearsal import most_steps
@@ -171,6 +173,29 @@ def test_the_trials_that_count_are_those_of_the_estimand(
     outlook = predicted(plugins, planned(maze, model), maze, model, tmp_path).cells[0].outlook
     assert outlook is not None
     assert (outlook.trials, outlook.rodent) == (2, 0.75)
+
+
+def test_no_question_is_longer_than_the_context(plugins: PluginManager, tmp_path: Path) -> None:
+    questions = Catalogue(plugins.protocol_directories).find("cogeval_n7line")
+    wide, narrow = model_of(plugins), model_of(plugins, context=200)
+    request = CellRequest(model="tiny-model", plugins=plugins, design=find_design("cohort", 2), language=wide)
+    plan = next(iter(plugins.family(questions).cells(questions, request)))
+    bounds = []
+    for model in (wide, narrow):
+        found = forecast(
+            plugins, [(plan, questions)], {"tiny-model": model}, EarlierRuns(tmp_path), concurrency=4, seed=0
+        )
+        bounds.append(found.most)
+    assert bounds[0].calls == bounds[1].calls
+    assert bounds[1].prompt == (bounds[1].calls or 0) * 200 < (bounds[0].prompt or 0)
+
+
+def test_cells_without_a_step_are_shown(plugins: PluginManager, tmp_path: Path, maze: Specification) -> None:
+    model = model_of(plugins)
+    (cell,) = predicted(plugins, planned(maze, model), maze, model, tmp_path).cells
+    for steps, shown in (((0, 0), "0"), ((0, 12), "12"), ((None, 12), "?")):
+        cells = [replace(cell, steps=one) for one in steps]
+        assert _row(cells, cells)[2] == shown
 
 
 def test_the_most_steps_of_a_limit_that_varies(tmp_path: Path) -> None:

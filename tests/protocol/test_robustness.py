@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,11 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cheesebench.errors import ProtocolError
-from cheesebench.interfaces import RUNNING, View
-from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Diagnostic, Specification
+from fuzz.walks import walk
 from tests.arenas import examine
 
 Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
@@ -29,8 +26,6 @@ stable = settings(
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-#: Steps of a trial and trials of a life that are played at random.
-STEPS, TRIALS = 60, 3
 
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -52,23 +47,7 @@ def _data(name: str) -> str:
 
 def live(specification: Specification, seed: int) -> None:
     """Live some trials with random actions; only a ProtocolError may end it."""
-    chance = random.Random(seed)
-    view: View = installed_plugins().view("ascii_2d")
-    try:
-        life = ArenaParadigm(specification).life(view, seed, subject=1)
-        for _ in range(TRIALS):
-            if life.begin_trial() is None:
-                return
-            for _ in range(STEPS):
-                if life.step(chance.randrange(4))[2] != RUNNING:
-                    life.result()
-                    break
-            else:
-                return
-    except ProtocolError as error:
-        text = str(error)
-        assert text.endswith("."), text
-        assert "\n" not in text
+    walk(specification, installed_plugins().view("ascii_2d"), seed, subject=1)
 
 
 # -- any text, any bytes

@@ -137,7 +137,7 @@ def test_scripted_wrong_answers_fail_with_their_name(
     with FakeServer(reply) as server:
         result = fork.runpytest(
             *("--model", "openai/tiny", "--base-url", server.base_url, "--cheese-run-id", "one", "-k", "valuePath"),
-            "maps",
+            *("maps", "--cheese-film"),
         )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"A failed trial: generation 0, question 0: {outcome}."])
@@ -152,7 +152,7 @@ def test_scripted_wrong_answers_fail_with_their_name(
     ("arguments", "message"),
     [
         (("--model", "random", "maps"), "*The agent 'random' acts in arenas, but 'fork' is a dialogue.*random-walk*"),
-        (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions; 'east' is walked*"),
+        (("--model", "random-walk", "lab"), "*The baseline 'random-walk' answers questions, but 'east' is an arena*"),
         (("--model", "random-walk", "--generations", "0", "maps"), "*--generations 0: a cell needs at least one.*"),
     ],
 )

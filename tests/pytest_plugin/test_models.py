@@ -92,7 +92,9 @@ def test_a_server_that_dies_is_an_error_and_no_failure(project: pytest.Pytester)
     with FakeServer(script) as server:
         result = project.runpytest(*options(server, "--cheese-concurrency=1", "-k", "east or west"))
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["*which says nothing about the model*", "*authentication: *", "*--resume one*"])
+    result.stdout.fnmatch_lines(
+        ["*could not be run. This says nothing about the model*", "*authentication: *", "*--resume one*"]
+    )
     with FakeServer(walk) as server:
         # What was recorded is not asked for again; only the base URL is a new one.
         result = project.runpytest(
@@ -150,6 +152,30 @@ def test_replies_that_are_no_answer_are_said_beside_the_verdict(
         result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
     for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
         assert _letters(said) in _letters(text), name
+
+
+RARE = {
+    7: (Answer(text="I cannot say."), "of replies without an answer that could be read"),
+    17: (Answer(text="ACTIONS: FORWARD, FORWARD", finish="length"), "of replies cut off"),
+    27: (Answer(body={"choices": [{"message": {"content": 5}}]}), "of answers malformed"),
+}
+
+
+@pytest.mark.parametrize("kinds", [(7,), (17,), (27,), (7, 17, 27)])
+def test_kinds_of_no_answer_that_are_rare_each_count_together(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kinds: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr("cheesebench.experiment.calling.FIRST_PAUSE", 0.01)
+
+    def script(call: Call) -> str | Answer:
+        return RARE[call.number % 40][0] if call.number % 40 in kinds else walk(call)
+
+    with FakeServer(script) as server:
+        result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
+    for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
+        for kind, (_, said) in RARE.items():
+            told = len(kinds) > 1 and kind in kinds
+            assert (_letters(said) in _letters(text)) == told, (name, said)
 
 
 def test_the_header_shows_a_name_as_text(project: pytest.Pytester) -> None:
@@ -308,7 +334,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Py
 
 
 def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cheesebench.pytest_session.run.SILENCE", 0.5)
+    monkeypatch.setattr("cheesebench.running.run.SILENCE", 0.5)
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
@@ -317,6 +343,20 @@ def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
         result = project.runpytest(*options(server, "-k", "few", "--cheese-concurrency=1"))
     told = [line for line in result.outlines if line.startswith("cheesebench: no reply from 'openai/tiny' for ")]
     assert len(told) == 1
+
+
+def test_silence_is_told_by_workers(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write("\nimport cheesebench.pytest_session.run\ncheesebench.pytest_session.run.SILENCE = 0.5\n")
+
+    def script(call: Call) -> str | Answer:
+        return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)
+
+    with FakeServer(script) as server:
+        result = project.runpytest_subprocess(*options(server, "-k", "few", "--cheese-concurrency=1", "-n", "1"))
+    assert result.parseoutcomes() == {"inconclusive": 1}
+    said = [line for line in result.errlines if line.startswith("cheesebench: no reply from 'openai/tiny' for ")]
+    assert len(said) == 1
 
 
 def test_a_spent_budget_is_inconclusive(project: pytest.Pytester) -> None:

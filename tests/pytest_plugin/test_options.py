@@ -130,7 +130,7 @@ def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pyt
         ("--model walker --protocols empty", "--protocols empty: there is no file *.protocol.yaml *"),
         ("--model walker --subjects 0", "--subjects 0: a run needs at least one subject. *"),
         ("--model walker --seed -1", "--seed -1: the minimum is 0."),
-        ("--model walker --cheese-processes 0", "--cheese-processes 0: the smallest *"),
+        ("--model walker --cheese-processes 0", "--cheese-processes 0: the minimum *"),
         ("--model walker --resume a --cheese-run-id b", "There is no run 'a' in *"),
         ("--model walker --cheese-run-id a/b", "--cheese-run-id 'a/b' cannot name a run. *"),
         ("--model walker --cheese-html no/where.html", "--cheese-html no/where.html cannot be written.*"),

@@ -33,9 +33,24 @@ def test_a_hook_that_goes_wrong_is_one_line(project: pytest.Pytester, code: str,
     result.stderr.fnmatch_lines([f"ERROR: *{said.replace('[', '[[]')}"])
 
 
+@pytest.mark.parametrize("code", ["0", "3", "'enough'"])
+@pytest.mark.parametrize("folder", [".", "lab", "lab/deeper"])
+def test_who_ends_the_program_is_named(project: pytest.Pytester, folder: str, code: str) -> None:
+    deeper = project.path / "lab/deeper"
+    deeper.mkdir()
+    (project.path / "lab/west.protocol.yaml").rename(deeper / "west.protocol.yaml")
+    (project.path / folder / "conftest.py").write_text(f"import sys\nsys.exit({code})\n", encoding="utf-8")
+    result = project.runpytest_subprocess("--model", "random", "lab")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"conftest.py:2: ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Mend it, or *"
+    result.stderr.fnmatch_lines([f"ERROR: *{said}"])
+    assert len([line for line in result.errlines if "PytestRemovedIn" not in line and line.startswith("ERROR")]) == 1
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
 def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytester) -> None:
     (project.path / "lab" / "conftest.py").write_text(
-        "def cheesebench_trial_finished(record): 1 / 0\n"
+        "def cheesebench_trial_finished(record): raise SystemExit(0)\n"
         "def cheesebench_run_finished(summary): print('seen', file=open('seen.txt', 'w'))\n",
         encoding="utf-8",
     )
@@ -47,7 +62,7 @@ def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytes
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--cheese-run-id", "one")
     result.stdout.fnmatch_lines(
         [
-            "The observer '*lab*conftest.py' failed in cheesebench_trial_finished: ZeroDivisionError: *",
+            "The observer '*lab*conftest.py' failed in cheesebench_trial_finished: SystemExit: 0; *",
             "The observer '*conftest.py' failed in cheesebench_run_finished: OSError: gone; *",
         ]
     )

@@ -21,25 +21,31 @@ def collected(project: pytest.Pytester, *options: str) -> list[str]:
     return names(project.runpytest("--collect-only", "-q", *options))
 
 
+def bare(name: str) -> str:
+    """Return the protocol of a test that is in no file."""
+    assert name.startswith("cheesebench::")
+    return name.removeprefix("cheesebench::").removesuffix("[ascii_2d-walker]")
+
+
 def test_without_paths_the_paper_s_protocols_and_only_them(project: pytest.Pytester) -> None:
     project.makepyfile("def test_not_collected(): pass")
     project.makeini("[pytest]\ntestpaths = lab\n")
     found = collected(project, "--model", "walker")
     assert len(found) == 9
-    assert all(name.endswith("[ascii_2d]") and "/" not in name for name in found)
+    assert all(name.endswith("[ascii_2d-walker]") and "/" not in name for name in found)
     tree = project.runpytest("--collect-only", "--model", "walker")
-    tree.stdout.fnmatch_lines(["<CellItem *[[]ascii_2d[]]>", "*= 9 tests collected in *"])
+    tree.stdout.fnmatch_lines(["<CellItem *[[]ascii_2d-walker[]]>", "*= 9 tests collected in *"])
 
 
 def test_protocols_of_a_directory_a_file_and_by_name(project: pytest.Pytester) -> None:
-    built_in = collected(project, "--model", "walker")[0].removesuffix("[ascii_2d]")
+    built_in = bare(collected(project, "--model", "walker")[0])
     found = collected(project, "--model=walker", "--protocols=lab", f"--protocols={built_in}")
-    assert found == ["east[ascii_2d]", "few[ascii_2d]", "west[ascii_2d]", f"{built_in}[ascii_2d]"]
+    assert [bare(name) for name in found] == ["east", "few", "west", built_in]
     one_twice = collected(project, "--model=walker", "--protocols=lab/few.protocol.yaml", "lab")
     assert one_twice == [
-        "few[ascii_2d]",
-        "lab/east.protocol.yaml::east[ascii_2d]",
-        "lab/west.protocol.yaml::west[ascii_2d]",
+        "cheesebench::few[ascii_2d-walker]",
+        "lab/east.protocol.yaml::east[ascii_2d-walker]",
+        "lab/west.protocol.yaml::west[ascii_2d-walker]",
     ]
 
 
@@ -48,9 +54,9 @@ def test_a_file_that_lies_here_is_found_by_its_name(project: pytest.Pytester) ->
     (project.path / "near.protocol.yaml").write_text(east.replace("east", "near"), encoding="utf-8")
     short = "version: 1\nextends: near\nparadigm: near\nedition: short\n"
     (project.path / "near.short.protocol.yaml").write_text(short, encoding="utf-8")
-    assert collected(project, "--model=walker", "--protocols=near") == ["near[ascii_2d]"]
+    assert collected(project, "--model=walker", "--protocols=near") == ["cheesebench::near[ascii_2d-walker]"]
     for options in (["--protocols=near@short"], ["--protocols=near", "--edition=short"]):
-        assert collected(project, "--model=walker", *options) == ["near@short[ascii_2d]"]
+        assert collected(project, "--model=walker", *options) == ["cheesebench::near@short[ascii_2d-walker]"]
     nowhere = project.runpytest("--collect-only", "--model=walker", "--protocols=near@long")
     nowhere.stderr.fnmatch_lines(["ERROR: There is no protocol 'near@long'.*"])
 
@@ -58,16 +64,16 @@ def test_a_file_that_lies_here_is_found_by_its_name(project: pytest.Pytester) ->
 def test_a_conftest_can_supply_protocols(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
-    assert collected(project, "--model=walker", "--protocols=east") == ["east[ascii_2d]"]
+    assert collected(project, "--model=walker", "--protocols=east") == ["cheesebench::east[ascii_2d-walker]"]
     assert len(collected(project, "--model=walker")) == 9
 
 
 def test_paths_collect_protocols_and_ordinary_tests(project: pytest.Pytester) -> None:
     project.makepyfile(test_ordinary="def test_one(): pass")
     assert collected(project, "--model", "walker", ".") == [
-        "lab/east.protocol.yaml::east[ascii_2d]",
-        "lab/few.protocol.yaml::few[ascii_2d]",
-        "lab/west.protocol.yaml::west[ascii_2d]",
+        "lab/east.protocol.yaml::east[ascii_2d-walker]",
+        "lab/few.protocol.yaml::few[ascii_2d-walker]",
+        "lab/west.protocol.yaml::west[ascii_2d-walker]",
         "test_ordinary.py::test_one",
     ]
     assert collected(project) == ["test_ordinary.py::test_one"]
@@ -87,12 +93,12 @@ def test_expressions_and_markers(project: pytest.Pytester) -> None:
     project.makepyfile(test_ordinary="def test_one(): pass")
     chosen = ("--model", "walker", ".")
     assert collected(project, *chosen, "-k", "east or one") == [
-        "lab/east.protocol.yaml::east[ascii_2d]",
+        "lab/east.protocol.yaml::east[ascii_2d-walker]",
         "test_ordinary.py::test_one",
     ]
     assert collected(project, *chosen, "-m", "not cheesebench") == ["test_ordinary.py::test_one"]
     assert len(collected(project, *chosen, "--strict-markers", "-k", "egocentric")) == 3
-    node = "lab/east.protocol.yaml::east[ascii_2d]"
+    node = "lab/east.protocol.yaml::east[ascii_2d-walker]"
     assert collected(project, "--model", "walker", node) == [node]
 
 
@@ -108,7 +114,7 @@ def test_last_failed(project: pytest.Pytester, chosen: tuple[str, ...]) -> None:
     again = project.runpytest("--model", "walker", "--inconclusive=fail", "--lf", "-v", *chosen)
     assert again.parseoutcomes()["failed"] == 1
     assert "passed" not in again.parseoutcomes()
-    again.stdout.fnmatch_lines(["*few[[]ascii_2d[]] INCONCLUSIVE*"])
+    again.stdout.fnmatch_lines(["*few[[]ascii_2d-walker[]] INCONCLUSIVE*"])
     first = project.runpytest("--model", "walker", "--ff", "--collect-only", "-q", *chosen)
     assert "few" in names(first)[0]
 
@@ -160,12 +166,12 @@ def test_editions(project: pytest.Pytester) -> None:
     (project.path / "lab" / "east_long.protocol.yaml").write_text(long, encoding="utf-8")
     assert len(collected(project, "--model=walker", "--protocols=lab")) == 4
     chosen = collected(project, "--model=walker", "--protocols=lab", "--edition=long")
-    assert chosen == ["east@long[ascii_2d]"]
+    assert chosen == ["cheesebench::east@long[ascii_2d-walker]"]
 
 
 def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: pytest.Pytester) -> None:
     built_in = collected(project, "--model", "walker")
-    name = built_in[0].removesuffix("[ascii_2d]")
+    name = bare(built_in[0])
     east = project.path / "lab" / "east.protocol.yaml"
     own = project.path / "lab" / f"{name}.protocol.yaml"
     own.write_text(east.read_text(encoding="utf-8").replace("paradigm: east", f"paradigm: {name}"), "utf-8")
@@ -173,7 +179,7 @@ def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: py
         file.write("\nimport pathlib\ndef cheesebench_protocols(): return [pathlib.Path(__file__).parent / 'lab']\n")
     assert collected(project, "--model", "walker") == built_in
     result = project.runpytest("--model", "walker", "-k", name)
-    result.stdout.fnmatch_lines([f"{own} is used instead of *", f"{name}[[]ascii_2d[]] .*"])
+    result.stdout.fnmatch_lines([f"{own} is used instead of *", "cheesebench .*"])
 
 
 def test_the_ini_file_or_the_environment_may_name_the_protocols(
@@ -224,3 +230,13 @@ def test_protocols_elsewhere_leave_root_results_and_conftest_here(
     result.stdout.fnmatch_lines([f"rootdir: {project.path}", "configfile: tox.ini", "Run: results/one"])
     assert (project.path / "results" / "one" / "run.sqlite").is_file()
     assert {path.name for path in elsewhere.iterdir()} == {"pytest.ini", "conftest.py", "far.protocol.yaml"}
+
+
+@pytest.mark.parametrize("chosen", ["lab", "--protocols=lab"])
+def test_the_failures_of_one_model_are_not_those_of_another(project: pytest.Pytester, chosen: str) -> None:
+    project.runpytest("--model", "statue", "--inconclusive=fail", chosen).assert_outcomes(failed=3)
+    project.runpytest("--model", "walker", "--inconclusive=fail", chosen).assert_outcomes(passed=2, failed=1)
+    for model, failed in (("walker", 1), ("statue", 3)):
+        again = project.runpytest("--model", model, "--inconclusive=fail", "--lf", chosen)
+        assert again.parseoutcomes()["failed"] == failed
+        assert "passed" not in again.parseoutcomes()

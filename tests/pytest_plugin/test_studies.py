@@ -52,8 +52,8 @@ def test_the_command_runs_a_study_without_a_warning(project: pytest.Pytester, mo
     [
         (["--study", "ablation-history"], "*has no models of its own: add --model NAME."),
         (["--study", "ablation-histry", "--model", "openai/tiny"], "*Did you mean 'ablation-history'?*"),
-        (["--study", "ablation-history", "--model", "walker"], "*varies history, which 'walker' has not*"),
-        (["--study", "image", "--model", "llama-3.1-8b"], "--view topdown_2d draws pictures*"),
+        (["--study", "ablation-history", "--model", "walker"], "*varies history, but 'walker' asks no model*"),
+        (["--study", "image", "--model", "llama-3.1-8b"], "--view topdown_2d draws images*"),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(

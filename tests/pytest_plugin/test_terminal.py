@@ -47,6 +47,8 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
         "Run: results/one",
         "Report: results/one/report.md",
         "To watch its trials: cheesebench report results/one --html",
+        "",
+        "Exit code 1: 3 cells failed.",
     ]
     assert ESCAPE not in str(result.stdout)
 

@@ -23,9 +23,9 @@ def test_pass_and_inconclusive_are_green(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "cheesebench: walker; view ascii_2d; design cohort; seed 0",
-            "lab/east.protocol.yaml::east[[]ascii_2d[]] PASS*",
-            "lab/few.protocol.yaml::few[[]ascii_2d[]] INCONCLUSIVE*",
-            "lab/west.protocol.yaml::west[[]ascii_2d[]] PASS*",
+            "lab/east.protocol.yaml::east[[]ascii_2d-walker[]] PASS*",
+            "lab/few.protocol.yaml::few[[]ascii_2d-walker[]] INCONCLUSIVE*",
+            "lab/west.protocol.yaml::west[[]ascii_2d-walker[]] PASS*",
             "*= cheesebench =*",
             "[?] INCONCLUSIVE  few *",
             "*6 subjects (1 distinct) x 2 trials (12/12 valid)*",
@@ -41,11 +41,11 @@ def test_letters(project: pytest.Pytester) -> None:
 
 
 def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) -> None:
-    result = project.runpytest("--model", "statue", "lab/east.protocol.yaml")
+    result = project.runpytest("--model", "statue", "lab/east.protocol.yaml", "--cheese-film")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "*_ east[[]ascii_2d[]] _*",
+            "*_ east[[]ascii_2d-statue[]] _*",
             "FAIL: 0 % of trials succeed, against 50 % for mouse*",
             "  n           6 subjects x 20 trials (120/120 valid)",
             "  rate        0 %, 95 % interval 0 % to *",
@@ -55,12 +55,43 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
             "A failed trial: subject 0, trial 0, timeout after 5 steps.",
             "  0 start   1 STAY*",
             "  #→..#     #→..#*",
-            "FAIL lab/east.protocol.yaml::east[[]ascii_2d[]] - FAIL: 0 %*",
             "*1 failed in *",
         ]
     )
     assert "Traceback" not in str(result.stdout)
     assert ".py:" not in str(result.stdout)
+
+
+def test_a_failure_says_what_by_how_much_and_how_to_see_it(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "statue", "--cheese-run-id=one", "lab")
+    lines = result.stdout.lines
+    begin = next(number for number, line in enumerate(lines) if "_ east[ascii_2d-statue] _" in line)
+    assert lines[begin + 1].startswith("FAIL: 0 % of trials succeed, against 50 % for mouse")
+    assert lines[begin + 2].startswith("  rate 0 % (0 % to 45.9 %), rodent 50 %, difference -50.0, at most ")
+    assert lines[begin + 3] == (
+        "  First: subject 0, trial 0, timeout. To see it: cheesebench report results/one --html, or --cheese-film"
+    )
+    assert "_ few[ascii_2d-statue] _" in lines[begin + 4]
+    # The verdicts stand in the table; pytest does not list them once more.
+    assert "short test summary" not in str(result.stdout)
+    assert "Exit code 1: 3 cells failed." in lines
+
+
+def test_nine_failures_are_eighty_lines(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest("--model", "random", "--design=cohort", "--view=ascii_2d")
+    result.assert_outcomes(failed=9)
+    assert len(result.stdout.lines) <= 80
+
+
+def test_the_reason_of_an_inconclusive_verdict_is_not_cut(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "-v")
+    said = " ".join(str(result.stdout).partition("INCONCLUSIVE")[2].split())
+    reason = said.partition("[100%]")[2].partition("==")[0].strip()
+    assert reason.startswith("100 % of trials succeed, against 90 % for mouse")
+    assert reason.endswith(".")
 
 
 def judged_late(project: pytest.Pytester) -> None:
@@ -72,7 +103,7 @@ def judged_late(project: pytest.Pytester) -> None:
 
 def test_the_film_is_of_a_trial_that_is_judged(project: pytest.Pytester) -> None:
     judged_late(project)
-    result = project.runpytest("--model", "statue", "late.protocol.yaml")
+    result = project.runpytest("--model", "statue", "late.protocol.yaml", "-v")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["A failed trial: subject 0, trial 2, timeout after 5 steps."])
 
@@ -90,7 +121,12 @@ def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) ->
 def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "walker", "--inconclusive=fail", "lab")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["INCONCLUSIVE lab/few.protocol.yaml::few*", "*1 failed, 2 passed in *"])
+    result.stdout.fnmatch_lines(
+        [
+            "Exit code 1: 1 inconclusive, which --cheese-inconclusive=fail counts.",
+            "*1 failed, 2 passed in *",
+        ]
+    )
 
 
 def test_a_design_that_claims_nothing_does_not_fail(project: pytest.Pytester) -> None:
@@ -113,7 +149,7 @@ def test_what_could_not_be_run_is_an_error_and_says_why(project: pytest.Pytester
     )
     assert "Traceback" not in str(result.stdout)
     assert "\x1b[31mdead" not in str(result.stdout)
-    case = cases(project.path / "junit.xml")["east[ascii_2d]"]
+    case = cases(project.path / "junit.xml")["east[ascii_2d-breaker]"]
     assert case.find("error") is not None
     assert case.find("failure") is None
     assert properties(case)["cheesebench.missing"] == "108"
@@ -123,11 +159,11 @@ def test_junit_has_the_numbers(project: pytest.Pytester) -> None:
     project.runpytest("--model", "walker", "--seed", "7", "lab", "--junitxml=junit.xml")
     path = project.path / "junit.xml"
     found = cases(path)
-    east = properties(found["east[ascii_2d]"])
+    east = properties(found["east[ascii_2d-walker]"])
     assert (east["cheesebench.model"], east["cheesebench.rate"]) == ("walker", "1")
     assert (east["cheesebench.verdict"], east["cheesebench.reference"]) == ("PASS", "0.5")
     assert len(east["cheesebench.protocol_sha256"]) == 64
-    skipped = found["few[ascii_2d]"].find("skipped")
+    skipped = found["few[ascii_2d-walker]"].find("skipped")
     assert skipped is not None
     assert str(skipped.get("message")).startswith("INCONCLUSIVE: 100 % of trials succeed")
     suite = ET.parse(path).find(".//testsuite/properties")

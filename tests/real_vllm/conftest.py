@@ -66,13 +66,10 @@ def found(engine: subprocess.Popen[str]) -> dict[str, list[dict[str, Any]]]:
     return answers
 
 
-@pytest.fixture(scope="session")
-def kept(
-    vllm: recipe.RealVllm, engine: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Kept]:
-    """A server that was started through our plugin."""
+@contextlib.contextmanager
+def keeping(vllm: recipe.RealVllm, model: Path, directory: Path, most: str) -> Iterator[Kept]:
     keeper = subprocess.Popen(
-        [sys.executable, HERE / "keeper.py", vllm.python, vllm.model, tmp_path_factory.mktemp("server")],
+        [sys.executable, HERE / "keeper.py", vllm.python, model, directory, most],
         env=recipe.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -84,3 +81,19 @@ def kept(
     yield Kept(base_url, keeper)
     keeper.kill()  # that this ends the server is tested
     keeper.communicate()
+
+
+@pytest.fixture(scope="session")
+def kept(
+    vllm: recipe.RealVllm, engine: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kept]:
+    """A server that was started through our plugin."""
+    with keeping(vllm, vllm.model, tmp_path_factory.mktemp("server"), recipe.ENGINE["max_model_len"]) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def seeing(vllm: recipe.RealVllm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    """A server with a model that sees pictures."""
+    with keeping(vllm, vllm.seeing, tmp_path_factory.mktemp("seeing"), "32768") as found:
+        yield found

@@ -1,6 +1,7 @@
 """A process that starts a vLLM server through the ``vllm`` backend, says where it is, and keeps it.
 
-Arguments: vLLM's Python, the model, a directory for the log. It never stops the server itself.
+Arguments: vLLM's Python, the model, a directory for the log, the most tokens of prompt and reply. It never stops the
+server itself.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from cheesebench import BackendContext, ModelEntry
 from cheesebench.plugins.backends.vllm import serve
 
 
-def main(python: str, model: str, directory: str) -> None:
+def main(python: str, model: str, directory: str, most: str) -> None:
     server = serve(
         BackendContext(
             entry=ModelEntry(name="tiny", backend="vllm", id=model),
             directory=Path(directory),
-            options={**recipe.ENGINE, "python": python, "startup_timeout": recipe.STARTUP_TIMEOUT},
+            options={
+                **recipe.ENGINE,
+                "max_model_len": most,
+                "python": python,
+                "startup_timeout": recipe.STARTUP_TIMEOUT,
+            },
             progress=lambda line: print(line, file=sys.stderr, flush=True),
         )
     )

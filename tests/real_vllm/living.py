@@ -32,8 +32,8 @@ def family(process: int) -> set[int]:
     return found
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
+def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "this never happened"
         time.sleep(0.1)

@@ -44,28 +44,40 @@ ENGINE: Mapping[str, str] = {
 }
 
 
+#: See _mend_torchvision.
+TORCHVISION = """
+
+if not _has_ops():
+    _operators = torch.library.Library("torchvision", "DEF")
+    for _name in ("nms", "qnms"):
+        _operators.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class RealVllm:
-    """A Python that has vLLM, and a model that it can load."""
+    """A Python that has vLLM, and two models that it can load: one that reads, and one that also sees."""
 
     python: Path
     model: Path
+    seeing: Path
 
 
 def prepare() -> RealVllm:
     """Return what there is, or make it (seconds to a minute); one process at a time."""
     home = Path(os.environ.get(HOME) or HERE.parents[1] / ".venv-vllm")
     home.mkdir(parents=True, exist_ok=True)
-    found = RealVllm(home / "venv" / "bin" / "python", home / "tiny")
+    found = RealVllm(home / "venv" / "bin" / "python", home / "tiny", home / "tiny-seeing")
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        recipe = b"".join((HERE / name).read_bytes() for name in ("requirements.txt", "tiny_model.py"))
+        recipe = b"".join((HERE / name).read_bytes() for name in ("requirements.txt", "tiny_model.py", "recipe.py"))
         stamp, expected = home / "stamp", hashlib.sha256(recipe + sys.version.encode()).hexdigest()
         if not stamp.exists() or stamp.read_text(encoding="ascii") != expected:
             stamp.unlink(missing_ok=True)
             _install(home / "venv")
-            shutil.rmtree(found.model, ignore_errors=True)
-            run(found.python, str(HERE / "tiny_model.py"), str(found.model))
+            for model in (found.model, found.seeing):
+                shutil.rmtree(model, ignore_errors=True)
+            run(found.python, str(HERE / "tiny_model.py"), str(home))
             stamp.write_text(expected, encoding="ascii")
     return found
 
@@ -98,6 +110,24 @@ def _install(directory: Path) -> None:
     program = directory / "bin" / "uv"
     wanted: list[str | Path] = ["--no-deps", "--python", python, *more, "-r", HERE / "requirements.txt"]
     run(program, "pip", "install", "-q", "--no-cache", *wanted, **{name: v for name, v in settings.items() if v})
+    _mend_torchvision(python)
+
+
+def _mend_torchvision(python: Path) -> None:
+    """Let torchvision be imported where its wheel was built for CUDA, as that of the package index is.
+
+    Without CUDA's libraries it cannot load its operators, and then fails because they are not defined
+    (https://github.com/pytorch/vision/issues/9085). Nothing here calls them, so to define them is enough.
+    """
+    found = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    with (Path(found.stdout.strip()) / "torchvision" / "extension.py").open("a", encoding="utf-8") as module:
+        module.write(TORCHVISION)
+    run(python, "-c", "import torchvision.transforms.v2.functional")
 
 
 def _pip_setting(python: Path, name: str) -> str:

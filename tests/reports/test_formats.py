@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 import pytest
 
 from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.reports import cheesebench_reporters, json_report, text
-from cheesebench.statistics import RunSummary
+from cheesebench.reports import badge, cheesebench_reporters, comment, json_report, text
+from cheesebench.statistics import RunSummary, Verdict
 
 MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]
@@ -51,7 +53,8 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
     cells = [(make_plan("pool", model=model), rate) for model, rate in (("walker", 0.1), ("swimmer\x1b[2J", 0.99))]
     report = text.render(make_run(cells))
     assert "\x1b" not in report
-    walker, swimmer = report.split("\n\nswimmer")
+    matrix, walker, swimmer = re.split(r"\n\n(?=walker in|swimmer.* in)", report)
+    assert re.search(r"pool\s+✘ \S+ %\s+✔ \S+ %", matrix)
     assert walker.startswith("walker in ascii_2d (1 FAIL)")
     assert "✘ FAIL" in walker
     assert "✔ PASS" in swimmer
@@ -66,3 +69,23 @@ def test_registering_the_formats_imports_nothing_heavy() -> None:
     )
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert finished.stdout.strip() == "[]"
+
+
+def test_a_badge_says_how_many_are_passed(make_plan: MakePlan, make_run: MakeRun) -> None:
+    one = badge.render(make_run([(make_plan("pool"), 0.99), (make_plan("maze"), 0.1)]))
+    assert "<title>as good as the rodent: 1 of 2</title>" in one
+    assert badge.COLOURS[Verdict.FAIL] in one
+    two = badge.render(make_run([(make_plan("pool", model=name), 0.99) for name in ("a", "b<c")]))
+    assert "2 of 2 models" in two
+    assert badge.COLOURS[Verdict.PASS] in two
+    ElementTree.fromstring(two)
+
+
+def test_a_comment_has_the_matrix_and_room_for_more(make_plan: MakePlan, make_run: MakeRun) -> None:
+    cells = [(make_plan(f"pool_{number}_{'x' * 300}"), 0.1) for number in range(20)]
+    text = comment.render(make_run(cells))
+    assert text.startswith(comment.MARK)
+    assert "| **walker (ascii_2d)** | ✘ FAIL" in text
+    many = [(make_plan(f"pool_{number}_{'x' * 4000}"), 0.1) for number in range(20)]
+    assert len(comment.render(make_run(many))) < 65_536
+    assert text.count("<details>") == text.count("</details>") == 1

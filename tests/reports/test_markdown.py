@@ -169,14 +169,17 @@ def test_several_models_and_views(make_plan: MakePlan, make_run: MakeRun) -> Non
         for name in ("pool", "maze")
     ]
     report = render(make_run(cells))
-    overview = table(report.split("\n## ")[0])
-    assert [(row["model"], row["view"]) for row in overview] == [
-        ("walker", "ascii_2d"),
-        ("walker", "ascii_3d"),
-        ("swimmer", "ascii_2d"),
-        ("swimmer", "ascii_3d"),
+    matrix = table(report.split("\n## ")[0])
+    assert [row["model"] for row in matrix] == [
+        "**walker (ascii_2d)**",
+        "**walker (ascii_3d)**",
+        "**swimmer (ascii_2d)**",
+        "**swimmer (ascii_3d)**",
+        "*rodent*",
+        "*moving at random*",
     ]
-    assert [row["all pass?"] for row in overview] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2
+    assert [row["all pass?"] for row in matrix] == ["✘ FAIL"] * 2 + ["✔ PASS"] * 2 + [""] * 2
+    assert re.fullmatch(r"✘ [\d.]+ % \([\d.]+–[\d.]+, n 10\)", matrix[0]["pool"])
     assert report.count("\n### Verdicts\n") == 4
     best = section(report, "Best of views: swimmer")
     assert "cross-fitted" in table(best)[0]

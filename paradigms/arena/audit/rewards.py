@@ -22,7 +22,7 @@ EFFORT, POLISH = 6_000, 1_000
 #: Steps that the solver spends on a trial that is not judged: it has to be played all the same.
 UNJUDGED = 4_000
 #: How often two ways of spending a trial are compared where `p` decides what they earn.
-LUCKS = 300
+STREAMS = 300
 #: Maximum pairs of places visited alternately, and number of random plans, in a trial.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
@@ -103,7 +103,7 @@ class Temptation:
     how: str
     """Who found the failure."""
     gain: float
-    """Reward of failing minus reward of succeeding, luck excluded; minus infinity where only one of them was found."""
+    """Reward of failing minus reward of succeeding, without chance; minus infinity if only one was found."""
 
 
 def temptations(paradigm: ArenaParadigm, trials: int, seed: int) -> Iterator[Temptation]:
@@ -149,14 +149,14 @@ def _gain(paradigm: ArenaParadigm, life: ArenaSubject, success: Ending | None, f
     rules = [*paradigm.program.watch, *(rule for state in paradigm.program.states.values() for rule in state.rules)]
     if gain <= EQUAL or all(rule.p is None for rule in rules):
         return gain
-    gains = [_earned(life, failure, number) - _earned(life, success, number) for number in range(LUCKS)]
-    return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(LUCKS)
+    gains = [_earned(life, failure, number) - _earned(life, success, number) for number in range(STREAMS)]
+    return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(STREAMS)
 
 
-def _earned(life: ArenaSubject, ending: Ending, luck: int) -> float:
+def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
     """Return what the same actions earn when every `p` is drawn anew; when they are over, time passes."""
     twin = life.twin()
-    twin.draw_luck_anew(luck)
+    twin.use_alternative_stream(number)
     actions, earned, status = iter(ending.actions), 0.0, RUNNING
     while status == RUNNING:
         _, reward, status = twin.step(next(actions, STAY))

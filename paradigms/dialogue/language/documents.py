@@ -124,6 +124,9 @@ class Pairs(Model):
 
     distance: Count = Field(description="Length of the shortest path, in steps.")
     count: Count = Field(2, description="How many pairs.")
+    each: Count | None = Field(
+        None, description="How many of them a subject is asked; the next one goes on from there. All of them if unset."
+    )
 
 
 class AnswerShape(Model):
@@ -136,7 +139,7 @@ class AnswerShape(Model):
 class Condition(Model):
     """One way of asking. With ``after``, that condition's question comes first, and only the last answer counts."""
 
-    ask: Literal["best_path", "shortest_path", "groups"] = Field(description="The question.")
+    ask: Literal["best_path", "shortest_path", "groups", "edges"] = Field(description="The question.")
     after: ConditionName | None = Field(None, description="The condition asked before this one.")
     edit: Edit | None = Field(None, description="What changes before the question.")
     pairs: Pairs | list[Edge] | None = Field(None, description="For shortest_path: the starts and goals.")
@@ -167,6 +170,7 @@ class Scene(Model):
     best_chance: Text | None = Field(None, description="The question for the first step if steps are partly random.")
     shortest_path: Text | None = Field(None, description="The question for the shortest path.")
     groups: Text | None = Field(None, description="The question for the number of groups.")
+    edges: Text | None = Field(None, description="The question for all edges.")
     change: Text | None = Field(None, description="That something has changed.")
     closed: Text | None = Field(None, description="A removed edge.")
     opened: Text | None = Field(None, description="A new edge.")
@@ -190,6 +194,7 @@ class DialogueDocument(Model):
     dimension: Text = Field("planning", description="Cognitive dimension.")
     species: Text | None = Field(None, description="For readers; no animal did this task.")
     arena: GraphArena = Field(description="The graph.")
+    system: Text | None = Field(None, description="What a model is told before the first question of a conversation.")
     scenes: dict[Name, Scene] = Field(default_factory=dict, description="The protocol's own scenes (wordings).")
     conditions: dict[ConditionName, Condition] = Field(
         min_length=1, description="Conditions (ways of asking), by name."

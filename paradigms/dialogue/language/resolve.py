@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from cheesebench.paradigms.dialogue.language.worlds import (
     best_first_steps,
     best_goals,
     count_groups,
+    edges_of,
     edited,
     first_world,
     natural,
@@ -129,7 +131,7 @@ class _Resolver:
             self.edits.check(condition.edit, world, (*where, "edit"))
             after = edited(world, condition.edit, self.graph.directed)
         shape = condition.answer or self.document.answer
-        form: Form = "number" if condition.ask == "groups" else shape.form
+        form = _FORMS.get(condition.ask, shape.form)
         if condition.ask == "shortest_path" and condition.answer is None:
             form = "path"
         if after.chances and form != "first_step":
@@ -149,6 +151,8 @@ class _Resolver:
             after=condition.after,
             edit=condition.edit,
             instruct=condition.instruct,
+            each=condition.pairs.each or 0 if isinstance(condition.pairs, doc.Pairs) else 0,
+            directed=self.graph.directed,
         )
         if condition.edit is not None and condition.ask == "best_path" and not condition.same_policy:
             self._prove_new_policy(spec, world, where)
@@ -175,6 +179,9 @@ class _Resolver:
             return None
         if condition.ask == "groups":
             return (Item(self.graph.start, number=count_groups(world)),)
+        if condition.ask == "edges":
+            every = edges_of(world, self.graph.directed)
+            return (Item(self.graph.start, keys=(tuple(node for edge in every for node in edge),)),)
         if condition.ask == "best_path":
             return self._best(world, where)
         return self._between(condition, world, where)
@@ -216,6 +223,8 @@ class _Resolver:
                 self._error(239, place, sentence, "Ask for a smaller distance, or remove this condition.")
                 return None
             pairs = _spread(every, condition.pairs.count)
+            if condition.pairs.each:
+                pairs = _scattered(pairs)
         else:
             pairs = list(condition.pairs)
             for number, (start, goal) in enumerate(pairs):
@@ -246,6 +255,8 @@ class _Resolver:
             )
 
 
+#: Where the question leaves no choice of a form.
+_FORMS: Mapping[str, Form] = {"groups": "number", "edges": "edges"}
 _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
@@ -256,11 +267,19 @@ def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str
     return [pairs[(2 * number + 1) * len(pairs) // (2 * count)] for number in range(count)]
 
 
+def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return all pairs in an order of which every beginning is spread over the list: few subjects see many starts."""
+    step = next(step for step in range(round(len(pairs) * 0.618) or 1, 0, -1) if math.gcd(step, len(pairs)) == 1)
+    return [pairs[number * step % len(pairs)] for number in range(len(pairs))]
+
+
 def _group(condition: doc.Condition) -> str:
     """Return the group of conditions (the paper's Table 1) that an edit belongs to by what it does."""
     edit = condition.edit
     if condition.ask == "groups":
         return "Groups"
+    if condition.ask == "edges":
+        return "Map"
     if edit is None:
         return "Traversal"
     if edit.chances or (edit.remove and edit.add and not edit.portal):

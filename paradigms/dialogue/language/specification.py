@@ -13,8 +13,8 @@ from cheesebench.protocol.diagnostics import Diagnostic
 from cheesebench.protocol.specification import BaseSpecification
 
 #: Form in which an answer is parsed.
-Form = Literal["path", "first_step", "number"]
-Ask = Literal["best_path", "shortest_path", "groups"]
+Form = Literal["path", "first_step", "number", "edges"]
+Ask = Literal["best_path", "shortest_path", "groups", "edges"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its key: ``keys`` are all optimal paths, start included (first steps: two nodes)."""
+    """One question with its key: ``keys`` are all optimal paths, start included (first steps: two nodes).
+
+    Where edges are asked for there is one key, their nodes two by two.
+    """
 
     start: str
     goals: tuple[str, ...] = ()
@@ -40,7 +43,8 @@ class Item:
 class ConditionSpec:
     """One condition: ``world`` is the graph after all edits, ``after`` the condition that is asked before it.
 
-    ``items`` has one question for every start-goal pair, or a single question.
+    ``items`` has one question for every start-goal pair, or a single question; ``each`` is how many of them a subject
+    is asked, who takes the next where the last one stopped (0: all).
     """
 
     name: str
@@ -53,6 +57,15 @@ class ConditionSpec:
     after: str | None = None
     edit: Edit | None = None
     instruct: str | None = None
+    each: int = 0
+    directed: bool = False
+
+    def asked_of(self, subject: int) -> tuple[Item, ...]:
+        """Return the questions of one subject."""
+        every = len(self.items)
+        if not 0 < self.each < every:
+            return self.items
+        return tuple(self.items[(subject * self.each + number) % every] for number in range(self.each))
 
     def right(self, item: Item, path: Path) -> bool:
         """Whether a path that begins at the item's start answers it."""
@@ -60,16 +73,20 @@ class ConditionSpec:
             return any(path[:2] == key[:2] for key in item.keys)
         return path in item.keys
 
-    def chance(self) -> float:
-        """Return the share of right answers when a simple path from the start is drawn uniformly, over all items.
+    def chance(self, subjects: int = 1) -> float:
+        """Return the share of right answers when a simple path from the start is drawn uniformly.
 
-        A number of groups is drawn from 1 to the number of nodes. See ``worlds.simple_paths`` for large graphs.
+        It is that of the questions that so many subjects are asked. A number of groups is drawn from 1 to the number of
+        nodes; nobody lists all edges by chance. See ``worlds.simple_paths`` for large graphs.
         """
-        return sum(map(self._chance, self.items)) / len(self.items)
+        asked = self.items[: self.each * subjects] if self.each else self.items
+        return sum(map(self._chance, asked)) / len(asked)
 
     def _chance(self, item: Item) -> float:
         if self.form == "number":
             return 1 / len(self.world.nodes)
+        if self.form == "edges":
+            return 0.0
         paths = simple_paths(self.world, item.start)
         return sum(self.right(item, path) for path in paths) / len(paths)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -69,6 +69,17 @@ def first_world(graph: Graph) -> World:
     """Return the world of a declared graph before any edit."""
     arcs = [(a, b) for a, b in graph.edges] if graph.directed else both_ways(graph.edges)
     return World(tuple(dict.fromkeys(arcs)), dict(graph.rewards))
+
+
+def edges_of(world: World, directed: bool) -> list[Arc]:
+    """Return every edge once, in the order told."""
+    return list(dict.fromkeys(as_told(world.arcs, directed)))
+
+
+def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
+    """Yield arcs as edges: where they can be walked both ways, the order of their nodes does not count."""
+    for a, b in arcs:
+        yield (a, b) if directed or a <= b else (b, a)
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cheesebench import ModelAgentSpec
 from cheesebench.plugins.agents.llm.agent import LlmAgent
+from cheesebench.plugins.agents.llm.prompts import instructions
 from cheesebench.plugins.agents.llm.settings import SETTINGS, check, read_history
 
 __all__ = ["SPEC", "LlmAgent"]
@@ -15,5 +16,6 @@ SPEC = ModelAgentSpec(
     check=check,
     readers={"history": read_history},
     memory="life",
+    instructions=instructions,
     summary="asks a language or vision model: observations in, learnings and actions out",
 )

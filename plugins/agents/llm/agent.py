@@ -27,7 +27,7 @@ REST = (STAY,) * 10_000
 #: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for servers without limits.
 REPLY_LENGTH = 20_000
 #: What is counted, trial by trial; see ``LlmAgent.tally``.
-COUNTS = ("calls", "unparsed", "truncated", "empty", "dropped_actions")
+COUNTS = ("calls", "unparsed", "truncated", "empty", "unusable", "dropped_actions")
 
 
 class LlmAgent:
@@ -90,6 +90,7 @@ class LlmAgent:
         self._counts["unparsed"] += not parsed.actions
         self._counts["truncated"] += cut_off
         self._counts["empty"] += not (spoken.text or cut_off)
+        self._counts["unusable"] += cut_off or not parsed.actions
         self._counts["dropped_actions"] += parsed.dropped
         remembered = self._remembered(reply, spoken)
         if not parsed.actions and self._policy == RETRY and len(self._refused) < RETRIES:

@@ -49,6 +49,13 @@ def system_prompt(
     return "\n".join(line for line in text.split("\n") if learnings or not line.startswith("LEARNINGS:"))
 
 
+def instructions(reading: str) -> str:
+    """Return what a person is told: the same, but for the form of the answers; ``reading`` as in ``system_prompt``."""
+    data = _data()
+    values = {"reading": reading or data["reading"], "patience": ""}
+    return "\n\n".join(Template(data["pieces"][name]).substitute(values) for name in data["people"])
+
+
 @lru_cache(maxsize=1)
 def messages() -> Mapping[str, Template]:
     """Return the templates of the messages, by name."""

@@ -8,7 +8,7 @@
   function colours() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue("--" + name).trim();
-    return { model: read("model"), band: read("band"), rodent: read("rodent"), animals: read("animals"), control: read("control"), random: read("random"), grid: read("line"), text: read("soft") };
+    return { model: read("model"), band: read("band"), rodent: read("rodent"), animals: read("animals"), control: read("control"), random: read("random"), kinds: [read("model"), ...[1, 0, 4, 2, 3, 7].map((number) => read("kind-" + number))], grid: read("line"), text: read("soft") };
   }
 
   function line(label, values, colour, extra) {
@@ -40,6 +40,26 @@
   function pair(chart, c) {
     const sets = [line("plain", chart.plain, c.model, { pointRadius: 2.5 }), line("control", chart.control, c.control, { borderDash: [7, 4], pointRadius: 2.5 })];
     return lines(chart.labels, sets, c);
+  }
+
+  // Several models: a colour and a dash each, so that colour alone tells nothing apart.
+  const DASHES = [[], [8, 3], [3, 3], [10, 3, 2, 3], [1, 4], [6, 6]];
+  function several(chart, c) {
+    const sets = chart.models.map((one, index) => line(one.name, one.rates, c.kinds[index % c.kinds.length], { borderDash: DASHES[index % DASHES.length], pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
+    if (chart.kind === "settings") {
+      chart.models.forEach((one, index) => {
+        const edge = { borderWidth: 0, backgroundColor: c.kinds[index % c.kinds.length] + "22", pointHitRadius: 0 };
+        sets.push(line(one.name + ", lower bound", one.low, c.band, edge));
+        sets.push(line(one.name + ", upper bound", one.high, c.band, Object.assign({}, edge, { fill: "-1" })));
+      });
+    } else {
+      const all = (value) => chart.labels.map(() => value);
+      if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
+      if (chart.chance !== null) sets.push(line("random", all(chart.chance), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
+    }
+    const made = lines(chart.labels, sets, c);
+    made.options.legend = true;
+    return made;
   }
 
   function lines(labels, sets, c) {
@@ -81,7 +101,7 @@
     const c = colours();
     for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
       const chart = data[Number(canvas.dataset.chart)];
-      const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : profile(chart, c);
+      const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : chart.models ? several(chart, c) : profile(chart, c);
       const shown = (item) => !String(item.text === undefined ? item.dataset.label : item.text).includes("bound");
       settings.options = Object.assign(settings.options, {
         animation: false,

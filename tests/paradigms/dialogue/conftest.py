@@ -11,6 +11,7 @@ from cheesebench.protocol import Catalogue
 TEXT = """
 version: 1
 paradigm: garden
+system: You are a guide.
 arena:
   graph:
     start: 1
@@ -24,6 +25,8 @@ conditions:
   first: {ask: best_path, answer: {form: first_step}}
   loose: {ask: best_path, answer: {include_start: false}}
   groups: {ask: groups}
+  map: {ask: edges}
+  turns: {ask: shortest_path, pairs: {distance: 2, count: 5, each: 2}}
   near: {ask: shortest_path, pairs: [[2, 5], [6, 2]], instruct: breadth_first}
   cut: {after: plain, edit: {remove: [[3, 5]], add: [[6, 5]]}, ask: best_path, instruct: step_by_step}
   gate: {after: cut, edit: {add: [[1, 7]], portal: {at: 7, to_neighbours_of: 6}}, ask: best_path}

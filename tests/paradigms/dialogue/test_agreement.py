@@ -1,90 +1,64 @@
-"""The scorer against recorded grades of published answers, where those lie beside the project."""
+"""The reader against recorded grades of published answers, and the figures that docs/cogeval.md gives of it.
+
+The answers are not part of the project: those that lie beside it are compared, and where there are none, only the list
+of disagreements with its verdicts and the page.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cheesebench.paradigms.dialogue.answers import Form, read_answer
-from cheesebench.paradigms.dialogue.lexicon import Lexicon
+from benchmarks.cogeval_agreement import agreement, graded, rows_of, verdicts
 
-_BESIDE = [parent / "shared" / "data" / "cogeval" / "responses.jsonl" for parent in Path(__file__).parents]
-RESPONSES = next((path for path in _BESIDE if path.is_file()), _BESIDE[0])
-#: Words of the questions that are no names, and the nouns of their scenes.
-_NO_NAMES = {
-    "the",
-    "and",
-    "fields",
-    "field",
-    "any",
-    "is",
-    "rest",
-    "now",
-    "no",
-    "longer",
-    "to",
-    "instead",
-    "also",
-    "connected",
-    "flower",
-    "another",
-    "this",
-}
-_NOUNS = ("room", "zone", "field", "scholar", "flower")
-_LOBBIES = ("lobby", "entrance")
-
-Row = dict[str, Any]
+PROJECT = Path(__file__).parents[3]
+PAGE = (PROJECT / "docs" / "cogeval.md").read_text(encoding="utf-8")
+_BESIDE = [parent / "shared" / "data" / "cogeval" for parent in Path(__file__).parents]
+USED = next((folder / "responses.jsonl" for folder in _BESIDE if folder.is_dir()), PROJECT / "none")
+HELD_OUT = PROJECT / "benchmarks" / "held_out.jsonl"
 
 
-def _names(row: Row, others: list[Row]) -> set[str]:
-    """Return the names that a conversation uses: those of its keys, and those in its questions."""
-    text = " ".join(turn["user"] for turn in row["turns"])
-    names = {name.strip() for other in others for key in other["recorded_key"] for name in key.split(",")}
-    if row["domain"] == "ordRooms":
-        return {str(number) for number in range(1, 25)} | set(_LOBBIES)
-    if row["domain"] == "unordSpatial":
-        places = re.findall(r"(\w{4,}) fields?\b", text)
-        places += [word for part in re.findall(r"connected to ([^.]*)", text) for word in re.findall(r"\w+", part)]
-        return names | {place.lower() for place in places} - _NO_NAMES | set(_LOBBIES)
-    people = re.findall(r"(?<=[a-z,] )([A-Z][a-z]+)|\b([A-Z][a-z]+) (?:is|has|who)\b", text)
-    return names | {(a or b).lower() for a, b in people} - {"ceo", "now", "this", "there"}
+def figures(kind: str) -> tuple[int, float, float]:
+    """Return what the page says: answers, agreement overall and on ordered rooms, in percent."""
+    found = re.search(rf"\| {kind} \| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|", PAGE)
+    assert found, f"no figures of {kind} answers on the page"
+    return int(found[1]), float(found[2]), float(found[3])
 
 
-def _grade(row: Row, others: list[Row]) -> bool:
-    names = _names(row, others)
-    keys = [[name.strip() for name in key.split(",")] for key in row["recorded_key"]]
-    form: Form = "path" if any(len(key) > 1 for key in keys) else "first_step"
-    if row["condition"] == "nClusters":
-        form = "number"
-    answer = read_answer(row["turns"][-1]["assistant"], Lexicon({name: name for name in names}, _NOUNS), form)
-    if form == "number":
-        return bool(row["recorded_key"] == [str(answer.number)])
-    nodes = list(answer.nodes)
-    # The one who is asked first, in graphs with a lobby; it may stand before the way.
-    first = re.search(r"[Ff]rom (?:the )?(\w+)[ ,]", row["turns"][0]["user"])
-    if first and nodes[:1] == [first[1].lower()] and keys[0][0] != nodes[0]:
-        nodes = nodes[1:]
-    return not answer.several and nodes in keys
+def measured(path: Path, *others: Path) -> tuple[int, float, float]:
+    counts = agreement(rows_of(path), rows_of(*others))
+    (agreed, number), (in_order, rooms) = counts[""], counts["ordRooms"]
+    return number, round(100 * agreed / number, 1), round(100 * in_order / rooms, 1)
 
 
-@pytest.mark.skipif(not RESPONSES.is_file(), reason="the published answers are not beside the project")
-def test_agreement_with_the_recorded_grades(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [json.loads(line) for line in RESPONSES.read_text(encoding="utf-8").splitlines()]
-    alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        alike[row["graph"], row["domain"]].append(row)
-    agrees = {
-        row["file"]: _grade(row, alike[row["graph"], row["domain"]]) == bool(row["recorded_score"]) for row in rows
-    }
-    ordered = [agrees[row["file"]] for row in rows if row["domain"] == "ordRooms"]
-    overall = sum(agrees.values()) / len(agrees)
-    rooms = sum(ordered) / len(ordered)
-    with capsys.disabled():
-        print(f"\nagreement with the recorded grades: {overall:.1%} of {len(rows)}, ordered rooms {rooms:.1%}")
-    assert overall >= 0.92
-    assert rooms >= 0.98
+@pytest.mark.skipif(not USED.is_file(), reason="the published answers are not beside the project")
+def test_the_page_says_how_often_the_reader_agrees_on_answers_it_was_developed_with() -> None:
+    assert measured(USED) == figures("developed with")
+
+
+@pytest.mark.skipif(not (USED.is_file() and HELD_OUT.is_file()), reason="no held-out answers have been drawn")
+def test_the_page_says_how_often_the_reader_agrees_on_others() -> None:
+    assert measured(HELD_OUT, USED) == figures("held out")
+
+
+@pytest.mark.skipif(not (USED.is_file() and HELD_OUT.is_file()), reason="no held-out answers have been drawn")
+def test_every_disagreement_has_a_verdict() -> None:
+    rows = graded(rows_of(HELD_OUT), rows_of(USED))
+    differ = {row["file"]: (str(int(ours)), str(int(theirs))) for row, _, ours, theirs in rows if ours != theirs}
+    assert differ == {file: (row["ours"], row["record"]) for file, row in verdicts().items()}
+
+
+def test_the_verdicts_are_those_of_the_page() -> None:
+    number, overall, rooms = figures("held out")
+    judged = verdicts()
+    assert all(row["why"] for row in judged.values())
+    assert overall == round(100 * (number - len(judged)) / number, 1)
+    assert overall >= 93
+    assert rooms >= 97
+    faults = Counter(row["fault"] for row in judged.values())
+    assert set(faults) == {"record", "reader"}
+    assert faults["record"] >= 0.9 * len(judged)
+    assert f"{faults['record']} of {len(judged)} disagreements" in PAGE

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, Form, read_answer
+from cheesebench.paradigms.dialogue.answers import MAX_READ, Answer, read_answer
+from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 
 ROOMS = Lexicon({str(n): f"room {n}" for n in range(1, 16)} | {"0": "the lobby"}, ["room", "rooms"])
@@ -131,6 +132,26 @@ def test_an_amount_of_something_is_not_its_name() -> None:
     assert path("From the rose to the hydrangea.\nYou will find 50 hydrangea flowers.", FLOWERS) == ["1", "2"]
     assert path("Answer: tulip, hydrangea (50 flowers)", FLOWERS) == ["3", "2"]
     assert path("Answer: 1. rose flowers", FLOWERS, "first_step") == ["1"]
+    assert path("Take the rose. It gets you 50 free hydrangea flowers.", FLOWERS, "first_step") == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "nodes"),
+    [
+        ("Ada, Ben, Dan.\nShall I say more about Ada and Cleo?", ["1", "2", "4"]),
+        ("The way from Ada to Ben is the following:\n7, 8, 9", []),
+        ("**Answer:**\n```\nAnswer: Ada, Ben\n```\nHow I got to the answer:\n1. Ada.\n2. Cleo is far.", ["1", "2"]),
+        ("1. I looked at Cleo. Her friend is Dan.\n2. The shortest path is Ada → Ben → Dan.", ["1", "2", "4"]),
+        ("- Ada\n- Ben\n- Dan", ["1", "2", "4"]),
+    ],
+)  # fmt: skip
+def test_what_announces_asks_or_explains_is_no_answer(reply: str, nodes: list[str]) -> None:
+    assert path(reply, PEOPLE) == nodes
+
+
+def test_what_somebody_gives_is_no_answer_if_there_is_another() -> None:
+    assert path("Ada can put you in touch with Ben. Dan is giving 50 books.", PEOPLE, "first_step") != ["4"]
+    assert path("You should ask Ben. Dan is giving 50 books.", PEOPLE, "first_step") == ["2"]
 
 
 def test_names_of_several_words_and_names_that_are_words() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cheesebench.paradigms.dialogue.answers import read_answer
+from cheesebench.paradigms.dialogue.edges import read_reply
 from cheesebench.paradigms.dialogue.language.specification import DialogueSpecification
 from cheesebench.paradigms.dialogue.lexicon import Lexicon
 from cheesebench.paradigms.dialogue.prompts import answer_text, questions
@@ -79,5 +79,5 @@ def test_every_key_said_in_words_is_scored_as_right(path: object) -> None:
             for item in condition.items:
                 replies = [answer_text(domain, condition, key) for key in item.keys] or [f"Answer: {item.number}"]
                 for reply in replies:
-                    answer = read_answer(reply, lexicon, condition.form)
+                    answer = read_reply(reply, lexicon, condition.form)
                     assert score(answer, condition, item, specification.world).success, (condition.name, reply)

@@ -12,7 +12,7 @@ from numba.core.caching import CacheImpl
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.batch import vector_class
 from cheesebench.paradigms.arena.jit import kernel, lanes, translate
-from cheesebench.paradigms.arena.jit.compiled import told
+from cheesebench.paradigms.arena.jit.compiled import announce_compilation
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
@@ -45,13 +45,13 @@ def test_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_people_are_told_what_takes_so_long(caplog: pytest.LogCaptureFixture) -> None:
     function = numba.njit(lambda number: number + 1)
-    with told():
+    with announce_compilation():
         assert function(1) == 2
         assert function(1.0) == 2.0
     assert [record.message for record in caplog.records] == [
         "Compiling the steps of vector environments. This takes about 20 seconds, once per machine."
     ]
-    with told():
+    with announce_compilation():
         assert function(2) == 3
     assert len(caplog.records) == 1
 

@@ -185,7 +185,7 @@ def test_hostile_text_is_shown_and_runs_nothing(hostile: Run, open_page: Open) -
     said(page, "Step 0 of 6")
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 1  # the player's own
-    assert "<img src=x onerror=window.hacked=2>" in page.locator("h2").first.inner_text()
+    assert "<img src=x onerror=window.hacked=2>" in page.locator("section.model h2").first.inner_text()
     page.locator("a.watch").first.click()
     said(page, "Step 0 of 30")
     assert page.evaluate("window.hacked") is None
@@ -195,7 +195,7 @@ def test_what_can_be_reached_by_keyboard_is_seen_to_have_the_focus(run: Run, ope
     page = open_page(run)
     said(page, "Step 0 of 6")
     seen = {}
-    for _ in range(40):
+    for _ in range(60):
         page.keyboard.press("Tab")
         name, outline = page.evaluate(
             """() => {
@@ -245,3 +245,23 @@ def test_pictures_are_shown(pictures: Run, open_page: Open) -> None:
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 448
     assert page.locator("#observation").is_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_tables_are_sorted_and_filtered(run: Run, open_page: Open) -> None:
+    page = open_page(run)
+    table = page.locator("table.matrix")
+    head = table.locator("thead th").first
+    names = table.locator("tbody th")
+    before = names.all_inner_texts()
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert names.all_inner_texts() == sorted(before, key=str.lower)
+    head.locator("button").click()
+    assert names.all_inner_texts() == sorted(before, key=str.lower, reverse=True)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") is None
+    assert names.all_inner_texts() == before
+    if len(before) > 3:
+        page.get_by_label("Filter models and paradigms").fill("rodent")
+        assert [name for name in names.all() if name.is_visible()] != []
+        assert page.locator("#matrix [role=status]").inner_text() == f"1 of {len(before)}"

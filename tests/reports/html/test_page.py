@@ -89,12 +89,13 @@ def test_tables_of_many_rows_are_windows(make_plan: MakePlan, make_run: MakeRun,
     assert page.count("<div") == page.count("</div>")
 
 
-def test_published_rows_are_shown_where_there_are_any(make_plan: MakePlan, make_run: MakeRun) -> None:
+def test_published_rows_are_shown_among_the_models(make_plan: MakePlan, make_run: MakeRun) -> None:
     summary = make_run([(make_plan("pool"), 0.6)])
-    assert "Published results" not in render(summary)
+    assert "a giant" not in render(summary)
     row = PublishedRow(model="a giant", rates={"pool": 0.35, "elsewhere": 1.0}, overall=0.675, source="a paper")
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
-    assert re.search(r"a giant\s+35 %\s+67.5 %\s+–\s*–\s*a paper", words)
+    assert re.search(r"a giant\s+35 %\s+67.5 %", words)
+    assert "in no verdict: a paper." in words
 
 
 def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Report) -> None:
@@ -102,7 +103,7 @@ def test_the_policy_lets_exactly_the_pages_own_scripts_run(run: Run, report: Rep
     policy = next(a["content"] or "" for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
-    kinds = {"script": 3, "style": 1}
+    kinds = {"script": 4, "style": 1}
     for tag, attributes, text in page.raw:
         if "type" in attributes:
             assert attributes["type"] in ("application/json", "application/octet-stream")
@@ -124,7 +125,7 @@ def test_hostile_text_is_text(hostile: Run, run: Run, report: Report) -> None:
     text = report(*hostile)
     page, decent = Outline(text), Outline(report(*run))
     assert {tag for tag, _ in page.tags} == {tag for tag, _ in decent.tags}
-    assert sum(tag == "script" for tag, _ in page.tags) == 3 + 2 + 1
+    assert sum(tag == "script" for tag, _ in page.tags) == 4 + 2 + 1
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert "\x00" not in text

@@ -140,7 +140,7 @@ def test_a_run_that_cannot_be_lived_again_says_why(run: Run) -> None:
     with_nothing.unregister(name="cheesebench.paradigms")
     for shelf in shelves(log, with_nothing):
         assert shelf.shown == 0
-        assert "no plugin handles protocols" in shelf.problem
+        assert "no plugin handles this kind of protocol" in shelf.problem
 
 
 def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:

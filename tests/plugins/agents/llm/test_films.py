@@ -76,7 +76,7 @@ def test_a_life_of_two_trials() -> None:
         """)
     assert subject.read(reply("<think>STAY?</think>ACTIONS: FORWARD, ROTATE_LEFT")) == (FORWARD, ROTATE_LEFT)
     subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
-    assert subject.tally() == {"calls": 2, "unparsed": 0, "truncated": 0, "empty": 0, "dropped_actions": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 2, "dropped_actions": 1}
 
     subject.begin_trial(WEST)
     assert set(subject.tally().values()) == {0}
@@ -231,7 +231,7 @@ def test_a_reply_without_an_action_is_one_wasted_step(answer: ChatReply, count: 
     subject = agent(history=1)
     subject.begin_trial(WEST)
     assert subject.read(answer) == (STAY,)
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | count
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | count | {"unusable": 1}
     subject.observe(STAY, 0.0, WEST, False)
     said = "I do not know." if answer.text.startswith("I") else "(no answer)"
     assert f"ASSISTANT\n{said}\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
@@ -241,7 +241,7 @@ def test_a_reply_that_was_cut_off_after_an_action_still_acts() -> None:
     subject = agent()
     subject.begin_trial(WEST)
     assert subject.read(reply("ACTIONS: FORWARD, ROTA", finish="length")) == (FORWARD,)
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 1, "truncated": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 1, "truncated": 1, "unusable": 1}
 
 
 def test_asking_again_with_feedback() -> None:
@@ -271,7 +271,7 @@ def test_asking_again_with_feedback() -> None:
         """)
     # The third time the step is wasted; what was refused is forgotten.
     assert subject.read(reply("No.")) == (STAY,)
-    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 3, "unparsed": 3, "empty": 1}
+    assert subject.tally() == dict.fromkeys(COUNTS, 0) | {"calls": 3, "unparsed": 3, "empty": 1, "unusable": 3}
     subject.observe(STAY, 0.0, WEST, False)
     assert film(subject.prompt()) == shown("""
         SYSTEM

@@ -1,0 +1,1 @@
+"""Running models from Python and notebooks: the same engine, log and verdicts as pytest."""

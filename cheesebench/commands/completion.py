@@ -1,0 +1,39 @@
+"""``cheesebench completion``: what a shell needs to complete commands and options."""
+
+from __future__ import annotations
+
+import argparse
+
+from cheesebench.commands.parsing import describe
+from cheesebench.errors import OptionError
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Needs the extra 'completion'. Options of pytest itself are completed by argcomplete: see pytest's manual.",
+        "bash >> ~/.bashrc",
+        "zsh > ~/.zfunc/_cheesebench",
+        "fish > ~/.config/fish/completions/cheesebench.fish",
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the script."""
+    try:
+        import shtab
+    except ImportError:
+        raise OptionError(
+            "Completion needs shtab, which is not installed. Install it with: "
+            "pip install 'pytest-cheesebench[completion]' (from a clone: pip install -e '.[completion]')."
+        ) from None
+    if options.shell not in shtab.SUPPORTED_SHELLS:
+        raise OptionError(f"This shtab has no {options.shell}: install a newer one.")
+    from cheesebench.cli import build_parser
+
+    print(shtab.complete(build_parser(), shell=options.shell))
+    return 0

@@ -1,0 +1,227 @@
+"""``cheesebench people``: people live through paradigms in the browser, into an ordinary run."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.commands.common import counted, installed_catalogue
+from cheesebench.commands.parsing import add_option, add_options, describe, port_number
+from cheesebench.errors import OptionError
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+
+if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.records import CellPlan
+    from cheesebench.protocol import BaseSpecification, Specification
+    from cheesebench.server.participants import Task
+    from cheesebench.server.seats import Seats
+
+    Cells = dict[CellPlan, BaseSpecification]
+
+#: What people are run with unless something else is said; a resumed run keeps what it was started with.
+_DESIGN, _VIEW, _SEED = "cohort", "ascii_2d", 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "Prints a link.\n"
+        "Whoever opens it is told what is recorded, and if they agree they see exactly what a model is shown,\n"
+        "with the same instructions, and press the keys. Each is a subject of the run, under the model 'human'.\n"
+        "No names and no addresses are recorded. Ctrl-C ends it; --resume goes on, also with a run of a model: its\n"
+        "protocols are then run with people, too, and one report shows both.",
+        "--protocols t_maze --subjects 20",
+        "--resume 20250131-093000-ab12",
+        "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
+    )
+    about = "a name, a *.protocol.yaml file or a directory of them; repeatable, or with commas between"
+    add_option(parser, "protocols", default=None, help=about)
+    add_option(parser, "edition", default=None, help="edition of the protocols that are named (default: default)")
+    add_option(
+        parser, "view", default=None, action="store", help=f"what they are shown the arena in (default: {_VIEW})"
+    )
+    add_option(parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})")
+    add_option(parser, "subjects", default=None, help="how many people can take part (default: the design's number)")
+    add_option(parser, "seed", default=None, help=f"seed of the run (default: {_SEED})")
+    add_option(parser, "agent", default="llm", help="the agent whose instructions they are given (default: llm)")
+    add_options(parser, "resume", "run-id", "results")
+    parser.add_argument("--port", metavar="N", type=port_number, help="listen here (default: any; resumed: the same)")
+    parser.add_argument("--address", metavar="ADDRESS", help="listen at this address of the machine, not 127.0.0.1")
+    parser.add_argument(
+        "--host-name",
+        metavar="HOST[:PORT]",
+        action="append",
+        help="what people's browsers call this machine; stands in the link; repeatable",
+    )
+    parser.add_argument("--consent", metavar="FILE", help="paragraphs that people agree to, beside what is recorded")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    from cheesebench.server.door import LOOPBACK, Door, new_token, serve
+    from cheesebench.server.participants import Participants
+    from cheesebench.server.people import METHODS, People
+
+    address = options.address or LOOPBACK
+    names = tuple(options.host_name or ())
+    if address in ("0.0.0.0", "::") and not names:
+        raise OptionError(f"--address {address}: say what people's browsers call this machine, with --host-name.")
+    consent = _paragraphs(options.consent)
+    plugins = installed_plugins()
+    instructions = _instructions(plugins, options.agent)
+    with _opened(options, plugins) as (log, seats, cells):
+        told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
+        seed = int(log.manifest["options"].get("seed") or 0)
+        participants = Participants(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
+        kept = int(seats.setting("port", "0"))
+        door = Door(
+            token=seats.setting("token", new_token()),
+            address=address,
+            port=kept if options.port is None else options.port,
+            names=names,
+            methods=METHODS,
+        )
+
+        def begun(port: int) -> None:
+            seats.keep("port", str(port))
+            print(f"Give this link to people (run {log.run_id}, {counted(participants.places, 'place')}):")
+            print(f"{door.url(port)}")
+            print(f"Ctrl-C ends it; it goes on with: cheesebench people --resume {log.run_id}", flush=True)
+
+        serve(People(participants, told, consent).serving(door), begun)
+        done = [len(log.completed_subjects(plan)) for plan in cells]
+        print(f"{counted(seats.count(), 'place')} taken, {min(done)} complete. cheesebench report {log.run_id}")
+    return 0
+
+
+@contextlib.contextmanager
+def _opened(options: argparse.Namespace, plugins: PluginManager) -> Iterator[tuple[RunLog, Seats, Cells]]:
+    """Yield the log, new or resumed, claimed for this process, and the cells of people in it."""
+    from cheesebench.experiment.log import RunLog
+    from cheesebench.experiment.log_file import claim, locate
+    from cheesebench.experiment.manifest import new_run_id, recorded_options
+    from cheesebench.options import OPTIONS
+    from cheesebench.server.seats import Seats
+
+    results = Path(options.results)
+    with contextlib.ExitStack() as stack:
+        if options.resume is not None:
+            path = locate(results, options.resume)
+            stack.callback(claim(path).close)
+            log = stack.enter_context(RunLog.open(path))
+            cells = _resumed(log, plugins, options)
+        else:
+            cells = _planned(options, plugins)
+            values: dict[str, Any] = {option.key: option.default for option in OPTIONS} | {
+                "model": [next(iter(cells)).model],
+                "view": [next(iter(cells)).view],
+                "protocols": options.protocols,
+                "edition": options.edition or "default",
+                "design": options.design or _DESIGN,
+                "subjects": options.subjects,
+                "seed": _SEED if options.seed is None else options.seed,
+            }
+            recorded = recorded_options(values)
+            run_id = options.run_id or new_run_id()
+            log = stack.enter_context(
+                RunLog.create(results, run_id, cells.items(), options=recorded, plugins=plugins.strangers())
+            )
+            stack.callback(claim(log.path).close)
+        seats = Seats(log.directory)
+        stack.callback(seats.close)
+        for plan in cells:
+            complete = len(log.completed_subjects(plan))
+            log.note("started", f"{plan.subjects - complete} of {plan.subjects} people to come", plan)
+            if complete == plan.subjects:
+                log.note("finished", f"{complete} people", plan)
+        stack.callback(log.note, "closed", "people")
+        yield log, seats, cells
+
+
+def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
+    """Return the cells of a new run."""
+    from cheesebench.experiment.designs import find_design
+    from cheesebench.experiment.selection import Broken, named_protocols
+
+    if not options.protocols:
+        raise OptionError("Say what people are to live through: --protocols t_maze. 'cheesebench list' has them all.")
+    names = [name for part in options.protocols for name in part.split(",")]
+    design = find_design(options.design or _DESIGN, options.subjects)
+    cells: Cells = {}
+    for one in named_protocols(installed_catalogue(), Path.cwd(), names, options.edition):
+        if isinstance(one, Broken):
+            raise one.error
+        specification = one.walkable()
+        cells[_plan(specification, plugins.view(options.view or _VIEW).name, design)] = specification
+    return cells
+
+
+def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
+    """Return the cells of people in a run; one that has none gets them for the protocols of its models."""
+    from cheesebench.experiment.designs import find_design
+    from cheesebench.experiment.records import PERSON
+    from cheesebench.experiment.replay import recorded_protocol
+
+    given = [
+        name for name in ("protocols", "edition", "design", "seed", "run_id") if getattr(options, name) is not None
+    ]
+    given += [name for name in ("view", "subjects") if getattr(options, name) is not None and _has_people(log)]
+    if given:
+        raise OptionError(f"--resume keeps what the run was started with. Leave --{given[0].replace('_', '-')} out.")
+    plans = log.plans()
+    if not _has_people(log):
+        walked = {plan.protocol: plan for plan in plans if not plan.in_words}
+        if not walked:
+            raise OptionError(f"The run '{log.run_id}' has no protocol that could be walked through by people.")
+        added: Cells = {}
+        for plan in walked.values():
+            specification = recorded_protocol(log, plan, plugins).walkable()
+            design = find_design(plan.design, options.subjects or plan.subjects)
+            added[_plan(specification, plugins.view(options.view or plan.view).name, design)] = specification
+        log.add_cells(added.items())
+        plans = log.plans()
+    people = [plan for plan in plans if plan.model == PERSON]
+    return {plan: recorded_protocol(log, plan, plugins) for plan in people}
+
+
+def _has_people(log: RunLog) -> bool:
+    from cheesebench.experiment.records import PERSON
+
+    return any(plan.model == PERSON for plan in log.plans())
+
+
+def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
+    from cheesebench.experiment.designs import plan_cell
+    from cheesebench.experiment.records import PERSON
+
+    return plan_cell(specification, PERSON, view, design, "life")
+
+
+def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:
+    from cheesebench.server.participants import Task
+
+    return Task(plan=plan, paradigm=plugins.compile(specification.walkable()), view=plugins.view(plan.view))
+
+
+def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
+    """Return what says, from how a view is read, what people are told."""
+    spec = plugins.model_agent(agent)
+    if spec.instructions is None:
+        able = ", ".join(sorted(name for name, one in plugins.model_agents.items() if one.instructions is not None))
+        raise OptionError(f"--agent {agent}: that agent has no instructions for people. Use one of: {able}.")
+    return spec.instructions
+
+
+def _paragraphs(path: str | None) -> list[str]:
+    if path is None:
+        return []
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise OptionError(f"--consent {path} cannot be read: {error}. Name a text file (UTF-8).") from None
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

@@ -1,0 +1,71 @@
+"""Says in a small file beside the run log how many calls are in flight: the log has only those that were answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+#: Seconds between two beats, and after how many a file counts as left behind by a process that was killed.
+INTERVAL, STALE = 0.5, 5.0
+_PREFIX, _SUFFIX = "calls-", ".json"
+
+
+class Flight(NamedTuple):
+    """Calls in flight, and how many there may be at present."""
+
+    calls: int
+    limit: int
+
+
+class Pulse:
+    """Writes what ``flight`` returns into ``directory``, again and again, from ``start`` until ``stop``."""
+
+    def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
+        self._file = directory / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
+        self._flight = flight
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the running event loop; a second call does nothing."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._beat())
+
+    async def stop(self) -> None:
+        """End, and remove the file."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        with contextlib.suppress(OSError):
+            self._file.unlink(missing_ok=True)
+
+    async def _beat(self) -> None:
+        new = self._file.with_suffix(".new")
+        while True:
+            # Nobody depends on it: a full disk is reported where something is lost.
+            with contextlib.suppress(OSError):
+                new.write_text(json.dumps(self._flight()._asdict()), encoding="utf-8")
+                new.replace(self._file)
+            await asyncio.sleep(INTERVAL)
+
+
+def read_flight(directory: Path) -> Flight | None:
+    """Return what all processes of a run have in flight; None where none of them says so."""
+    found = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
+    return Flight(sum(one.calls for one in found), sum(one.limit for one in found)) if found else None
+
+
+def _read(path: Path) -> Flight | None:
+    try:
+        if time.time() - path.stat().st_mtime > STALE:
+            return None
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Flight(int(content["calls"]), int(content["limit"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return None

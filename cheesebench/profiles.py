@@ -1,0 +1,110 @@
+"""Profiles: options of a run that a project gives a name, in ``[tool.cheesebench.profiles.NAME]`` of pyproject.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
+from cheesebench.options import BY_KEY, LONG, Option
+
+FILE = "pyproject.toml"
+#: What names a profile, on every command line.
+SPELLINGS = ("--profile", f"{LONG}profile")
+
+
+def find_file(directory: Path) -> Path | None:
+    """Return the pyproject.toml of the directory, or of the nearest one above that has profiles."""
+    for one in (directory, *directory.parents):
+        path = one / FILE
+        if path.is_file() and _profiles(path):
+            return path
+    return None
+
+
+def read_profile(name: str, path: Path | None) -> dict[str, Any]:
+    """Return the options of a profile by key, as they are written. Raises CheeseBenchError for what cannot be meant."""
+    if path is None:
+        raise OptionError(f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one.")
+    profiles = _profiles(path)
+    if name not in profiles:
+        raise UnknownNameError("profile", name, profiles, remedy=f"They are in {path}.")
+    found: dict[str, Any] = {}
+    for spelling, value in profiles[name].items():
+        option = BY_KEY.get(str(spelling).replace("-", "_"))
+        place = f"{path}: [tool.cheesebench.profiles.{name}] {spelling}"
+        if option is None or option.key == "profile":
+            hint = did_you_mean(str(spelling), [option.name for option in BY_KEY.values()])
+            raise OptionError(f"{place} is no option of a run.{hint}")
+        found[option.key] = _checked(option, value, place)
+    return found
+
+
+def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path} cannot be read: {error}.") from None
+    found: Any = content
+    for key in ("tool", "cheesebench", "profiles"):
+        found = found.get(key, {}) if isinstance(found, dict) else {}
+    wrong = (
+        [name for name, values in found.items() if not isinstance(values, dict)] if isinstance(found, dict) else [""]
+    )
+    if wrong:
+        raise OptionError(f"{path}: tool.cheesebench.profiles.{wrong[0]} must be a table of options.")
+    profiles: Mapping[str, Mapping[str, Any]] = found
+    return profiles
+
+
+def _checked(option: Option, value: Any, place: str) -> Any:
+    """Return a value that the option can have."""
+    if option.flag:
+        if not isinstance(value, bool):
+            raise OptionError(f"{place} = {value!r}: write true or false.")
+        return value
+    several = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and not option.repeatable:
+        raise OptionError(f"{place}: it takes one value, not a list.")
+    for one in several:
+        wanted: tuple[type, ...] = {int: (int,), float: (int, float)}.get(option.type, (str,))  # type: ignore[call-overload]
+        if isinstance(one, bool) or not isinstance(one, wanted):
+            kind = {int: "a whole number", float: "a number"}.get(option.type, "text in quotes")  # type: ignore[call-overload]
+            raise OptionError(f"{place} = {one!r}: write {kind}.")
+    return value
+
+
+def expanded(
+    arguments: Sequence[str], path: Path | None, known: Collection[str] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return a command line's further arguments, for the profile that it names, and the names of that profile.
+
+    What the command line says itself is left out, and what is not in ``known`` (long spellings; None: all).
+    """
+    names = _named(arguments)
+    if not names:
+        return [], []
+    typed = {argument.partition("=")[0] for argument in arguments}
+    found: list[str] = []
+    for key, value in read_profile(names[-1], path).items():
+        option = BY_KEY[key]
+        if {option.short, option.long} & typed or (known is not None and option.short not in known):
+            continue
+        spelling = option.long if known is None else option.short
+        if option.flag:
+            found += [spelling] if value else []
+        else:
+            found += [f"{spelling}={one}" for one in (value if isinstance(value, list) else [value])]
+    return found, names
+
+
+def _named(arguments: Sequence[str]) -> list[str]:
+    named = []
+    for number, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        if option in SPELLINGS:
+            value = value if equals else next(iter(arguments[number + 1 : number + 2]), "")
+            named.append(value)
+    return named

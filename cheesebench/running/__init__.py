@@ -1,0 +1,1 @@
+"""Runs models through protocols: what pytest and Python have in common."""

@@ -1,0 +1,1 @@
+"""Pages served on this machine: the runs of a directory, and paradigms for people."""

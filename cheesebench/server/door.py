@@ -1,0 +1,192 @@
+"""Who is let in: a secret token in the address, the right host, no other origin, and no more methods than needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+from cheesebench.errors import OptionError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+#: Where pages are served unless somebody asks for more: nobody else's machine reaches it.
+LOOPBACK = "127.0.0.1"
+#: Bytes of a request's body: a person's key is a few dozen.
+LARGEST = 4096
+#: What every reply has. No header allows another origin anything (there is no CORS).
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+#: For replies that are no page, and for errors.
+NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess (192 bits)."""
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """What a request must have: the token as the first part of its path, one of the hosts, one of the methods."""
+
+    token: str
+    address: str = LOOPBACK
+    port: int = 0
+    names: tuple[str, ...] = ()
+    """Further hosts that the page may be asked for by (``lab.example``, ``lab.example:8443``)."""
+    methods: tuple[str, ...] = ("GET", "HEAD")
+
+    def hosts(self, port: int) -> frozenset[str]:
+        """Return all values of the header Host that are accepted."""
+        own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
+        if not own or ipaddress.ip_address(self.address).is_loopback:
+            own |= {LOOPBACK, "localhost", "[::1]"}
+        shown = {f"[{one}]" if ":" in one and not one.startswith("[") else one for one in own}
+        return frozenset(f"{one}:{port}" for one in shown) | {name.lower() for name in self.names}
+
+    def url(self, port: int, path: str = "") -> str:
+        """Return the address to be opened: of a name that was given, else of this machine."""
+        host = (
+            self.names[0] if self.names else f"{LOOPBACK if self.address in ('0.0.0.0', '::') else self.address}:{port}"
+        )
+        return f"http://{host}/{self.token}/{path}"
+
+    def check(self, request: web.Request, port: int) -> None:
+        """Raise the error of HTTP that the request deserves, if any; it says nothing that the token protects."""
+        from aiohttp import web
+
+        if request.headers.get("Host", "").lower() not in self.hosts(port):
+            raise web.HTTPMisdirectedRequest(text="This page is not served under that name.")
+        if request.method not in self.methods:
+            raise web.HTTPMethodNotAllowed(request.method, self.methods)
+        given = request.path.removeprefix("/").partition("/")[0]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            raise web.HTTPNotFound(text="There is nothing here. Use the whole address that was given.")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin") and not _is_visit(request):
+            raise web.HTTPForbidden(text="Another site asks for this page.")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.lower().partition("://")[2] not in self.hosts(port):
+            raise web.HTTPForbidden(text="Another site asks for this page.")
+
+
+def _is_visit(request: web.Request) -> bool:
+    """Return whether a person follows a link from elsewhere: whoever has the token may come from anywhere."""
+    return request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
+
+
+Handler = Callable[["web.Request"], Awaitable["web.StreamResponse"]]
+
+
+@dataclass
+class Serving:
+    """An application behind a door, from ``start`` until ``stop``."""
+
+    door: Door
+    routes: Iterable[tuple[str, str, Handler]]
+    """Method, path below the token (may have ``{name}``), handler."""
+    explains: bool = True
+    """Whether visitors are told what is wrong on this machine; else only whoever started the server is."""
+    port: int = 0
+    _runner: web.AppRunner | None = field(default=None, init=False)
+
+    async def start(self) -> None:
+        """Listen. Raises OptionError for a port or an address that cannot be had."""
+        from aiohttp import web
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guard(request, handler)
+
+        application = web.Application(middlewares=[guard], client_max_size=LARGEST)
+        for method, path, handler in self.routes:
+            application.router.add_route(method, f"/{{token}}/{path}", handler)
+        # No access log: it would hold addresses of people and the token.
+        self._runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        await self._runner.setup()
+        listening = _listen(self.door)
+        self.port = listening.getsockname()[1]
+        await web.SockSite(self._runner, listening).start()
+
+    async def stop(self) -> None:
+        """Stop listening, and end all requests."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        from aiohttp import web
+
+        from cheesebench.errors import CheeseBenchError
+        from cheesebench.redaction import quoted
+
+        try:
+            self.door.check(request, self.port)
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = web.Response(status=error.status, text=error.text)
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
+        except CheeseBenchError as error:
+            said = quoted(str(error), 2000)
+            if not self.explains:
+                print(f"cheesebench: {said}", file=sys.stderr, flush=True)
+                said = "Something is wrong where this is recorded. Nothing is lost. Try again later."
+            response = web.Response(status=503, text=said)
+        if not response.prepared:
+            for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
+                response.headers.setdefault(name, value)
+        return response
+
+
+def _listen(door: Door) -> socket.socket:
+    family = socket.AF_INET6 if ":" in door.address else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # a server that was killed leaves its port behind for a minute
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((door.address, door.port))
+    except OSError as error:
+        listening.close()
+        _refuse(door, error)
+    return listening
+
+
+def _refuse(door: Door, error: OSError) -> NoReturn:
+    raise OptionError(
+        f"{door.address}:{door.port} cannot be listened on ({error.strerror}). Leave --port out, or give another one."
+    ) from None
+
+
+def serve(serving: Serving, begun: Callable[[int], None]) -> None:
+    """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once somebody can come."""
+
+    async def main() -> None:
+        over = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows: KeyboardInterrupt ends it
+                loop.add_signal_handler(name, over.set)
+        await serving.start()
+        try:
+            begun(serving.port)
+            await over.wait()
+        finally:
+            await serving.stop()
+
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,172 @@
+"""The runs of a results directory, a line each: for ``cheesebench runs`` and the first page of ``cheesebench view``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.redaction import quoted
+from cheesebench.server.watch import CellState, RunState, RunWatch, stamp_of
+from cheesebench.statistics.summary import Verdict
+
+#: Runs whose cells are kept in memory, to be looked at again quickly.
+KEPT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRate:
+    """What one model came to on one protocol of one run: a point of its trend."""
+
+    model: str
+    protocol: str
+    view: str
+    variant: str
+    verdict: Verdict
+    rate: float | None
+    interval: tuple[float, float] | None
+    reference: float | None
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One run in a line. ``problem`` says why its log cannot be read; the rest is then empty."""
+
+    run_id: str
+    created: str = ""
+    status: str = ""
+    design: str = ""
+    models: tuple[str, ...] = ()
+    protocols: int = 0
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
+    gates: tuple[tuple[str, str], ...] = ()
+    """Each model (with its view), and its verdict over all protocols."""
+    done: int = 0
+    left: int = 0
+    cost: float = 0.0
+    rates: tuple[ModelRate, ...] = ()
+    problem: str = ""
+
+    @property
+    def verdict_text(self) -> str:
+        """As in ``3 PASS, 1 FAIL``."""
+        return ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+
+
+#: Name of what is not decided yet, among the verdicts of a line.
+OPEN = "OPEN"
+
+
+def find_runs(results: Path) -> dict[str, Path]:
+    """Return the run logs right below a directory, by the name of their folder."""
+    return {path.parent.name: path.absolute() for path in sorted(results.glob(f"*/{FILE_NAME}"))}
+
+
+class Overview:
+    """The runs of a directory; what has not changed is not read again. Not thread-safe."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._lines: dict[str, tuple[object, RunLine]] = {}
+        self._watches: OrderedDict[Path, RunWatch] = OrderedDict()
+
+    def lines(self) -> Iterator[RunLine]:
+        """Yield a line for each run, the latest first (by the time of change: what goes on is at the top)."""
+        runs = find_runs(self.results)
+        for gone in set(self._lines) - set(runs):
+            del self._lines[gone]
+        for name in sorted(runs, key=lambda name: (_changed(runs[name]), name), reverse=True):
+            yield self.line(name, runs[name])
+
+    def line(self, name: str, path: Path) -> RunLine:
+        """Return the line of one run, whatever is wrong with its log."""
+        stamp = stamp_of(path)
+        known = self._lines.get(name)
+        if known is not None and stamp is not None and known[0] == stamp and known[1].status != "running":
+            return known[1]
+        try:
+            found = _line(name, self.watch(path).look())
+        except (CheeseBenchError, OSError) as error:
+            found = RunLine(run_id=name, problem=quoted(str(error)))
+        self._lines[name] = (stamp, found)
+        return found
+
+    def watch(self, path: Path) -> RunWatch:
+        """Return the watch of a run: the same one for as long as it is among the last ``KEPT`` that were asked for."""
+        found = self._watches.setdefault(path, RunWatch(path))
+        self._watches.move_to_end(path)
+        while len(self._watches) > KEPT:
+            self._watches.popitem(last=False)
+        return found
+
+
+def _changed(path: Path) -> float:
+    times = []
+    for file in (path, path.with_name(f"{FILE_NAME}-wal")):
+        try:
+            times.append(file.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)
+
+
+def _line(name: str, state: RunState) -> RunLine:
+    plain = [cell for cell in state.cells if not cell.plan.control]
+    shown = [OPEN if _is_open(cell, state) else cell.result.verdict.value for cell in plain]
+    return RunLine(
+        run_id=name,
+        created=state.created,
+        status=state.status,
+        design=state.design,
+        models=state.names,
+        protocols=len({cell.plan.protocol for cell in plain}),
+        verdicts={verdict: shown.count(verdict) for verdict in (*(one.value for one in Verdict), OPEN)},
+        gates=tuple((f"{one.model} in {one.view}", one.gate.value) for one in state.models),
+        done=state.done,
+        left=state.left,
+        cost=state.calls.cost,
+        rates=tuple(map(_rate, plain)),
+    )
+
+
+def _is_open(cell: CellState, state: RunState) -> bool:
+    return state.status == "running" and not cell.decided
+
+
+def _rate(cell: CellState) -> ModelRate:
+    result, plan = cell.result, cell.plan
+    return ModelRate(
+        model=plan.model,
+        protocol=plan.protocol,
+        view=plan.view,
+        variant=str(plan.variant),
+        verdict=result.verdict,
+        rate=result.rate,
+        interval=result.interval,
+        reference=None if plan.reference is None else plan.reference.value,
+        decided=cell.decided,
+    )
+
+
+def to_json(line: RunLine) -> dict[str, Any]:
+    """Return a line as JSON values (without the rates of its cells)."""
+    return {
+        "run": line.run_id,
+        "created": line.created,
+        "status": line.status,
+        "design": line.design,
+        "models": list(line.models),
+        "protocols": line.protocols,
+        "verdicts": dict(line.verdicts),
+        "gates": [list(gate) for gate in line.gates],
+        "trials": line.done,
+        "left": line.left,
+        "cost": line.cost,
+        "problem": line.problem,
+    }

@@ -1,0 +1,125 @@
+"use strict";
+(function () {
+  let open = null;
+  const drawn = new Map();
+
+  function cell(one) {
+    const row = element("tr");
+    const name = element("th", one.title);
+    name.scope = "row";
+    name.append(element("small", one.protocol));
+    const verdict = element("td");
+    verdict.append(one.decided ? pill(one.verdict) : element("span", "open", "verdict"));
+    if (one.decided && one.reason) verdict.append(element("small", one.reason, "why"));
+    if (!one.decided && one.look !== null && one.look < one.planned) verdict.append(element("small", "next look at " + one.look + " of at most " + one.planned + " subjects", "why"));
+    const model = element("td", one.model);
+    model.append(element("small", one.view));
+    const range = one.interval === null ? "–" : Math.round(100 * one.interval[0]) + "–" + Math.round(100 * one.interval[1]) + " %";
+    const watch = element("td");
+    const button = element("button", "trials");
+    button.type = "button";
+    button.disabled = one.done === 0;
+    button.setAttribute("aria-label", "Watch trials of " + one.model + " on " + one.title);
+    button.addEventListener("click", () => show(one, true));
+    watch.append(button);
+    row.append(name, model, verdict, element("td", percent(one.rate), "n"), element("td", range, "n"), element("td", percent(one.reference), "n"),
+      element("td", whole(one.subjects) + " of " + whole(one.planned), "n"), element("td", whole(one.done) + (one.left ? " + " + whole(one.left) : ""), "n"),
+      element("td", one.cost ? money(one.cost) : "–", "n"), watch);
+    return row;
+  }
+
+  function cells(state) {
+    state.cells.forEach((one) => {
+      const text = JSON.stringify(one);
+      const known = drawn.get(one.number);
+      if (known && known.text === text) return;
+      const row = cell(one);
+      if (known) {
+        const focused = known.row.contains(document.activeElement);
+        known.row.replaceWith(row);
+        if (focused) row.querySelector("button").focus();
+      } else byId("cells").append(row);
+      drawn.set(one.number, { row, text });
+      if (open && open.number === one.number) show(one, false);
+    });
+  }
+
+  function models(state) {
+    const text = JSON.stringify([state.models, state.status]);
+    if (byId("models").dataset.text === text) return;
+    byId("models").dataset.text = text;
+    byId("models").replaceChildren(...state.models.map((model) => {
+      const decided = state.status !== "running";
+      const item = element("li", undefined, "gate" + (decided ? " " + model.gate.toLowerCase() : ""));
+      item.append(element("strong", model.name), element("span", " in " + model.view, "where"));
+      const answer = element("p", undefined, "answer");
+      answer.append(decided ? pill(model.gate) : element("span", "going on", "verdict"));
+      item.append(answer);
+      if (decided) item.append(element("p", model.reason, "aside"));
+      return item;
+    }));
+  }
+
+  async function show(one, move) {
+    open = one;
+    const response = await fetch("subjects?cell=" + one.number);
+    if (!response.ok) return;
+    const subjects = await response.json();
+    if (open !== one) return;
+    byId("subjects").hidden = false;
+    say("subjects-title", one.title + ": " + one.model);
+    byId("subjects-list").replaceChildren(...subjects.map((subject) => {
+      const item = element("li");
+      const scored = subject.passed + subject.failed;
+      const made = link("", "subject?cell=" + one.number + "&subject=" + subject.subject);
+      made.append(element("b", "Subject " + subject.subject), " " + (scored ? "✔ " + subject.passed + " ✘ " + subject.failed : subject.trials + " trials"));
+      made.append(element("small", subject.complete ? "complete" : subject.trials + (subject.trials === 1 ? " trial" : " trials") + " so far"));
+      item.append(made);
+      return item;
+    }));
+    if (move) byId("subjects-title").focus();
+  }
+
+  function replies(state) {
+    byId("replies-section").hidden = byId("to-replies").hidden = state.replies.length === 0;
+    const text = JSON.stringify(state.replies);
+    if (byId("replies").dataset.text === text) return;
+    byId("replies").dataset.text = text;
+    byId("replies").replaceChildren(...state.replies.map((reply) => {
+      const item = element("li");
+      item.append(element("p", reply.cell + ", subject " + reply.subject + ", trial " + reply.trial + ", " + reply.seconds + " s", "usage"), element("pre", reply.text || "–", "text"));
+      return item;
+    }));
+  }
+
+  function draw(state) {
+    say("status", state.status);
+    byId("status").className = "pill " + state.status;
+    say("about", state.created.slice(0, 16).replace("T", " ") + " UTC · design " + (state.design || "–"));
+    const decided = state.cells.filter((one) => one.decided);
+    const counts = ["PASS", "FAIL", "INCONCLUSIVE", "ERROR"].map((verdict) => [decided.filter((one) => one.verdict === verdict).length, verdict]).filter(([count]) => count);
+    say("decided", decided.length + " of " + state.cells.length + (counts.length ? ": " + counts.map(([count, verdict]) => count + " " + verdict).join(", ") : ""));
+    say("trials", whole(state.done) + " of " + whole(state.done + state.left));
+    const running = state.status === "running";
+    say("time", duration(state.seconds));
+    say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : duration(state.seconds_left));
+    say("cost", money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
+    say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + money(state.cost_left));
+    say("calls", whole(state.calls));
+    say("tokens", whole(state.tokens));
+    // Programs and people make no calls.
+    for (const id of ["cost", "cost-left", "calls", "tokens", "flight"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
+    say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
+    say("most", running && state.most > state.left ? "Trials and times reach to the next look of each cell; at most " + whole(state.most) + " trials are to come." : "");
+    byId("bar").max = Math.max(1, state.done + state.left);
+    byId("bar").value = state.done;
+    document.title = (running && state.left ? Math.floor(100 * state.done / (state.done + state.left)) + " % " : "") + state.run + " – CheeseBench";
+    models(state);
+    cells(state);
+    replies(state);
+    // For tests and for whoever looks closely: the very numbers that are drawn.
+    document.body.dataset.state = JSON.stringify(state);
+  }
+
+  listen("states", { state: draw });
+})();

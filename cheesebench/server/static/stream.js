@@ -1,0 +1,51 @@
+"use strict";
+// What the live pages share. Everything that a model or a protocol wrote is put on the page with textContent.
+const MARKS = { PASS: "✔", FAIL: "✘", INCONCLUSIVE: "?", ERROR: "!" };
+const byId = (id) => document.getElementById(id);
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function link(text, href) {
+  const made = element("a", text);
+  made.href = href;
+  return made;
+}
+
+function pill(verdict, text) {
+  return element("span", text || ((MARKS[verdict] || "") + " " + verdict).trim(), "verdict " + verdict.toLowerCase());
+}
+
+// Only what has changed is touched, so that a selection, the focus and a screen reader are left alone.
+function say(id, text) {
+  const place = typeof id === "string" ? byId(id) : id;
+  if (place.textContent !== text) place.textContent = text;
+}
+
+const money = (value) => "$" + (value < 10 ? value.toFixed(2) : value < 1000 ? value.toFixed(1) : Math.round(value).toLocaleString("en"));
+const whole = (value) => value.toLocaleString("en");
+const percent = (value) => (value === null ? "–" : Math.round(100 * value) + " %");
+
+function duration(seconds) {
+  if (seconds < 100) return seconds + " s";
+  if (seconds < 6000) return Math.floor(seconds / 60) + " min " + (seconds < 600 ? (seconds % 60) + " s" : "");
+  return (seconds / 3600).toFixed(1) + " h";
+}
+
+// The browser connects again by itself; the page says so meanwhile.
+function listen(path, handlers) {
+  const source = new EventSource(path);
+  source.onerror = () => say("connection", "no connection: is cheesebench view still running? Trying again…");
+  source.addEventListener("trouble", (event) => say("connection", JSON.parse(event.data)));
+  for (const [kind, handler] of Object.entries(handlers)) {
+    source.addEventListener(kind, (event) => {
+      handler(JSON.parse(event.data));
+      if (kind !== "line") say("connection", "");
+    });
+  }
+  return source;
+}

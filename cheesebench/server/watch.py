@@ -1,0 +1,304 @@
+"""A run as it stands at this moment, read from its log while another process may be writing it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import FILE_NAME, is_claimed
+from cheesebench.experiment.pulse import Flight, read_flight
+from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
+from cheesebench.statistics.judgement import judge_sample
+from cheesebench.statistics.run import summarise_model, with_causes
+from cheesebench.statistics.sample import draw_sample
+from cheesebench.statistics.summary import CellResult, ModelSummary
+
+#: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``: neither.
+Status = Literal["running", "finished", "interrupted"]
+
+#: Replies that are shown, the latest ones; and characters of each.
+REPLIES, LONGEST = 8, 600
+#: Seconds in which a file may change again without a new time of change.
+_COARSE = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellState:
+    """One cell: its result so far, and how far it has come.
+
+    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were run, ``left`` those to come
+    before the cell is judged next (at the end, or at a look), ``most`` those to come if no look before the last one
+    decides. ``decided``: the session is done with it.
+    """
+
+    result: CellResult
+    decided: bool
+    begun: int
+    done: int
+    left: int
+    most: int
+
+    @property
+    def plan(self) -> CellPlan:
+        """The plan of the cell."""
+        return self.result.plan
+
+    @property
+    def calls(self) -> CallTotals:
+        """What its calls came to."""
+        return self.result.calls.totals if self.result.calls is not None else CallTotals()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A call that was answered: by which cell and subject, in which trial, and the reply's text (shortened)."""
+
+    key: CellKey
+    subject: int
+    trial: int
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run at one moment. Seconds are of this session; ``seconds_left`` and ``cost_left`` are estimates.
+
+    ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
+    what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in
+    dollars.
+    """
+
+    run_id: str
+    created: str
+    design: str
+    status: Status
+    cells: tuple[CellState, ...]
+    models: tuple[ModelSummary, ...]
+    calls: CallTotals
+    seconds: float
+    seconds_left: float | None
+    cost_left: float | None
+    max_cost: float | None
+    flight: Flight | None
+    replies: tuple[Reply, ...]
+
+    @property
+    def done(self) -> int:
+        """Trials that were run."""
+        return sum(cell.done for cell in self.cells)
+
+    @property
+    def left(self) -> int:
+        """Trials to come before all cells are judged next."""
+        return sum(cell.left for cell in self.cells)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models, in the order of the plan."""
+        return tuple(dict.fromkeys(cell.plan.model for cell in self.cells))
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """When the present session began (UNIX time), when the log was written last, and whether it is the run's first."""
+
+    began: float
+    last: float
+    first: bool
+
+
+#: Per subject: trials that were run, and trials that are missing.
+_Counts = Mapping[int, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read at the last look: all of it is made again when the files have changed."""
+
+    stamp: object = None
+    cells: dict[CellKey, tuple[object, CellResult]] = field(default_factory=dict)
+    states: tuple[CellState, ...] = ()
+    models: tuple[ModelSummary, ...] = ()
+    session: _Session = _Session(0.0, 0.0, True)
+    manifest: Mapping[str, object] = field(default_factory=dict)
+    calls: CallTotals = field(default_factory=CallTotals)
+    replies: tuple[Reply, ...] = ()
+
+
+class RunWatch:
+    """Looks at one run again and again; only cells that have changed are judged again, subject by subject."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known = _Known()
+        #: Time and trials of the first look at a session that continues an earlier one.
+        self._joined: tuple[float, int] | None = None
+
+    def look(self) -> RunState:
+        """Return the run's state. Raises RunLogError for a log that cannot be read. Not thread-safe."""
+        stamp = stamp_of(self.path)
+        known = self._known
+        if stamp is None or stamp != known.stamp:
+            with RunLog.open_read_only(self.path) as log, log.snapshot():
+                known = self._known = self._read(log, stamp)
+        return self._state(known)
+
+    def _read(self, log: RunLog, stamp: object) -> _Known:
+        plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
+        ended, session = _journal(log)
+        counts = _trial_counts(log)
+        known = _Known(stamp=stamp, session=session, manifest=log.manifest)
+        states = []
+        for plan in plans:
+            own = counts.get(plan.key, {})
+            complete = log.completed_subjects(plan)
+            mark = (own, complete, causes.get(plan.key))
+            before = self._known.cells.get(plan.key)
+            if before is not None and before[0] == mark:
+                result = before[1]
+            else:
+                judged = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
+                result = with_causes(judged, causes.get(plan.key, ()))
+            known.cells[plan.key] = (mark, result)
+            states.append(_cell(replace(result, calls=calls.get(plan.key)), own, complete, plan.key in ended))
+        known.states = tuple(states)
+        known.models = _summaries(state.result for state in states)
+        known.calls = log.calls.totals()
+        known.replies = tuple(
+            Reply(key=key, subject=subject, trial=call.trial, text=call.reply.text[:LONGEST], seconds=call.seconds)
+            for key, subject, call in log.calls.latest(REPLIES)
+        )
+        return known
+
+    def _state(self, known: _Known) -> RunState:
+        running = is_claimed(self.path)
+        status: Status = "running" if running else "interrupted"
+        if not running and all(state.decided for state in known.states):
+            status = "finished"
+        now = time.time() if running else known.session.last
+        done = sum(state.done for state in known.states)
+        began, before = known.session.began, 0
+        if running and not known.session.first:
+            # Nothing tells how many trials were there when it was continued: the pace is that since the first look.
+            self._joined = self._joined or (now, done)
+            began, before = self._joined
+        left = sum(state.left for state in known.states) if running else 0
+        # Trials of subjects that are stopped can be taken back, so that there may be fewer than before.
+        pace = max(0, done - before) / (now - began) if now > began else 0.0
+        options = known.manifest.get("options")
+        options = options if isinstance(options, Mapping) else {}
+        most = options.get("max_cost")
+        return RunState(
+            run_id=str(known.manifest.get("run_id")),
+            created=str(known.manifest.get("created")),
+            design=str(options.get("design") or ""),
+            status=status,
+            cells=known.states,
+            models=known.models,
+            calls=known.calls,
+            seconds=max(0.0, now - known.session.began),
+            seconds_left=0.0 if not left else left / pace if pace else None,
+            cost_left=_cost_left(known.states) if running else 0.0,
+            max_cost=float(most) if isinstance(most, int | float) else None,
+            flight=read_flight(self.path.parent) if running else None,
+            replies=known.replies,
+        )
+
+
+def stamp_of(path: Path) -> object:
+    """Return what changes whenever a log is written; None while it may change again without a new stamp."""
+    found = []
+    for file in (path, path.with_name(f"{FILE_NAME}-wal")):
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        if time.time() - status.st_mtime < _COARSE:
+            return None
+        found.append((file.name, status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
+    """Return the cells that this session, or the last one, has finished; and when it began."""
+    kinds = "('created', 'started', 'finished', 'closed')"
+    query = f"SELECT time, kind, model, protocol, view, variant FROM journal WHERE kind IN {kinds} ORDER BY id"
+    ended, seen = set[CellKey](), set[CellKey]()
+    began = last = 0.0
+    first = over = True
+    for text, kind, *rest in log.select(query):
+        model, protocol, view, variant = rest
+        key, last = (model, protocol, view, variant), datetime.fromisoformat(text).timestamp()
+        if kind == "started":
+            if over or key in seen:
+                first, began, over = not seen, last, False
+            seen.add(key)
+            ended.discard(key)
+        elif kind == "finished":
+            ended.add(key)
+        elif kind == "closed":
+            over = True
+        else:
+            began = last
+    [(latest,)] = log.select("SELECT max(time) FROM journal")
+    last = datetime.fromisoformat(latest).timestamp() if latest else last
+    return ended, _Session(began, last, first)
+
+
+def _trial_counts(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
+    """Return how many trials of each subject were run, and how many are missing."""
+    key = "model, protocol, view, variant"
+    query = f"SELECT {key}, subject, sum(missing = ''), sum(missing != '') FROM trials GROUP BY {key}, subject"
+    found: dict[CellKey, dict[int, tuple[int, int]]] = {}
+    for *cell, subject, run, missing in log.select(query):
+        model, protocol, view, variant = cell
+        found.setdefault((model, protocol, view, variant), {})[subject] = (run, missing)
+    return found
+
+
+def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:
+    plan, look = result.plan, result.look
+    ended = {subject for subject, (_, missing) in counts.items() if missing} | set(complete)
+
+    def left(subjects: int) -> int:
+        return sum(plan.trials - counts.get(one, (0, 0))[0] for one in range(subjects) if one not in ended)
+
+    present = plan.subjects if look is None else look.following or look.subjects
+    return CellState(
+        result=result,
+        decided=decided,
+        begun=sum(run > 0 for run, _ in counts.values()),
+        done=sum(run for run, _ in counts.values()),
+        left=0 if decided else left(present),
+        most=0 if decided else left(plan.subjects),
+    )
+
+
+def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:
+    groups: dict[tuple[str, str, str], list[CellResult]] = {}
+    for cell in cells:
+        if not cell.plan.control:
+            groups.setdefault((cell.plan.model, cell.plan.view, cell.plan.series), []).append(cell)
+    return tuple(map(summarise_model, groups.values()))
+
+
+def _cost_left(cells: Sequence[CellState]) -> float | None:
+    """Return what the trials that are left will cost if each costs what one of its model has cost so far."""
+    cost, done = dict[str, float](), dict[str, int]()
+    for cell in cells:
+        model = cell.plan.model
+        cost[model] = cost.get(model, 0.0) + cell.calls.cost
+        done[model] = done.get(model, 0) + cell.done
+    total = 0.0
+    for cell in cells:
+        model = cell.plan.model
+        if cell.left and not done[model]:
+            return None
+        total += cell.left * cost[model] / done[model] if cell.left else 0.0
+    return total

@@ -1,0 +1,82 @@
+"""Protocols that are changed so gently that the loader takes many of them: cases for lives and kernels."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification
+
+#: How often a change is tried anew that the loader refuses, and most changes to one protocol.
+TRIES, CHANGES = 20, 3
+_NUMBERS = ("0", "1", "2", "3", "5", "0.5", "-1", "12", "40", "it", "steps", "trial", "subject", "1 / 0", "heading")
+_VALUES = ("none", "random", "timeout", "shuffle", "cycle", "balanced", "by_subject", "last", "block", "state", "it")
+#: What stands for a value: after a colon, a bracket or a comma, and an operator.
+_WORD = re.compile(r"(?<=[:\[,(=<>+*/-] )\w+|(?<=[\[({])\w+")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
+
+
+class Protocols:
+    """All shipped protocols that can be walked through, and gentle changes to them."""
+
+    def __init__(self) -> None:
+        self.catalogue = Catalogue(installed_plugins().protocol_directories)
+        classics = sorted(self.catalogue.folders["classics"].glob("*.protocol.yaml"))
+        files = [*self.catalogue.files.values(), *classics]
+        texts = [path.read_text(encoding="utf-8") for path in files]
+        self.texts = [text for text in texts if self.load(text) is not None]
+
+    def load(self, text: str) -> Specification | None:
+        """Return a protocol of the arena, or None for one that is refused or has no place to walk through."""
+        specification, _ = self.catalogue.inspect_text(text, "case.protocol.yaml")
+        return specification if isinstance(specification, Specification) else None
+
+    def draw(self, chance: random.Random) -> str:
+        """Return a protocol with some changes that the loader takes; after many tries one that it may refuse."""
+        whole = chance.choice(self.texts)
+        text = whole
+        for _ in range(TRIES):
+            text = whole
+            for _ in range(chance.randint(1, CHANGES)):
+                text = changed(text, chance)
+            if text != whole and self.load(text) is not None:
+                break
+        return text
+
+
+def changed(text: str, chance: random.Random) -> str:
+    """Return a text with a number, a word or a line of it changed into something like it."""
+    lines = text.split("\n")
+    row = chance.randrange(len(lines))
+    match chance.randrange(6):
+        case 0 | 1:
+            return _replaced(text, _NUMBER, chance, lambda: chance.choice((*_NUMBERS, *_NUMBER.findall(text))))
+        case 2 | 3:
+            return _replaced(text, _WORD, chance, lambda: chance.choice((*_VALUES, *_WORD.findall(text))))
+        case 4:
+            del lines[row]
+        case _:
+            lines.insert(chance.randrange(len(lines)), lines[row])
+    return "\n".join(lines)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], chance: random.Random, other: Callable[[], str]) -> str:
+    places = list(pattern.finditer(text))
+    if not places:
+        return text
+    place = chance.choice(places)
+    return text[: place.start()] + other() + text[place.end() :]
+
+
+def case_of(seed: int, text: str) -> bytes:
+    """Return a case: a seed for what is done with the protocol, in its first line as a comment."""
+    return f"# seed {seed}\n{text}".encode("utf-8", "surrogatepass")
+
+
+def of_case(case: bytes) -> tuple[int, str]:
+    """Return seed and text of a case; one without a seed has 0."""
+    text = case.decode("utf-8", "replace")
+    found = re.match(r"# seed (\d{1,9})\n", text)
+    return int(found[1]) if found else 0, text

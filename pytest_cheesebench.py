@@ -1,0 +1,59 @@
+"""Where pytest and the command ``cheesebench`` come in: outside of the package, to see whether it is ours.
+
+Another distribution has a module of the same name, ``cheesebench``. Where both are installed, each overwrites files of
+the other, and neither works.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import sys
+from pathlib import Path
+
+OTHER = "cheesebench"
+
+
+def clash() -> str:
+    """Return what is wrong, and the remedy, in one line; empty where the package is ours and whole."""
+    found = importlib.util.find_spec("cheesebench")
+    folder = Path(found.origin).parent if found is not None and found.origin else None
+    if folder is not None and (folder / "pytest_plugin.py").is_file():
+        # Read, not imported: another package's module would be executed.
+        start = (folder / "__init__.py").read_text(encoding="utf-8", errors="replace")[:2000]
+        if start.startswith('"""CheeseBench: does a model perform as well as a rodent?'):
+            return ""
+    try:
+        version = f" {importlib.metadata.version(OTHER)}"
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    return (
+        f"cheesebench: the module 'cheesebench' in {folder or 'this environment'} is that of another package "
+        f"('{OTHER}'{version}), not of pytest-cheesebench. Use an environment for each, or: pip uninstall {OTHER} "
+        "pytest-cheesebench, and install pytest-cheesebench again."
+    )
+
+
+def main() -> int:
+    """Run the command."""
+    problem = clash()
+    if problem:
+        print(problem, file=sys.stderr)
+        return 2
+    from cheesebench.cli import main as command
+
+    return command()
+
+
+def _refuse() -> None:
+    """Say it instead of failing at the first import."""
+    import pytest
+
+    raise pytest.UsageError(_PROBLEM)
+
+
+_PROBLEM = clash()
+if _PROBLEM:
+    globals()["pytest_load_initial_conftests"] = _refuse
+else:
+    from cheesebench.pytest_plugin import pytest_configure, pytest_load_initial_conftests  # noqa: F401

@@ -1,0 +1,220 @@
+"""Models x paradigms: who is as good as the rodent at what, in one look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from cheesebench.reports import cells as words
+from cheesebench.reports.escaping import clean, escape
+from cheesebench.statistics.wording import percent
+
+if TYPE_CHECKING:
+    from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
+
+#: Columns beyond which nobody reads a matrix: then a column is a protocol, not a condition of a dialogue.
+MOST = 24
+
+Kind = Literal["model", "rodent", "published", "baseline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One model on one paradigm; of whoever is no model of this run there is the rate alone."""
+
+    rate: float | None
+    verdict: Verdict | None = None
+    interval: tuple[float, float] | None = None
+    subjects: int = 0
+    text: str = ""
+    """What stands here instead, if the column is several cells."""
+
+    @property
+    def shown(self) -> str:
+        """``✔ 87 %``, ``74 %``, or ``–``."""
+        if self.text:
+            return self.text
+        rate = words.NOTHING if self.rate is None else percent(self.rate)
+        return rate if self.verdict is None else f"{words.MARKS[self.verdict]} {rate}"
+
+    @property
+    def range(self) -> str:
+        """The 95 % interval in percent, ``80–92``; empty without one."""
+        if self.interval is None:
+            return ""
+        low, high = (percent(limit).removesuffix(" %") for limit in self.interval)
+        return f"{low}–{high}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A model, the rodent, a published model or a baseline."""
+
+    name: str
+    where: str
+    kind: Kind
+    fields: tuple[Field, ...]
+    mean: float | None = None
+    gate: Verdict | None = None
+    cost: float | None = None
+    calls: int = 0
+
+    @property
+    def whose(self) -> str:
+        """Name, and view and variant."""
+        return f"{self.name} ({self.where})" if self.where else self.name
+
+    @property
+    def cost_shown(self) -> str:
+        """Dollars; ``–`` where nothing was paid, or the price is not known."""
+        return f"${self.cost:.2f}" if self.cost else words.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The table: a column for each paradigm, the models of the run first."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    source: str
+    """Where the published rows are from; empty without them."""
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there is more than one model (or view) of this run to be compared."""
+        return sum(row.kind == "model" for row in self.rows) > 1
+
+
+def matrix(summary: RunSummary) -> Matrix:
+    """Return the matrix of a run: its models, the rodents, the published models under the same rules, the baselines."""
+    own = [(model, words.cells_of(summary, model)) for model in summary.models]
+    plain = [cell for _, cells in own for cell in cells]
+    columns = tuple(dict.fromkeys(cell.plan.label for cell in plain))
+    grouped = len(columns) > MOST
+    if grouped:
+        columns = tuple(dict.fromkeys(cell.plan.protocol for cell in plain))
+    rows = [_model(model, cells, columns, grouped) for model, cells in own]
+    if not grouped:
+        rows += _of_plans(plain, columns)
+    for row in summary.published:
+        shown = tuple(Field(rate=row.rates.get(column)) for column in columns)
+        rows.append(Row(name=row.model, where="", kind="published", fields=shown, mean=row.overall))
+    source = (
+        ". ".join(filter(None, (summary.published[0].how, summary.published[0].source))) if summary.published else ""
+    )
+    return Matrix(columns, tuple(rows), source)
+
+
+def _model(model: ModelSummary, cells: Sequence[CellResult], columns: Sequence[str], grouped: bool) -> Row:
+    by_column: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        by_column.setdefault(cell.plan.protocol if grouped else cell.plan.label, []).append(cell)
+    name, where = words.whose(model)
+    totals = words.call_totals(cells)
+    return Row(
+        name=name,
+        where=where,
+        kind="model",
+        fields=tuple(_field(by_column.get(column, [])) for column in columns),
+        mean=None if model.overall is None else model.overall.mean,
+        gate=model.gate,
+        cost=totals.cost,
+        calls=totals.calls,
+    )
+
+
+def _field(cells: Sequence[CellResult]) -> Field:
+    if len(cells) == 1:
+        cell = cells[0]
+        return Field(rate=cell.rate, verdict=cell.verdict, interval=cell.interval, subjects=cell.subjects)
+    return Field(rate=None, text=words.counts(cells))
+
+
+def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
+    """Return what the animals and the random agent come to, as the protocols declare it."""
+    plans = {cell.plan.label: cell.plan for cell in cells}
+    found = []
+    references = [plans[column].reference for column in columns]
+    if any(reference is not None for reference in references):
+        rates = [None if reference is None else reference.value for reference in references]
+        found.append(_declared(words.reference_name(cells), "rodent", rates))
+    chances = [plans[column].chance for column in columns]
+    if any(chance is not None for chance in chances):
+        found.append(_declared("moving at random", "baseline", chances))
+    return found
+
+
+def _declared(name: str, kind: Kind, rates: Sequence[float | None]) -> Row:
+    known = [rate for rate in rates if rate is not None]
+    mean = sum(known) / len(known) if len(known) == len(rates) else None
+    return Row(name=name, where="", kind=kind, fields=tuple(Field(rate=rate) for rate in rates), mean=mean)
+
+
+HOW = "Verdict and pass rate with its 95 % interval, and the subjects that it is of; below them who else is known."
+
+
+def render(summary: RunSummary) -> str:
+    """Return the matrix in Markdown."""
+    from tabulate import tabulate
+
+    found = matrix(summary)
+    if not found.rows:
+        return "No cell was run, so there is nothing to judge.\n"
+    headers = ["model", "all pass?", *found.columns, "mean", "cost"]
+    body = [
+        [
+            f"**{_text(row.whose)}**" if row.kind == "model" else f"*{_text(row.whose)}*",
+            "" if row.gate is None else words.marked(row.gate),
+            *map(_markdown, row.fields),
+            words.NOTHING if row.mean is None else percent(row.mean),
+            row.cost_shown if row.kind == "model" else "",
+        ]
+        for row in found.rows
+    ]
+    table = tabulate(
+        body,
+        headers=list(map(_text, headers)),
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=["left", "left", *("right" for _ in headers[2:])],
+    )
+    return "\n\n".join(filter(None, (table, f"{HOW} {_text(found.source)}".strip()))) + "\n"
+
+
+def _text(value: str) -> str:
+    return escape(clean(value, 160))
+
+
+def _markdown(field: Field) -> str:
+    details = ", ".join(filter(None, (field.range, f"n {field.subjects}" if field.subjects else "")))
+    return f"{field.shown} ({details})" if details else field.shown
+
+
+def columns_of(found: Matrix, width: int) -> list[list[list[str]]]:
+    """Return the matrix for a terminal: blocks of lines of cells, paradigms downwards, as many models as fit across.
+
+    Every block begins with the paradigms; the first line of it are the headings. What is published is left out.
+    """
+    names = ["", *found.columns, "all pass?", "mean", "cost"]
+    one_place = len({row.where for row in found.rows if row.kind == "model"}) == 1
+    first = max(map(len, names))
+    across = []
+    for row in found.rows:
+        if row.kind == "published":
+            continue
+        gate = "" if row.gate is None else words.marked(row.gate)
+        mean = "" if row.mean is None else percent(row.mean)
+        cost = row.cost_shown if row.kind == "model" else ""
+        across.append([row.name if one_place else row.whose, *(field.shown for field in row.fields), gate, mean, cost])
+    blocks: list[list[list[str]]] = []
+    room = 0
+    for column in across:
+        wide = max(min(len(column[0]), 20), *map(len, column[1:])) + 2
+        column[0] = column[0] if len(column[0]) <= wide - 2 else f"{column[0][: wide - 3]}…"
+        if not blocks or wide > room:
+            blocks.append([names])
+            room = width - first
+        blocks[-1].append(column)
+        room -= wide
+    return [[list(line) for line in zip(*block, strict=True)] for block in blocks]

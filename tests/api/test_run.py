@@ -1,0 +1,143 @@
+"""Runs from Python: the records and verdicts of pytest, as data frames, and trials that play themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cheesebench
+from cheesebench.api.running import SETTINGS
+from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError
+from cheesebench.experiment.log import RunLog
+from cheesebench.options import OPTIONS
+
+FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> cheesebench.Run:
+    results = tmp_path_factory.mktemp("results")
+    return cheesebench.run("random", ["t_maze", "shuttle_box"], seed=3, results=results, run_id="mine", **FEW)
+
+
+def records(log: Path) -> list[object]:
+    with RunLog.open_read_only(log) as one:
+        return [record for plan in one.plans() for life in one.trials_by_subject(plan) for record in life]
+
+
+def test_the_records_are_those_of_pytest(made: cheesebench.Run, tmp_path: Path) -> None:
+    chosen = "--model random --protocols t_maze --protocols shuttle_box --design cohort --subjects 6 --seed 3"
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen.split(), "--run-id", "theirs")
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert finished.returncode == pytest.ExitCode.TESTS_FAILED, finished.stdout
+    theirs = tmp_path / "results" / "theirs"
+    assert records(made.directory / "run.sqlite") == records(theirs / "run.sqlite")
+    other = cheesebench.open_run(theirs)
+    assert made.verdicts().equals(other.verdicts())
+    assert made.verdicts()["verdict"].tolist() == ["FAIL", "INCONCLUSIVE"]
+
+
+def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
+    trials = made.trials()
+    assert len(trials) == sum(cell.plan.subjects * cell.plan.trials for cell in made.summary.cells)
+    assert str(trials["success"].dtype) == "boolean"
+    assert trials["subject"].unique().tolist() == list(range(6))
+    assert made.calls().empty
+    assert list(made.calls().columns)[:2] == ["model", "protocol"]
+    with pytest.raises(UnknownNameError, match="Did you mean 'steps'"):
+        made.table("step")
+
+
+def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
+    trial = made.trial("t_maze", subject=1, trial=2)
+    assert trial.frames[0].action == ""
+    assert len(trial.frames) == trial.record.steps + 1
+    shown = trial._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert 'sandbox="allow-scripts"' in shown
+    assert "subject 1, trial 2" in str(trial)
+    with pytest.raises(OptionError, match="Give protocol= as well, one of t_maze, shuttle_box"):
+        made.trial()
+    with pytest.raises(UnknownNameError, match="Did you mean 't_maze'"):
+        made.trial("tmaze")
+    with pytest.raises(OptionError, match="no trial 99 of subject 0"):
+        made.trial("t_maze", trial=99)
+
+
+def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
+    class Statue:
+        def __init__(self, context: cheesebench.AgentContext) -> None: ...
+
+        def begin_trial(self, observation: str) -> None: ...
+
+        def act(self, observation: str) -> list[int]:
+            return [cheesebench.STAY]
+
+        def observe(self, action: int, reward: float, observation: str, ended: bool) -> None: ...
+
+    mine = types.SimpleNamespace(
+        cheesebench_agents=lambda: [cheesebench.AgentSpec("statue", Statue, memory="none")], __name__="mine"
+    )
+    found = asyncio.run(cheesebench.run_async("statue", "t_maze", plugins=[mine], results=tmp_path, **FEW))
+    assert found.verdicts()["verdict"].tolist() == ["FAIL"]
+    assert "statue" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"subject": 3}, "subject= is not an option of a run. Did you mean 'subjects'"),
+        ({"subjects": 2.5}, "subjects=2.5: expected a whole number"),
+        ({"subjects": 0}, "subjects 0: "),
+        ({"exit_zero": True}, "exit_zero= is only for pytest"),
+        ({"ahead": "always"}, "it is one of auto, never"),
+        ({"model": "x"}, "model"),
+        ({"resume": "nothing"}, "There is no run 'nothing'"),
+        ({"design": "cohrt"}, "Did you mean 'cohort'"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_told_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, object], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((CheeseBenchError, TypeError), match=said.replace(".", r"\.").replace("?", r"\?")):
+        cheesebench.run("random", "t_maze", **wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "results").exists()
+
+
+def test_every_option_of_a_run_can_be_given() -> None:
+    assert {option.key for option in OPTIONS if option.recorded} <= set(SETTINGS)
+
+
+def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
+    async def cut() -> None:
+        task = asyncio.create_task(
+            cheesebench.run_async("random", ("t_maze", "dnms"), results=tmp_path, run_id="cut", **FEW)
+        )
+        while not (tmp_path / "cut").exists():
+            await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cut())
+    whole = cheesebench.run((), resume="cut", protocols=("t_maze", "dnms"), results=tmp_path, progress=False)
+    assert whole.verdicts()["valid"].tolist() == whole.verdicts()["planned"].tolist()
+
+
+def test_without_pandas_the_remedy_is_one_line(made: cheesebench.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(OptionError, match=r"pip install 'pytest-cheesebench\[pandas\]'"):
+        made.verdicts()
+
+
+def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RunLogError, match="There is no run 'x'"):
+        cheesebench.open_run("x", tmp_path)

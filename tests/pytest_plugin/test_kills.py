@@ -1,0 +1,166 @@
+"""Runs that are ended from outside at any moment, again and again: nothing that was received is lost or paid twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
+from cheesebench.cli import main
+from cheesebench.errors import RunLogError
+from cheesebench.experiment.log import RunLog
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from tests.signals import reset_signals
+
+#: Calls in flight at most.
+CONCURRENCY = 4
+#: Of the six subjects of conftest.py on one protocol of twenty trials: every trial is one call.
+CALLS = 6 * 20
+#: How often a run is ended, and the seeds of two such stories.
+KILLS, SEEDS = 25, (1, 2)
+GENTLE = (signal.SIGINT, signal.SIGTERM)
+
+
+def walk(call: Call) -> str:
+    """Walk straight on; who waits hangs on the seed, or all subjects were copies."""
+    wait = "STAY, " if call.body.get("seed", 0) % 2 else ""
+    return f"LEARNINGS: the way out is ahead\nACTIONS: {wait}FORWARD, FORWARD"
+
+
+def command(server: FakeServer, *others: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "pytest", "--model", "openai/tiny", "--base-url", server.base_url, *others),
+        *("--cheese-concurrency", str(CONCURRENCY), "lab/east.protocol.yaml"),
+    ]
+
+
+def started(project: pytest.Pytester, words: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        words,
+        cwd=project.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(os.environ, COLUMNS="100"),
+        preexec_fn=reset_signals,
+    )
+
+
+def recorded(directory: Path) -> dict[tuple[int, int, int], str]:
+    """Return the replies in the log, by subject, trial and call; nothing where there is no log yet."""
+    try:
+        with RunLog.open_read_only(directory) as log:
+            (plan,) = log.plans()
+            found = [(subject, one) for subject in range(plan.subjects) for one in log.calls.of_life(plan, subject)]
+            return {(subject, one.trial, one.call): f"{one.digest} {one.reply}" for subject, one in found}
+    except (RunLogError, ValueError):
+        return {}
+
+
+def dump(directory: Path) -> list[str]:
+    with RunLog.open_read_only(directory) as log:
+        return list(log.dump())
+
+
+def until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not holds() and process.poll() is None:
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_that_is_ended_again_and_again(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance, results = random.Random(seed), project.path / "results"
+    with FakeServer(walk, latency=0.05) as server:
+        subprocess.run(command(server, "--cheese-run-id=whole"), cwd=project.path, check=True, capture_output=True)
+        assert len(recorded(results / "whole")) == CALLS
+        known: dict[tuple[int, int, int], str] = {}
+        first, hard, options = server.count, 0, ["--cheese-run-id=one"]
+        for kill in range(KILLS):
+            process = started(project, command(server, *options))
+            # While it starts, while it asks (a share of what is left, or there were nothing left to kill), or between.
+            more = chance.randrange(1 + (CALLS - len(known)) // (KILLS - kill))
+            before = server.count
+            if chance.random() < 0.2:
+                time.sleep(chance.random())
+            else:
+                until(lambda: server.count > before + more, process)  # noqa: B023 - called here
+                time.sleep(0.1 * chance.random())
+            number = chance.choice((*GENTLE, signal.SIGKILL, signal.SIGHUP))
+            process.send_signal(number)
+            output, _ = process.communicate()
+            hard += number not in GENTLE
+            now = recorded(results / "one")
+            assert known.items() <= now.items(), "what was recorded stays as it was"
+            if number in GENTLE and now and process.returncode == pytest.ExitCode.INTERRUPTED:
+                assert b"--resume one" in output, output
+            # Before there is a session, Python says in its own way that it was interrupted.
+            assert b"Traceback" not in output.partition(b"cheesebench: openai/tiny")[2], output
+            known, options = now, (["--resume", "one"] if (results / "one").exists() else options)
+        finished = subprocess.run(command(server, *options), cwd=project.path, capture_output=True, check=False)
+        assert finished.returncode == 0, finished.stdout
+        answers = Counter(
+            call.body["seed"] for call in list(server.calls)[first:] if call.ended and "seed" in call.body
+        )
+    assert dump(results / "one") == dump(results / "whole")
+    assert recorded(results / "one").keys() == recorded(results / "whole").keys()
+    assert len(answers) == CALLS
+    # Only what was on its way to a process that died at once can be asked again.
+    assert sum(answers.values()) - CALLS <= hard * CONCURRENCY
+    texts = []
+    monkeypatch.chdir(project.path)
+    for run in ("whole", "one"):
+        assert main(["report", run, "--format", "text"]) == 0
+        texts.append(capsys.readouterr().out.replace(run, "RUN").splitlines())
+    differing = [lines for lines in zip(*texts, strict=True) if lines[0] != lines[1]]
+    assert len(differing) <= 1, differing
+
+
+#: Waits for what is on its way for as long as nobody hurries it, and says when it begins to.
+PATIENT = """
+import pathlib, cheesebench.experiment.session as session
+
+session.GRACE = 3600.0
+close = session.RunSession.close
+
+def closing(self):
+    pathlib.Path("closing").touch()
+    close(self)
+
+session.RunSession.close = closing
+"""
+
+
+def test_a_second_interrupt_waits_for_nothing(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(PATIENT)
+    with FakeServer(lambda call: Answer(fault="hang") if call.number > 15 else walk(call)) as server:
+        process = started(project, command(server, "--cheese-run-id=one"))
+        until(lambda: len(recorded(project.path / "results/one")) >= 15, process)
+        process.send_signal(signal.SIGINT)
+        until(lambda: (project.path / "closing").exists(), process)
+        time.sleep(1.0)
+        assert process.poll() is None, "it waits for what is on its way"
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert b"--resume one" in output
+    assert b"Traceback" not in output
+    with FakeServer(walk) as server:
+        before = len(recorded(project.path / "results/one"))
+        again = started(project, command(server, "--resume", "one"))
+        output, _ = again.communicate()
+        assert again.returncode == 0, output
+        assert before == 15
+        assert server.count == 1 + CALLS - before

@@ -1,0 +1,71 @@
+"""A run beside a published model: like with like, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cheesebench.experiment.records import CellPlan, Variant
+from cheesebench.statistics.against_published import difference_limits, steps_of, trials_of, why_not
+from cheesebench.statistics.published import published
+
+MakePlan = Callable[..., CellPlan]
+NAME = "gpt-5.2"
+AS_PUBLISHED = {"history": "5", "actions": 8, "temperature": 0.7, "prompt": "default"}
+
+
+@pytest.fixture
+def alike(plan: MakePlan) -> CellPlan:
+    made = plan(protocol="t_maze@paper", view="ascii_2d", design="paper", subjects=1)
+    return replace(made, settings=AS_PUBLISHED)
+
+
+def test_what_is_alike_is_compared(alike: CellPlan) -> None:
+    assert why_not(NAME, alike, 200) == ""
+    assert why_not(NAME, replace(alike, settings={}), 200) == "", "programs have no settings"
+    assert why_not("qwen2.5-vl-7b", alike, 500) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps", "reason"),
+    [
+        ({"protocol": "t_maze"}, 200, "other rules"),
+        ({"protocol": "hall"}, 200, "other rules"),
+        ({"view": "topdown_2d"}, 200, "not in 'topdown_2d'"),
+        ({"design": "cohort"}, 200, "Run --design paper"),
+        ({"subjects": 4}, 200, "one life"),
+        ({"variant": Variant(control="reward-shuffled")}, 200, "controls"),
+        ({}, 500, "at most 200 steps"),
+        ({"settings": {**AS_PUBLISHED, "history": "3-7"}}, 200, "--history 5; this run has 3-7"),
+        ({"settings": {**AS_PUBLISHED, "temperature": 0}}, 200, "--temperature 0.7; this run has 0"),
+        ({"settings": {**AS_PUBLISHED, "prompt": "cot"}}, 200, "--prompt default; this run has cot"),
+    ],
+)
+def test_what_is_not_is_refused_with_the_reason(
+    alike: CellPlan, changes: dict[str, object], steps: int, reason: str
+) -> None:
+    assert reason in why_not(NAME, replace(alike, **changes), steps)  # type: ignore[arg-type]
+
+
+def test_a_model_that_nobody_published_is_asked_about(alike: CellPlan) -> None:
+    assert "Did you mean 'gpt-5.2'?" in why_not("gpt-5.3", alike, 200)
+    assert "Known: claude" in why_not("somebody", alike, 200)
+
+
+def test_every_published_model_says_its_trials() -> None:
+    for name, model in published()["models"].items():
+        each = trials_of(model, 40)
+        assert each == (40 if steps_of(model) is None else model["trials"] / 27), name
+
+
+def test_the_interval_is_newcombe_s() -> None:
+    # Newcombe 1998, Stat Med 17:873, table II, cases (a), (d) and (h), method 10.
+    for counts, limits in (
+        ((56, 70, 48, 80), (0.0524, 0.3339)),
+        ((9, 10, 3, 10), (0.1705, 0.8090)),
+        ((10, 10, 0, 10), (0.6075, 1.0)),
+    ):
+        a, m, b, n = counts
+        assert difference_limits(a / m, m, b / n, n) == pytest.approx(limits, abs=1e-4)
