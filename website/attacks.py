@@ -45,9 +45,7 @@ FOUND = (
 
 def load(name: str) -> Specification:
     """Return an old protocol."""
-    specification = Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml")
-    assert isinstance(specification, Specification)
-    return specification
+    return Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml").walkable()
 
 
 def attack(name: str, lesion: str) -> Ceiling:
@@ -69,10 +67,11 @@ def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, 
 def attacks() -> str:
     """Return the table of what is found of the attacks by hand."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    cells = [
-        [code(one["protocol"].replace(".", "@")), code(one["lesion"]), f"{one['by_hand']:.2f}", f"{one['found']:.2f}"]
-        for one in kept
-    ]
+    cells = []
+    for one in kept:
+        found = "not measured" if one["found"] is None else f"{one['found']:.2f}"
+        name = one["protocol"].replace(".", "@")
+        cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", found])
     return table(["protocol of release 0.1", "lesion", "by hand", "found by the audit"], cells)
 
 
