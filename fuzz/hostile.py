@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 from cheesebench.experiment.language_models import PROBE
@@ -27,12 +27,13 @@ Step = bytes | float | Literal["close", "reset"]
 class Fault(Protocol):
     """A class of fault."""
 
-    outcome: str
-    """``read``: what is sent is an answer all the same."""
+    @property
+    def outcome(self) -> str:
+        """``read``: what is sent is an answer all the same."""
 
-    def steps(self, good: bytes) -> Sequence[Step]:
-        """Return what is done with a call that should have this answer."""
-        ...
+    @property
+    def steps(self) -> Callable[[bytes], Sequence[Step]]:
+        """What is done with a call that should have this answer."""
 
     def met(self, prompt: str, before: int) -> bool:
         """Return whether a prompt (a digest) meets it that was received so often before."""

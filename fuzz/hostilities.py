@@ -84,9 +84,9 @@ def _statuses() -> Iterator[Hostility]:
                 body = b"" if code in (204, 304) else b"<html><h1>" + str(code).encode() + b"</h1></html>"
                 headers = ["Content-Type: text/html", *(["Location: /v2"] if 300 <= code < 400 else [])]
                 yield Hostility(f"status-{code}", outcome, said, _fixed(response(body, f"{code} Odd", *headers)))
-    for code in ("99", "1000", "abc", "-200", ""):
-        steps = _fixed(f"HTTP/1.1 {code} Odd\r\nContent-Length: 0\r\n\r\n".encode(), "close")
-        yield Hostility(f"status-of-nobody-{code or 'none'}", "again", "", steps)
+    for odd in ("99", "1000", "abc", "-200", ""):
+        steps = _fixed(f"HTTP/1.1 {odd} Odd\r\nContent-Length: 0\r\n\r\n".encode(), "close")
+        yield Hostility(f"status-of-nobody-{odd or 'none'}", "again", "", steps)
 
 
 def _errors() -> Iterator[Hostility]:
@@ -316,9 +316,8 @@ def _odd_but_readable() -> Iterator[Hostility]:
     for name, line in heads.items():
         yield Hostility(name, "read", "", lambda good, line=line: [response(good, "200 OK", line)])  # type: ignore[misc]
     for status in ("201 Created", "203 Altered", "206 Part", "200"):
-        yield Hostility(
-            f"answers-{status[:3]}-{len(status)}", "read", "", lambda good, status=status: [response(good, status)]
-        )  # type: ignore[misc]
+        said: Callable[[bytes], Sequence[Step]] = lambda good, status=status: [response(good, status)]  # type: ignore[misc] # noqa: E731
+        yield Hostility(f"answers-{status[:3]}-{len(status)}", "read", "", said)
     yield Hostility("http-1.0", "read", "", lambda good: [b"HTTP/1.0 200 OK\r\n\r\n" + good, "close"])
     yield Hostility("continues-once", "read", "", lambda good: [b"HTTP/1.1 100 Continue\r\n\r\n", response(good)])
     yield Hostility("in-chunks-of-one", "read", "", lambda good: [
