@@ -54,7 +54,7 @@ def ended(error: SystemExit) -> pytest.UsageError:
         trace = trace.tb_next
     where = "?" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
     return pytest.UsageError(
-        f"{where}: ends the program while it is loaded (SystemExit: {error}). Mend it, or leave it out."
+        f"{where}: ends the program while it is loaded (SystemExit: {error}). Fix it, or remove it."
     )
 
 

@@ -44,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         from cheesebench.statistics import summarise_subjects
 
+        log.check_pages()  # sums over calls are made without a look at each
         summary = summarise_subjects(
             log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
         )

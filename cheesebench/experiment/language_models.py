@@ -71,14 +71,14 @@ class CallOptions:
     """Options of calls.
 
     ``concurrency`` is the maximum in flight for an account; ``began`` is the start of the session (UNIX time);
-    ``shared``: other processes make calls for the same run.
+    ``processes`` make calls for the same run, this one included.
     """
 
     concurrency: int = 256
     patience: Patience = field(default_factory=Patience)
     limits: Limits = field(default_factory=Limits)
     retry_errors: bool = False
-    shared: bool = False
+    processes: int = 1
     began: float = field(default_factory=time.time)
 
 
@@ -236,7 +236,7 @@ class LanguageModels:
         self._channels: dict[str, ModelChannel] = {}
         self._news: deque[str] = deque()
         self._pulse = Pulse(log.directory, self._flight)
-        self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.shared)
+        self.budget = Budget(self.options.limits, log.calls.totals, self.options.began, self.options.processes)
 
     async def connect(self, names: Iterable[str]) -> None:
         """Open the connections of models in advance, so that errors show early."""

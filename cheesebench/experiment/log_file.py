@@ -86,6 +86,8 @@ def make_directory(results: Path, run_id: str) -> Path:
         results.mkdir(parents=True, exist_ok=True)
         # Replies of models and prompts are private: on a shared machine only their owner may read them.
         directory.mkdir(mode=0o700)
+        # Those that SQLite puts beside it have the mode of the log, wherever the directory is copied to.
+        (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
             raise RunLogError(f"{results} is not a directory. Choose another --results.") from None
@@ -161,7 +163,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        if mode != "ro":
+        if not mode.startswith("ro"):
             # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
@@ -188,6 +190,16 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
                 source.backup(memory)
             memory.execute("PRAGMA query_only = ON")
             return memory
+
+
+def connect_at_rest(path: Path) -> sqlite3.Connection:
+    """Return a read-only connection to a log that nobody runs; nothing is written beside it where that can be avoided.
+
+    A session that ended left no write-ahead log. One that was killed did, and SQLite needs a file beside it to read it.
+    """
+    if path.with_name(f"{path.name}-wal").exists():
+        return connect_read_only(path)
+    return connect(path, "ro&immutable=1")
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -227,3 +239,7 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
     [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise damaged(path, said)
+    [(pages,)], [(size,)] = (connection.execute(f"PRAGMA {name}").fetchall() for name in ("page_count", "page_size"))
+    ahead = path.with_name(f"{path.name}-wal")
+    if not (ahead.exists() and ahead.stat().st_size) and path.stat().st_size < pages * size:
+        raise damaged(path, "its end is missing")  # which SQLite would read as zeros

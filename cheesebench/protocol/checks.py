@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -30,6 +31,8 @@ from cheesebench.protocol.specification import (
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 #: What else egocentric views draw, and what it is.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
+#: Names that somebody expects to be replaced in a text: ``{cue}``, ``$cue``, ``<cue>``.
+_MARKED = re.compile(r"(?<=[{$<%])\s*(\w+)")
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
@@ -283,10 +286,11 @@ class _Checks:
             )
         for state in self.spec.states.values():
             for line in state.say:
-                if line in self.spec.variables or line in self.spec.columns:
-                    place = self.root.find(("trial", "states", state.name, "say")).position
-                    sentence = f"'say' shows the word '{line}', not what the variable holds."
-                    self.diagnostics.warning(314, place, sentence, "Use one state for each text.")
+                for name in dict.fromkeys([line, *_MARKED.findall(line)]):
+                    if name in self.spec.variables or name in self.spec.columns:
+                        place = self.root.find(("trial", "states", state.name, "say")).position
+                        sentence = f"'say' shows the word '{name}', not what the variable holds."
+                        self.diagnostics.warning(314, place, sentence, "Use one state for each text.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Return whether showing floor there replaces another glyph, which is a visible change."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.declare import all_effects
+from cheesebench.protocol.declare import all_effects, counters
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
 from cheesebench.protocol.expressions import Expression
 from cheesebench.protocol.features import Type
@@ -29,6 +29,21 @@ class Lookup:
         known = list(known)
         hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
         self.diagnostics.error(201, self.root.find(path).position, f"There is no {what} '{name}'.", hint)
+
+    def undeclared(self, name: str, value: object, position: Position) -> None:
+        """Report that a variable is set which is not declared; the remedy holds a value such as it is set to."""
+        what, hint = "is not declared", did_you_mean(name, self.document.vars).strip()
+        if name in counters(self.document):
+            what, hint = "is a counter", "Use 'count', or rename the variable."
+        elif name in self.names.variables:
+            what, hint = "is a column of a draw", "A draw's column cannot be set: copy it into a variable."
+        elif name in self.names.places:
+            what, hint = "is a place on the map", "Declare a variable of another name, and set that."
+        elif not hint:
+            known = isinstance(value, str) and value in {*self.names.places, *self.names.symbols}
+            first = value if known else "[]" if isinstance(value, list) else 0
+            hint = f"Add 'vars: {{{name}: {first}}}'."
+        self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
 
     def expression(
         self,

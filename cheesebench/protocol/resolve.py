@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
@@ -261,8 +260,7 @@ class _Builder(Lookup):
                 path = ("schedule", name, "set")
                 if variable not in self.document.vars:
                     position = self.root.find(path).key_position(variable)
-                    hint = did_you_mean(variable, self.document.vars).strip() or f"Add 'vars: {{{variable}: 0}}'."
-                    self.diagnostics.error(212, position, f"'{variable}' is set here, but is not declared.", hint)
+                    self.undeclared(variable, value, position)
                     continue
                 values.append((variable, self._constant(variable, value, (*path, variable))))
             until = None

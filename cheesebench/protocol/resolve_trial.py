@@ -9,7 +9,7 @@ from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.declare import TIMEOUT, counters
+from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.diagnostics import listed
 from cheesebench.protocol.expressions import Expression, Number, Unary, Variable, constant, walk
 from cheesebench.protocol.features import NUMBER, TRIGGERS, TRUTH, Type
@@ -170,13 +170,7 @@ class TrialBuilder(Lookup):
             here = (*path, name)
             position = self.root.find(path).key_position(name)
             if name not in self.document.vars:
-                what = "is not declared"
-                hint = did_you_mean(name, self.document.vars).strip() or f"Add 'vars: {{{name}: 0}}'."
-                if name in counters(self.document):
-                    what, hint = "is a counter", "Use 'count', or rename the variable."
-                elif name in self.names.variables:
-                    what, hint = "is a column of a draw", "A draw's column cannot be set: copy it into a variable."
-                self.diagnostics.error(212, position, f"'{name}' is set here, but {what}.", hint)
+                self.undeclared(name, value, position)
                 continue
             kind = self.names.variables.get(name)
             if kind is None:

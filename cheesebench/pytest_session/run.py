@@ -60,10 +60,11 @@ class Run(ModelRun):
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
+        whole = [plan for plan, _ in self.whole or cells]
         if self._stopped_by is not None and cells:
             # Of a worker's cells the controller says at the end that they cannot be compared.
             try:
-                self._stopped_by.check([plan for plan, _ in cells], self.settings.seed)
+                self._stopped_by.check(whole, self.settings.seed)
             except ComparisonError:
                 if not self.is_worker:
                     raise
@@ -89,7 +90,9 @@ class Run(ModelRun):
             return options
         # Workers share the account: each gets its share of the calls in flight.
         share = max(1, options.concurrency // int(self._handed["workers"]))
-        return replace(options, concurrency=share, shared=True, began=float(self._handed["began"]))
+        return replace(
+            options, concurrency=share, processes=int(self._handed["workers"]), began=float(self._handed["began"])
+        )
 
     def _models(self) -> dict[str, LanguageModel]:
         models = super()._models()

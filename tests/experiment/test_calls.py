@@ -652,11 +652,40 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
 ) -> None:
     monkeypatch.setattr(budget, "INTERVAL", 0.0)
     spent = CallTotals(prompt=90)
-    both = Budget(Limits(tokens=100), lambda: spent, began=0.0, shared=True)
+    both = Budget(Limits(tokens=100), lambda: spent, began=0.0, processes=2)
     both.check()
     spent += CallTotals(prompt=10)
     with pytest.raises(BudgetSpentError, match="the run has used 100 tokens; --max-tokens 100 is reached"):
         both.check()
+
+
+@pytest.mark.parametrize("slower", [0, 3])
+def test_processes_that_share_a_budget_exceed_it_by_one_call_each_at_most(
+    monkeypatch: pytest.MonkeyPatch, slower: int
+) -> None:
+    monkeypatch.setattr(budget, "INTERVAL", 3600.0)  # nobody looks unless there is a reason
+    recorded, one = CallTotals(), CallTotals(prompt=10)
+
+    async def process(seed: int) -> None:
+        own, chance = Budget(Limits(tokens=1000), lambda: recorded, began=0.0, processes=3), random.Random(seed)
+
+        async def subject() -> None:
+            nonlocal recorded
+            while True:
+                async with own.room(one):
+                    await asyncio.sleep(0.001 * chance.random() * (1 + slower * seed))
+                own.add(one)
+                recorded += one
+
+        subjects = [asyncio.create_task(subject()) for _ in range(16)]
+        done, _ = await asyncio.wait(subjects)
+        assert all(isinstance(task.exception(), BudgetSpentError) for task in done)
+
+    async def main() -> None:
+        await asyncio.gather(*map(process, range(3)))
+
+    asyncio.run(main())
+    assert 1000 <= recorded.prompt <= 1000 + 3 * one.prompt
 
 
 def test_keys_are_nowhere(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, undisturbed: list[str]) -> None:

@@ -50,6 +50,13 @@ def record(plan: CellPlan, subject: int, trial: int, **changes: object) -> Trial
     return TrialRecord(**{**values, **key, **changes})  # type: ignore[arg-type]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes here")
+def test_a_log_is_for_its_owner_alone(log: RunLog) -> None:
+    files = [log.directory, *log.directory.iterdir()]
+    assert {path.name for path in files} >= {"r1", FILE_NAME, f"{FILE_NAME}-wal"}
+    assert [path for path in files if path.stat().st_mode & 0o077] == []
+
+
 def test_what_was_written_is_read_back_exactly(log: RunLog) -> None:
     plan = log.plans()[0]
     written = [
@@ -362,6 +369,25 @@ def test_pages_that_sqlite_cannot_read_are_found_before_a_run_goes_on(filled: Ru
     content[8192:8292] = bytes(100)
     filled.path.write_bytes(content)
     with pytest.raises(RunLogError, match="damaged"), RunLog.open(filled.path) as log:
+        log.check_pages()
+
+
+def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) -> None:
+    filled.close()
+    with closing(sqlite3.connect(filled.path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("CREATE TABLE last (x)")  # an empty page, which nobody misses
+        connection.execute("DROP TABLE last")
+        connection.commit()
+    content = filled.path.read_bytes()
+    filled.path.write_bytes(content[:-100])
+    with pytest.raises(RunLogError, match="damaged"), RunLog.open(filled.path) as log:
+        log.check_pages()
+
+
+def test_a_call_that_was_changed_is_found_before_a_run_goes_on(filled: RunLog) -> None:
+    changed(filled, "UPDATE calls SET completion_tokens = completion_tokens + 1")
+    with pytest.raises(RunLogError, match="a row is not what was written"), RunLog.open(filled.path) as log:
         log.check_pages()
 
 

@@ -191,6 +191,7 @@ ERRORS = {
     "undeclared add": ("E212", trial("{enter: goal, add: {«seen: it}, end: found}")),
     "add to a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, add: {«n: it}, end: found}")),
     "set of a column": ("E212", "draw: {d: {of: {x: [1]}}}\n" + trial("{enter: goal, set: {«x: 1}, end: found}")),
+    "set of a zone": ("E212", trial("{enter: goal, set: {«goal: 1}, end: found}")),
     "undeclared block set": ("E212", "schedule: {one: {set: {«n: 1}}}"),
     "no trigger": ("E213", trial("«{end: found}")),
     "two triggers": ("E213", trial("«{enter: goal, after: 3, end: found}")),
@@ -304,6 +305,10 @@ WARNINGS = {
     "end condition on a clock": (
         "W313",
         trial("{enter: goal, reward: 1, end: found}", "finish: [«{if: steps > 5, end: late}], "),
+    ),
+    "text with a variable in braces": (
+        "W314",
+        "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE {cue}'"),
     ),
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),

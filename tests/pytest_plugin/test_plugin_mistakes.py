@@ -42,7 +42,7 @@ def test_who_ends_the_program_is_named(project: pytest.Pytester, folder: str, co
     (project.path / folder / "conftest.py").write_text(f"import sys\nsys.exit({code})\n", encoding="utf-8")
     result = project.runpytest_subprocess("--model", "random", "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"conftest.py:2: ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Mend it, or *"
+    said = f"conftest.py:2: ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Fix it, or *"
     result.stderr.fnmatch_lines([f"ERROR: *{said}"])
     assert len([line for line in result.errlines if "PytestRemovedIn" not in line and line.startswith("ERROR")]) == 1
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
