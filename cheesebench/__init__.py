@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cheesebench.dialogue import Puzzle, RespondentSpec
     from cheesebench.errors import CheeseBenchError, FileError, OptionError, PluginError, UnsuitableError, did_you_mean
     from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Job, Report, WorkerDiedError
+    from cheesebench.experiment.installation import differences, installation
     from cheesebench.experiment.jobs import JobRunner, run_job
     from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
     from cheesebench.family import CellRequest, Family, Listing
@@ -135,6 +136,7 @@ _HOME = {
         ("Executor", "ExecutorContext", "ExecutorSpec", "Job", "Report", "WorkerDiedError"), "cheesebench.executor"
     ),
     **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.jobs"),
+    **dict.fromkeys(("differences", "installation"), "cheesebench.experiment.installation"),
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
     "read_document": "cheesebench.protocol.other_files",
@@ -222,8 +224,10 @@ __all__ = [
     "WorkerDiedError",
     "__version__",
     "did_you_mean",
+    "differences",
     "hookimpl",
     "identity",
+    "installation",
     "installed_plugins",
     "load_models",
     "open_run",

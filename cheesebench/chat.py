@@ -241,8 +241,8 @@ class BackendContext:
 
     ``directory`` is the run's, for log files; ``options`` are those of the entry and of the command line (strings if
     from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
-    started server; ``capacity`` is the maximum number of calls in flight. ``progress`` is called with lines to show
-    while ``serve`` is working.
+    started server (one of them, if there are several: each has a connection); ``capacity`` is the maximum number of
+    calls in flight there. ``progress`` is called with lines to show while ``serve`` is working.
     """
 
     entry: ModelEntry

@@ -41,6 +41,8 @@ VARIABLES = (
         "LITELLM_MODE", "set to PRODUCTION for litellm, unless already set: litellm then reads no .env file"
     ),
     EnvironmentVariable("LITELLM_LOG", "set to ERROR for litellm, unless already set"),
+    EnvironmentVariable("RAY_ADDRESS", "the cluster of --executor ray, used if --executor-option address is not given"),
+    EnvironmentVariable("RAY_USAGE_STATS_ENABLED", "set to 0 for Ray, unless already set: it then reports nothing"),
     EnvironmentVariable(
         "GITHUB_STEP_SUMMARY", "the file to which the report's summary is appended; GitHub Actions sets it"
     ),

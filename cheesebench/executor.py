@@ -7,10 +7,10 @@ depend on the executor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from cheesebench.errors import CheeseBenchError
 
@@ -86,17 +86,29 @@ class Executor(Protocol):
         ...
 
 
+@runtime_checkable
+class StartedExecutor(Protocol):
+    """An executor that connects to something: it also has ``start``."""
+
+    async def start(self) -> None:
+        """Connect. Called before the first job; a CheeseBenchError ends the session with that line."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorContext:
     """Arguments for creating an executor.
 
-    ``directory`` is the run's, for logs of the executor; ``processes`` is the requested number of parallel jobs.
-    ``plugins`` are those of the session, including those of a conftest.py.
+    ``directory`` is the run's, for logs of the executor; ``processes`` is the number of parallel jobs, which the user
+    has asked for if ``processes_given``, else the number of processors of this machine. ``plugins`` are those of the
+    session, including those of a conftest.py; ``options`` are those of ``--executor-option``.
     """
 
     plugins: PluginManager
     directory: Path
     processes: int
+    processes_given: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +116,14 @@ class ExecutorSpec:
     """An executor that can be named with ``--executor`` (hook ``cheesebench_executors``).
 
     ``in_process``: jobs run in this process with the plugins of the context. Other executors get only cells whose
-    agent, view and family are supplied by installed plugins.
+    agent, view and family are supplied by installed plugins; the others are run in threads of this process, or refused
+    if jobs are run ``elsewhere`` (on other machines).
     """
 
     name: str
     create: Callable[[ExecutorContext], Executor]
     summary: str = ""
     in_process: bool = False
+    elsewhere: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Meaning of each option by name; other options are refused."""

@@ -194,6 +194,14 @@ OPTIONS = (
         minimum=0,
         recorded=True,
     ),
+    Option(
+        name="shard",
+        help="Run only this part of the cells, always the same: 2/8 is the second of eight. See: cheesebench merge "
+        "--help",
+        metavar="PART",
+        example="2/8",
+        recorded=True,
+    ),
     Option(name="agent", help="Agent that asks a language model.", default="llm", recorded=True, models_only=True),
     Option(
         name="history",
@@ -358,8 +366,15 @@ OPTIONS = (
     ),
     Option(
         name="executor",
-        help="Executor of the subjects: local (worker processes), threads, or one from a plugin.",
+        help="Executor of the subjects: local (worker processes), threads, ray (a Ray cluster), or one from a plugin.",
         default_text="local",
+    ),
+    Option(
+        name="executor-option",
+        help="An option of the executor; repeatable.",
+        metavar="NAME=VALUE",
+        example="address=auto",
+        repeatable=True,
     ),
     Option(
         name="processes",

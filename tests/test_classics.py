@@ -166,11 +166,11 @@ def test_they_run_by_name_and_by_folder(pytester: pytest.Pytester) -> None:
     arguments = ("--model", "random", "--collect-only", "-q", "-p", "no:cacheprovider")
     folder = pytester.runpytest_inprocess(*arguments, "--protocols", "classics")
     assert folder.ret == 0
-    folder.stdout.fnmatch_lines([f"{name}[[]ascii_2d[]]" for name in CLASSICS])
+    folder.stdout.fnmatch_lines([f"cheesebench::{name}[[]ascii_2d-random[]]" for name in CLASSICS])
     one = pytester.runpytest_inprocess(*arguments, "--protocols", "five_choice")
-    one.stdout.fnmatch_lines(["five_choice[[]ascii_2d[]]"])
+    one.stdout.fnmatch_lines(["cheesebench::five_choice[[]ascii_2d-random[]]"])
     usual = pytester.runpytest_inprocess(*arguments)
-    assert not [line for line in usual.outlines if line.split("[")[0] in CLASSICS]
+    assert not [line for line in usual.outlines if line.partition("::")[2].split("[")[0] in CLASSICS]
 
 
 def test_they_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from website import animals, built_in, commands, keys, models, protocols, published, runs, verdicts
+from website import animals, attacks, built_in, commands, keys, models, protocols, published, runs, verdicts
 
 #: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
 PARTS: Mapping[str, Callable[[], str]] = {
     "animals": animals.animals,
+    "attacks": attacks.attacks,
     "keys": keys.protocol_keys,
     "dialogue-keys": keys.dialogue_keys,
     "findings": keys.findings,

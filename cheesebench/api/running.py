@@ -121,7 +121,7 @@ class _Work:
         settings = read_settings(options, plugins, here, _usual_protocols(), earlier.replayed)
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:
-            cells = list(_cells(work, _selected(work, here, given.get("edition"))))
+            cells = work.of_shard(list(_cells(work, _selected(work, here, given.get("edition")))))
             work.open(cells)
             assert work.log is not None
             path = work.log.path

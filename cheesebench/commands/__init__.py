@@ -32,6 +32,7 @@ COMMANDS = {
         CommandSpec("study", "run a study, or list them", "cheesebench.commands.study"),
         CommandSpec("figures", "draw figures of the results of runs", "cheesebench.commands.figures"),
         CommandSpec("measures", "show the measures of the trials of a run", "cheesebench.commands.measures"),
+        CommandSpec("merge", "merge the shards of a run", "cheesebench.commands.merge"),
         CommandSpec("export", "export a run for other programs", "cheesebench.commands.export"),
         CommandSpec("show", "show the calls of a language model: prompts and replies", "cheesebench.commands.show"),
         CommandSpec("reference", "show the animals' numbers and their sources", "cheesebench.commands.reference"),

@@ -14,10 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Needs the extra 'completion'. Options of pytest itself are completed by argcomplete: see pytest's manual.",
-        "bash >> ~/.bashrc",
-        "zsh > ~/.zfunc/_cheesebench",
-        "fish > ~/.config/fish/completions/cheesebench.fish",
+        "Write it where the shell looks for it: ~/.local/share/bash-completion/completions/cheesebench,\n"
+        "~/.zfunc/_cheesebench, ~/.config/fish/completions/cheesebench.fish. Needs the extra 'completion'.\n"
+        "Options of pytest itself are completed by argcomplete: see pytest's manual.",
+        "bash",
+        "fish",
     )
     parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 #: Stands in a recorded question where a picture was; subjects can be replayed, and the picture drawn again.
 PICTURE = "[picture]"
-_COLUMNS = (
+COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
     "fault, served_by, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cost, seconds, attempts, "
     "written_tokens, malformed, seal"
 )
 _JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
-_INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 25)})"
+INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 25)})"
 _DELETE_REFUSED = f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
@@ -129,7 +129,7 @@ class CallLog:
     def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
         """Return the calls that were written last, newest first, each with its cell and its subject."""
         order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"
-        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {order}")
+        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {order}")
         with damage_explained(self._log.path):
             return [(tuple(row[:4]), row[4], _record(row)) for row in found]
 
@@ -214,7 +214,7 @@ class CallLog:
                 connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", stored)
             # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
-            connection.executemany(_INSERT, rows)
+            connection.executemany(INSERT, rows)
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
         self._known_texts = marks
 
@@ -256,7 +256,7 @@ class CallLog:
         }
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[CallRecord]:
-        found = self._log.select(f"SELECT {_COLUMNS}, texts.text {_JOINED} {where}", values)
+        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values)
         for row in found:
             with damage_explained(self._log.path):
                 record = _record(row)

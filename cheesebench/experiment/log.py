@@ -1,4 +1,6 @@
-"""The run log: one SQLite file per run, which several processes may write at once."""
+"""The run log: one SQLite file per run, which several processes may write at once.
+
+It is longer than 400 lines because its one class is the only way to the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, log_schema, provenance, rows
@@ -25,6 +27,9 @@ from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
     from cheesebench.protocol import BaseSpecification
+
+#: Rows that are read at once where there may be many.
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +80,16 @@ class RunLog:
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
         manifest = describe_run(check_run_id(run_id), specifications.values(), options, plugins)
+        log = cls.write_new(results, manifest, [plan for plan, _ in cells], signed=signed)
+        log.note("created", f"{len(cells)} cells")
+        return log
+
+    @classmethod
+    def write_new(cls, results: Path, manifest: Mapping[str, Any], plans: Iterable[CellPlan], *, signed: bool) -> Self:
+        """Create the log of the run that a manifest describes, with these cells."""
         if signed and (signature := provenance.signature(manifest)) is not None:
-            manifest[provenance.SIGNATURE] = signature
-        path = log_file.make_directory(results, run_id) / log_file.FILE_NAME
+            manifest = {**manifest, provenance.SIGNATURE: signature}
+        path = log_file.make_directory(results, check_run_id(manifest["run_id"])) / log_file.FILE_NAME
         with log_file.errors_explained(path):
             connection = log_file.connect(path, "rwc")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -88,8 +100,7 @@ class RunLog:
             connection.executemany(
                 "INSERT INTO manifest VALUES (?, ?, ?)", [_manifest_row(key, value) for key, value in manifest.items()]
             )
-            log._insert_cells(cells)
-        log.note("created", f"{len(cells)} cells")
+            log._insert_cells(plans)
         return log
 
     def add_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
@@ -100,15 +111,19 @@ class RunLog:
             known = self.manifest["protocols"]
             protocols = describe_protocols(specifications.values()) | known
             if protocols != known:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO manifest VALUES (?, ?, ?)", _manifest_row("protocols", protocols)
-                )
-            self._insert_cells(cells)
+                self.add_to_manifest({"protocols": protocols})
+            self._insert_cells(plan for plan, _ in cells)
 
-    def _insert_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
+    def add_to_manifest(self, entries: Mapping[str, Any]) -> None:
+        """Add entries to the manifest, or replace them."""
+        with self.transaction() as connection:
+            rows = [_manifest_row(key, value) for key, value in entries.items()]
+            connection.executemany("INSERT OR REPLACE INTO manifest VALUES (?, ?, ?)", rows)
+
+    def _insert_cells(self, plans: Iterable[CellPlan]) -> None:
         self._connection.executemany(
             "INSERT OR IGNORE INTO cells (model, protocol, view, variant, plan, seal) VALUES (?, ?, ?, ?, ?, ?)",
-            [(*row, rows.seal(row)) for row in ((*plan.key, rows.plan_to_json(plan)) for plan, _ in cells)],
+            [(*row, rows.seal(row)) for row in ((*plan.key, rows.plan_to_json(plan)) for plan in plans)],
         )
 
     @classmethod
@@ -120,6 +135,11 @@ class RunLog:
     def open_read_only(cls, path: Path) -> Self:
         """Open a run for reading; it may be in progress, and may be in a read-only directory."""
         return cls._open(path, log_file.connect_read_only)
+
+    @classmethod
+    def open_at_rest(cls, path: Path) -> Self:
+        """Open a run that has ended for reading, writing nothing beside it."""
+        return cls._open(path, log_file.connect_at_rest)
 
     @classmethod
     def _open(cls, path: Path, connect: Any) -> Self:
@@ -228,19 +248,23 @@ class RunLog:
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
         """Return why trials of each cell could not be run, since it was started last, most frequent first."""
         found: dict[CellKey, Counter[str]] = {}
-        for entry in self.journal(plan):
-            if None in (entry.model, entry.protocol, entry.view, entry.variant):
-                continue
-            key = (str(entry.model), str(entry.protocol), str(entry.view), str(entry.variant))
-            if entry.kind == "started":
-                found.pop(key, None)
-            elif entry.kind == "error":
-                found.setdefault(key, Counter())[quoted(entry.text)] += 1
+        where, values = _selection(plan, None)
+        where = (f"{where} AND" if where else " WHERE") + " kind IN ('started', 'error') AND variant IS NOT NULL"
+        for kind, text, *key in self.stream(
+            f"SELECT kind, text, model, protocol, view, variant FROM journal{where} ORDER BY id", values
+        ):
+            cell = cast("CellKey", tuple(map(str, key)))
+            if kind == "started":
+                found.pop(cell, None)
+            else:
+                found.setdefault(cell, Counter())[quoted(text)] += 1
         return {key: tuple(text for text, _ in texts.most_common()) for key, texts in found.items()}
 
     def dump(self) -> Iterator[str]:
         """Yield every trial with its events as a line of canonical JSON, for byte-by-byte comparison of runs."""
-        for record in self.trials():
+        for row in self.stream(f"{log_file.SELECT_TRIALS} ORDER BY model, protocol, view, variant, subject, trial"):
+            with log_file.damage_explained(self.path):
+                record = rows.trial_from_row(row)
             yield rows.dump_line(record, self.events(record))
 
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
@@ -334,6 +358,17 @@ class RunLog:
         """Return the rows of a query."""
         with self._lock, log_file.errors_explained(self.path):
             return self._connection.execute(query, values).fetchall()
+
+    def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows of a query of any size; few are in memory at a time."""
+        with self._lock, log_file.errors_explained(self.path):
+            cursor = self._connection.execute(query, values)
+        while True:
+            with self._lock, log_file.errors_explained(self.path):
+                found = cursor.fetchmany(AT_ONCE)
+            if not found:
+                return
+            yield from found
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -163,7 +163,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        if mode != "ro":
+        if not mode.startswith("ro"):
             # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
@@ -190,6 +190,16 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
                 source.backup(memory)
             memory.execute("PRAGMA query_only = ON")
             return memory
+
+
+def connect_at_rest(path: Path) -> sqlite3.Connection:
+    """Return a read-only connection to a log that nobody runs; nothing is written beside it where that can be avoided.
+
+    A session that ended left no write-ahead log. One that was killed did, and SQLite needs a file beside it to read it.
+    """
+    if path.with_name(f"{path.name}-wal").exists():
+        return connect_read_only(path)
+    return connect(path, "ro&immutable=1")
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:

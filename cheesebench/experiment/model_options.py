@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.budget import Limits
 from cheesebench.experiment.calling import Patience
 from cheesebench.experiment.contestants import LanguageModel, language_model
 from cheesebench.experiment.designs import find_design, usual_design
 from cheesebench.experiment.language_models import CallOptions
+from cheesebench.experiment.records import PERSON
 from cheesebench.experiment.run_options import RunOptions
 from cheesebench.experiment.servers import addresses, check_address
 from cheesebench.models import resolve_model
@@ -60,9 +61,15 @@ def language_models(
     for name in names:
         if name in plugins.agents or name in plugins.respondents:
             continue
+        try:
+            entry = resolve_model(plugins, name, entries)
+        except UnknownNameError:
+            if name == PERSON:
+                raise OptionError(f"--model {name}: people are run by 'cheesebench people --protocols NAME'.") from None
+            raise
         found[name] = language_model(
             plugins,
-            resolve_model(plugins, name, entries),
+            entry,
             agent=agent,
             settings=settings,
             base_url=urls,

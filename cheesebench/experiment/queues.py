@@ -6,13 +6,14 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import PluginError
-from cheesebench.executor import Executor, ExecutorContext
+from cheesebench.errors import CheeseBenchError, OptionError, PluginError, did_you_mean
+from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, StartedExecutor
 from cheesebench.experiment.jobs import ParadigmCache
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.scheduling import CellRun, WorkQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pluggy import HookCaller
@@ -31,7 +32,8 @@ DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
 class Queues:
     """The queues of the cells of a session, created on first use.
 
-    ``processes`` and ``executor`` are those of the session; ``ahead`` lets subjects of free models run ahead.
+    ``processes`` (None: one for each processor), ``executor`` and its ``options`` are those of the session; ``ahead``
+    lets subjects of free models run ahead.
     """
 
     def __init__(
@@ -40,17 +42,23 @@ class Queues:
         language: LanguageModels | None,
         directory: Path,
         executor: str,
-        processes: int,
+        processes: int | None,
         *,
         ahead: bool,
+        options: Mapping[str, str],
     ) -> None:
         self._plugins = plugins
         self._language = language
-        self._directory = directory
-        self._processes = processes
         self._ahead = ahead
         #: Name of the executor.
-        self.executor = executor if processes else IN_PROCESS
+        self.executor = executor if processes != 0 else IN_PROCESS
+        self._context = ExecutorContext(
+            plugins=plugins,
+            directory=directory,
+            processes=max(usable_processors() if processes is None else processes, 1),
+            processes_given=processes is not None,
+            options=options,
+        )
         self._executors: dict[str, tuple[Executor, WorkQueue]] = {}
         self._conversations: dict[str, WorkQueue] = {}
         #: For conversations, which share this thread.
@@ -63,13 +71,33 @@ class Queues:
             return self._conversations.get(plan.model) or self._conversation(plan.model)
         spec = self._plugins.executor(self.executor)
         if not spec.in_process and not is_process_safe(self._plugins, plan, cell.specification):
+            if spec.elsewhere:
+                raise PluginError(
+                    f"--executor {spec.name}: what '{plan.model}' on {plan.protocol} needs comes from a conftest.py or "
+                    "from -p, which no other machine can load. Install it as a package on all of them, or use "
+                    f"--executor {DEFAULT_EXECUTOR}."
+                )
             spec = self._plugins.executor(IN_PROCESS)
         if spec.name not in self._executors:
-            processes = max(self._processes, 1)
-            context = ExecutorContext(plugins=self._plugins, directory=self._directory, processes=processes)
-            executor = spec.create(context)
+            executor = spec.create(self._context)
             self._executors[spec.name] = executor, WorkQueue(executor, max(executor.capacity, 1))
         return self._executors[spec.name][1]
+
+    async def start(self, cells: Iterable[CellRun]) -> None:
+        """Start the executor if it does the jobs of these cells elsewhere; a CheeseBenchError says what is wrong."""
+        cells = [cell for cell in cells if not cell.plan.agent]
+        if not cells or not self._plugins.executor(self.executor).elsewhere:
+            return
+        try:
+            for cell in cells:
+                self.of(cell)
+            for executor, _ in self._executors.values():
+                if isinstance(executor, StartedExecutor):
+                    await executor.start()
+        except CheeseBenchError:
+            raise
+        except Exception as error:  # of a plugin
+            raise PluginError(f"--executor {self.executor}: {type(error).__name__}: {error}") from error
 
     def _conversation(self, model: str) -> WorkQueue:
         if self._language is None:
@@ -89,6 +117,15 @@ class Queues:
     async def close(self) -> None:
         """Close all executors, even if one of them fails to close."""
         await asyncio.gather(*(executor.close() for executor, _ in self._executors.values()), return_exceptions=True)
+
+
+def check_options(spec: ExecutorSpec, options: Mapping[str, str]) -> None:
+    """Raise OptionError for an option that an executor does not have."""
+    for name in options:
+        if name not in spec.options:
+            known = f"It has {', '.join(spec.options)}." if spec.options else "It has none."
+            hint = did_you_mean(name, spec.options) or f" {known}"
+            raise OptionError(f"--executor-option {name}: the executor '{spec.name}' has no such option.{hint}")
 
 
 def is_process_safe(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> bool:

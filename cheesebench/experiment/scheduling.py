@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from cheesebench.experiment.numbered import NumberCounts, NumberSet
 
 if TYPE_CHECKING:
     from cheesebench.executor import Job, Report
@@ -59,13 +62,36 @@ class WorkQueue:
     #: Number of subjects that run ahead, or are queued for that.
     spares: int = 0
     running: int = 0
-    queue: asyncio.PriorityQueue[tuple[bool, int, int, CellRun, int]] = field(default_factory=asyncio.PriorityQueue)
+    waiting: int = 0
+    #: One entry for subjects of a cell that were queued together: a cell may have a million.
+    queue: asyncio.PriorityQueue[Entry] = field(default_factory=asyncio.PriorityQueue)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
     def busy(self) -> int:
         """Subjects that are running or queued."""
-        return self.running + self.queue.qsize()
+        return self.running + self.waiting
+
+    def put(self, cell: CellRun, subjects: Sequence[int], *, spare: bool, first: int, number: int) -> None:
+        """Queue subjects of a cell; the smallest ``first``, then ``number``, comes first, ``spare`` ones last."""
+        self.subjects += len(subjects)
+        self.waiting += len(subjects)
+        self.spares += spare * len(subjects)
+        self.queue.put_nowait((spare, first, number, cell, iter(subjects)))
+
+    async def take(self) -> tuple[bool, CellRun, int]:
+        """Wait for the next subject; return whether it is spare, its cell, and its number."""
+        while True:
+            entry = await self.queue.get()
+            spare, _, _, cell, subjects = entry
+            for subject in subjects:
+                self.queue.put_nowait(entry)  # it comes first again
+                self.waiting -= 1
+                return spare, cell, subject
+
+
+#: Whether it is spare, what runs first, a number that no other entry has, the cell, and the subjects that are left.
+Entry = tuple[bool, int, int, "CellRun", Iterator[int]]
 
 
 @dataclass(slots=True, eq=False)
@@ -81,15 +107,15 @@ class CellRun:
     course: Course | None = None
     #: Subjects that it waits for; those of the next look that already run; those whose job has ended in this session;
     #: those that were stopped.
-    open: set[int] = field(default_factory=set)
-    ahead: set[int] = field(default_factory=set)
-    ended: set[int] = field(default_factory=set)
-    closed: set[int] = field(default_factory=set)
+    open: NumberSet = field(default_factory=NumberSet)
+    ahead: NumberSet = field(default_factory=NumberSet)
+    ended: NumberSet = field(default_factory=NumberSet)
+    closed: NumberSet = field(default_factory=NumberSet)
     jobs: dict[int, Job] = field(default_factory=dict)
     checking: bool = False
     #: Finished trials by subject; and the number of trials of complete subjects.
-    trials: dict[int, int] = field(default_factory=dict)
-    lengths: dict[int, int] = field(default_factory=dict)
+    trials: NumberCounts = field(default_factory=NumberCounts)
+    lengths: NumberCounts = field(default_factory=NumberCounts)
     over: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
@@ -103,13 +129,14 @@ class CellRun:
         """Number of subjects with which it is expected to be decided."""
         return self.subjects if self.course is None else max(self.course.needed, self.course.look)
 
-    def wanted(self) -> list[int]:
+    def wanted(self) -> Sequence[int]:
         """Return the subjects to run now."""
         if self.course is None:
-            return [s for s in range(self.plan.subjects) if s not in self.lengths and s not in self.ended]
-        wanted = self.course.wanted()
-        for subject in self.ended.intersection(wanted):
-            self.course.end(subject, "broken")  # its last report could not be written
+            found = (s for s in range(self.plan.subjects) if s not in self.lengths and s not in self.ended)
+            return array("q", found)
+        for subject in self.course.wanted():
+            if subject in self.ended:
+                self.course.end(subject, "broken")  # its last report could not be written
         return self.course.wanted()
 
     def has_begun(self, subject: int) -> bool:
@@ -150,7 +177,7 @@ class Ration:
     def add(self, cell: CellRun) -> None:
         """Add a cell that is waiting to begin a look."""
         self._waiting.append(cell)
-        totals, trials = self._spent(cell.plan), sum(cell.trials.values())
+        totals, trials = self._spent(cell.plan), cell.trials.total
         if totals is not None and trials:
             self._own[cell.plan.key] = self._budget.share_of(totals) / trials
 
@@ -161,7 +188,7 @@ class Ration:
             return None
         known = [cell for cell in cells if cell.plan.agent]
         share = self._budget.share_of(self._budget.spent)
-        done = sum(sum(cell.trials.values()) * cell.specification.most_calls for cell in known)
+        done = sum(cell.trials.total * cell.specification.most_calls for cell in known)
         # Before anything is known, every call costs the same.
         each = share / done if done else 1.0
 

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import threading
+from array import array
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,8 +18,9 @@ from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.looks import CourseOf, is_finished, load_course
+from cheesebench.experiment.numbered import NumberCounts
 from cheesebench.experiment.observers import Observers
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues, usable_processors
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, Queues
 from cheesebench.experiment.recorder import Recorder
 from cheesebench.experiment.scheduling import CellRun, Progress, Ration, WorkQueue
 
@@ -43,9 +45,9 @@ class RunSession:
 
     ``cells`` are the plans of a log with their specifications, ``seed`` is the run's seed, ``processes`` the
     number of jobs at a time (default: one for each processor; 0: everything in threads of this process).
-    ``executor`` names where jobs are done. Subjects are taken up in the order in which their cells were started. A
-    cell whose agent, view or family comes from a plugin that a new process cannot load by itself (a conftest.py) is
-    run in threads.
+    ``executor`` names where jobs are done, with ``executor_options``. Subjects are taken up in the order in which their
+    cells were started. A cell whose agent, view or family comes from a plugin that a new process cannot load by itself
+    (a conftest.py) is run in threads.
 
     ``language`` holds the language models; without it, cells that need one cannot be run.
 
@@ -67,6 +69,7 @@ class RunSession:
         seed: int,
         processes: int | None = None,
         executor: str = DEFAULT_EXECUTOR,
+        executor_options: Mapping[str, str] | None = None,
         language: LanguageModels | None = None,
         course_of: CourseOf | None = None,
         ahead: bool = False,
@@ -76,16 +79,14 @@ class RunSession:
         self._log = log
         self._plugins = plugins
         self._seed = seed
-        processes = usable_processors() if processes is None else processes
         self._language = language
         self._course_of = course_of
         self._ration: Ration | None = None
         if language is not None and language.budget.counts_tokens:
             self._ration = Ration(language.budget, self._spent)
         # Where a budget is to be kept, nothing is asked that may not be needed.
-        self._queues = Queues(
-            plugins, language, log.directory, executor, processes, ahead=ahead and self._ration is None
-        )
+        ahead, given = ahead and self._ration is None, executor_options or {}
+        self._queues = Queues(plugins, language, log.directory, executor, processes, ahead=ahead, options=given)
         self._recorder = Recorder(log, self._on_written)
         self._numbers = itertools.count()
         self._observers = Observers(plugins.hook.cheesebench_trial_finished)
@@ -102,15 +103,13 @@ class RunSession:
             loop.call_soon_threadsafe(self._begin, self._cells[key])
 
     def connect(self) -> None:
-        """Open the connections to all models with unfinished cells; raises whatever a backend raises."""
-        if self._language is None:
-            return
-        models = dict.fromkeys(
-            cell.plan.model
-            for cell in self._cells.values()
-            if cell.plan.agent and not is_finished(self._log, cell.plan, self._course_of)
-        )
-        asyncio.run_coroutine_threadsafe(self._language.connect(models), self._running_loop()).result()
+        """Connect to the models and the executor of all unfinished cells; raises whatever a backend raises."""
+        loop = self._running_loop()
+        cells = [cell for cell in self._cells.values() if not is_finished(self._log, cell.plan, self._course_of)]
+        asyncio.run_coroutine_threadsafe(self._queues.start(cells), loop).result()
+        if self._language is not None:
+            models = dict.fromkeys(cell.plan.model for cell in cells if cell.plan.agent)
+            asyncio.run_coroutine_threadsafe(self._language.connect(models), loop).result()
 
     def wait(self, plan: CellPlan, timeout: float) -> bool:
         """Wait at most ``timeout`` seconds for a cell, starting it if necessary; return whether it is finished.
@@ -141,10 +140,11 @@ class RunSession:
         lengths = cell.lengths
         note = self._language.state() if self._language is not None else ""
         course = cell.course
-        subjects = plan.subjects if course is None else course.look
-        planned = sum(lengths.get(subject, plan.trials) for subject in range(subjects))
-        done = sum(trials for subject, trials in dict(cell.trials).items() if subject < subjects)
-        return Progress(done, planned, note, *(() if course is None else (subjects, plan.subjects)))
+        if course is None:
+            return Progress(cell.trials.total, lengths.total + (plan.subjects - len(lengths)) * plan.trials, note)
+        planned = sum(lengths.get(subject, plan.trials) for subject in range(course.look))
+        done = sum(cell.trials.get(subject, 0) for subject in range(course.look))
+        return Progress(done, planned, note, course.look, plan.subjects)
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
@@ -222,8 +222,8 @@ class RunSession:
         cell.started = True
         plan = cell.plan
         try:
-            cell.lengths = self._log.completed_subjects(plan)
-            cell.trials = dict(cell.lengths)
+            cell.lengths = NumberCounts(self._log.completed_subjects(plan))
+            cell.trials = NumberCounts(cell.lengths)
             if plan.looks and self._course_of is not None:
                 cell.course = self._course_of(plan)
                 load_course(cell.course, self._log, plan)
@@ -270,6 +270,7 @@ class RunSession:
     def _enqueue(self, cell: CellRun, subjects: Iterable[int], spare: bool = False) -> None:
         queue, plan = cell.queue, cell.plan
         assert queue is not None
+        due = array("q")
         for subject in subjects:
             (cell.ahead if spare else cell.open).add(subject)
             if not spare and subject in cell.ahead:  # it is needed now
@@ -277,11 +278,10 @@ class RunSession:
                 if subject in cell.jobs:
                     queue.spare_jobs.discard(cell.jobs[subject])
                     continue
-            # A run with calls takes as long as its longest subject, so long ones begin first; others are in order.
-            first = -plan.trials if plan.agent and not spare else 0
-            queue.queue.put_nowait((spare, first, next(self._numbers), cell, subject))
-            queue.subjects += 1
-            queue.spares += spare
+            due.append(subject)
+        # A run with calls takes as long as its longest subject, so long ones begin first; others are in order.
+        first = -plan.trials if plan.agent and not spare else 0
+        queue.put(cell, due, spare=spare, first=first, number=next(self._numbers))
         # Subjects that run ahead must not occupy tasks that others need.
         while len(queue.tasks) < min(queue.limit + queue.spares, queue.subjects):
             queue.tasks.append(asyncio.create_task(self._serve(queue)))
@@ -329,7 +329,7 @@ class RunSession:
 
     async def _serve(self, queue: WorkQueue) -> None:
         while True:
-            spare, _, _, cell, subject = await queue.queue.get()
+            spare, cell, subject = await queue.take()
             if cell.error is None and not cell.over.is_set() and not cell.has_begun(subject):
                 queue.running += 1
                 try:
@@ -444,7 +444,7 @@ class RunSession:
 
     def _finish(self, cell: CellRun) -> None:
         try:
-            self._log.note("finished", f"{sum(cell.trials.values())} trials", cell.plan)
+            self._log.note("finished", f"{cell.trials.total} trials", cell.plan)
         except RunLogError as error:
             self._fail(cell, error)
         cell.over.set()

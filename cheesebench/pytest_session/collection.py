@@ -60,8 +60,22 @@ class Collection:
         file.run = self._run
         return file
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, None, None]:
+        """Keep one item for each cell; then, when ``-k`` and ``-m`` have chosen, those of this shard."""
+        self._keep_one_of_each(items)
+        yield
+        if self._run.settings.shard is None:
+            return
+        cells = [item for item in items if isinstance(item, CellItem) and not item.obstacle]
+        mine = {plan.key for plan, _ in self._run.of_shard([(item.plan, item.specification) for item in cells])}
+        others = [item for item in cells if item.plan.key not in mine]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+
+    def _keep_one_of_each(self, items: list[pytest.Item]) -> None:
         """Keep one item for each cell; two files that claim the same name are an error of the second."""
         first: dict[CellKey, CellItem] = {}
         kept: list[pytest.Item] = []

@@ -23,9 +23,9 @@ _RESERVE = 12
 
 def teller(config: pytest.Config) -> Callable[[str], None]:
     """Return a function that writes a line, on a terminal or into a log; for slow steps before the first test."""
-    terminal = config.pluginmanager.getplugin("terminalreporter")
 
     def tell(line: str) -> None:
+        terminal = config.pluginmanager.getplugin("terminalreporter")  # while pytest is configured there is none yet
         if terminal is not None:
             terminal.ensure_newline()
             terminal.write_line(line)

@@ -61,7 +61,7 @@ class Reporting:
         settings = self._run.settings
         lines = [
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; "
-            f"design {settings.design}; seed {settings.seed}"
+            f"design {settings.design}; seed {settings.seed}" + (f"; shard {settings.shard}" if settings.shard else "")
         ]
         plugins = self._run.plugins
         failures = plugins.failures.items()
@@ -138,6 +138,8 @@ class Reporting:
         run.stop()
         if run.is_worker or run.log is None:
             return
+        if run.whole and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
         try:
             self._report(session.config)
         except (CheeseBenchError, OSError) as error:
@@ -201,6 +203,10 @@ class Reporting:
         log = run.log
         assert log is not None
         plans = log.plans()
+        shard = run.settings.shard
+        if shard is not None and run.whole:
+            cells = f"{len(plans)} of {plural(len(run.whole), 'cell')}"
+            self._lines.append(f"Shard {shard}: {cells}. When all are there: cheesebench merge RUN RUN ...")
         if not plans:
             return
         summary = summarise_subjects(log.manifest, plans, log.trials_by_subject, log.calls.by_cell(), log.causes())

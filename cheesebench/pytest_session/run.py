@@ -60,10 +60,11 @@ class Run(ModelRun):
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
+        whole = [plan for plan, _ in self.whole or cells]
         if self._stopped_by is not None and cells:
             # Of a worker's cells the controller says at the end that they cannot be compared.
             try:
-                self._stopped_by.check([plan for plan, _ in cells], self.settings.seed)
+                self._stopped_by.check(whole, self.settings.seed)
             except ComparisonError:
                 if not self.is_worker:
                     raise

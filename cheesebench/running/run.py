@@ -25,12 +25,14 @@ from cheesebench.experiment.language_models import (
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
 from cheesebench.experiment.looks import is_finished
-from cheesebench.experiment.manifest import new_run_id
+from cheesebench.experiment.manifest import describe_protocols, new_run_id
 from cheesebench.experiment.provenance import made_here
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.scheduling import Progress
 from cheesebench.experiment.session import RunSession
+from cheesebench.experiment.shards import KEY as SHARD
+from cheesebench.experiment.shards import describe_shard
 from cheesebench.family import CellRequest
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import BaseSpecification, Catalogue
@@ -104,10 +106,20 @@ class ModelRun:
         #: Of how many seconds without a reply it was told last.
         self._silence_said = 0.0
         self._base_urls: dict[str, list[str]] = {}
+        #: With ``--shard``: the cells of all shards.
+        self.whole: Sequence[Cell] = []
+
+    def of_shard(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells of this run's shard: all of them, unless it is one."""
+        if self.settings.shard is None:
+            return list(cells)
+        self.whole = cells
+        mine = {plan.key for plan in self.settings.shard.part([plan for plan, _ in cells])}
+        return [(plan, specification) for plan, specification in cells if plan.key in mine]
 
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed, and reach the models."""
-        plans = [plan for plan, _ in cells if not plan.in_words]
+        plans = [plan for plan, _ in self.whole or cells if not plan.in_words]
         for control in self.settings.controls if plans else ():
             if all(plan.control != control for plan in plans):
                 raise OptionError(
@@ -116,6 +128,13 @@ class ModelRun:
                 )
         self._open_log(cells)
         assert self.log is not None
+        if self.settings.shard is not None and self.whole and self._existing is None:
+            self.log.add_to_manifest(
+                {
+                    "protocols": describe_protocols(specification for _, specification in self.whole),
+                    SHARD: describe_shard(self.settings.shard, [plan for plan, _ in self.whole]),
+                }
+            )
         if self._existing is not None:
             try:
                 check_resumable(self.log, cells, self.settings.seed)
@@ -164,9 +183,13 @@ class ModelRun:
             servers, self._servers = self._servers, {}
             stop_after_failure(servers, self._tell)
             self.close()
-            if self._existing is None and not any(directory.glob("*.log")):
-                shutil.rmtree(directory, ignore_errors=True)  # nothing was run and no server left a log
+            self._forget(directory)
             raise
+
+    def _forget(self, directory: Path) -> None:
+        """Remove the directory of a new run that could not begin, unless something has left a log there."""
+        if self._existing is None and not self.is_worker and not any(directory.glob("*.log")):
+            shutil.rmtree(directory, ignore_errors=True)
 
     def start(self, cells: Sequence[Cell]) -> None:
         """Start running the cells in the background; a worker starts each cell when it is waited for."""
@@ -181,11 +204,18 @@ class ModelRun:
             seed=settings.seed,
             processes=self._processes(),
             executor=settings.executor,
+            executor_options=settings.executor_options,
             language=self._language,
             course_of=self.course_of,
             ahead=settings.ahead,
         )
-        self._runner.connect()
+        try:
+            self._runner.connect()
+        except BaseException:
+            directory = self.log.directory
+            self.close()
+            self._forget(directory)
+            raise
         if not self.is_worker:
             self._runner.start()
 

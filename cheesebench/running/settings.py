@@ -15,9 +15,10 @@ from cheesebench.experiment.controls import check_control
 from cheesebench.experiment.designs import Design, check_generations, find_design, usual_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.manifest import check_run_id, recorded_options
-from cheesebench.experiment.model_options import call_options, check_prices, language_models
-from cheesebench.experiment.queues import DEFAULT_EXECUTOR
+from cheesebench.experiment.model_options import call_options, check_prices, language_models, pairs
+from cheesebench.experiment.queues import DEFAULT_EXECUTOR, check_options
 from cheesebench.experiment.run_options import RunOptions, as_list
+from cheesebench.experiment.shards import Shard
 from cheesebench.experiment.studies import Study, find_study
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
@@ -41,6 +42,8 @@ class Settings:
     against: str | None
     """Published model that dialogues are compared with, where the paper reports it; else chance."""
     seed: int
+    shard: Shard | None
+    """The part of the cells that is run; None for all."""
     controls: tuple[str, ...]
     study: Study | None
     resume: str | None
@@ -48,6 +51,7 @@ class Settings:
     results: Path
     processes: int | None
     executor: str
+    executor_options: Mapping[str, str]
     markdown: Path | None
     html: Path | None
     inconclusive_fails: bool
@@ -123,6 +127,9 @@ def read_settings(
         if name is not None:
             check_run_id(name)
     generations = check_generations(values["generations"])
+    executor = plugins.executor(values["executor"] or DEFAULT_EXECUTOR)
+    executor_options = pairs(options, "executor_option")
+    check_options(executor, executor_options)
     return Settings(
         models=tuple(models),
         views=tuple(views),
@@ -133,13 +140,15 @@ def read_settings(
         against=values["against"],
         temperatures=tuple(dict.fromkeys(as_list(values["temperature"]))),
         seed=values["seed"],
+        shard=Shard.parse(values["shard"]) if values["shard"] else None,
         controls=tuple(values["control"]),
         study=study,
         resume=resume,
         run_id=run_id,
         results=results,
         processes=values["processes"],
-        executor=plugins.executor(values["executor"] or DEFAULT_EXECUTOR).name,
+        executor=executor.name,
+        executor_options=executor_options,
         markdown=_report_file(directory, options, "markdown"),
         html=_report_file(directory, options, "html"),
         inconclusive_fails=values["inconclusive"] == "fail",

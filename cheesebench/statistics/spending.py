@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 #: Part of the spending that does not wait for more subjects.
 EARLY = 0.12
-#: Subjects at which the spending is largest, and the part of it that each later look has.
-FULL, LATE = 60, 0.5
+#: Subjects at which the spending is largest.
+FULL = 60
+#: Part of the spending at ``FULL`` that each later look has.
+LATE = 0.5
 #: Most true rates times subjects in a computation: with many subjects, rates between those tried make no difference.
 _MOST_STATES = 64_000
 

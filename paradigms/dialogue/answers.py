@@ -7,11 +7,12 @@ names count in the order in which they stand; what an explanation adds ("..., be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from cheesebench.paradigms.dialogue.counting import counted, numbers_in
 from cheesebench.paradigms.dialogue.language.specification import Form
 from cheesebench.paradigms.dialogue.lexicon import Lexicon, Token, words_of
 
@@ -55,12 +56,6 @@ _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
 )
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
     """Return the answer in a whole reply; any text is allowed, and its last ``MAX_READ`` characters count."""
     reply = reply[-MAX_READ:]
     if form == "number":
-        statement, marked = final_statement(reply, lambda line: bool(_numbers(words_of(line))), _counts_groups)
+        statement, marked = final_statement(reply, lambda line: bool(numbers_in(words_of(line))), _counts_groups)
         return _count(statement, lexicon, marked)
     plain = partial(_is_plain, lexicon=lexicon, nodes=1 if form == "first_step" else 2)
     statement, marked = final_statement(reply, lambda line: any(token.node for token in _tokens(line, lexicon)), plain)
@@ -137,7 +132,7 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 def _counts_groups(text: str, lead: str = "") -> bool:
     """Whether a text says how many groups there are, whatever stands before it."""
     words = words_of(text)
-    return next(_counted(words), None) is not None
+    return next(counted(words), None) is not None
 
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
@@ -369,39 +364,17 @@ def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
     return 0 < len(words) <= 2 and not any(word in _SMALL or word in _CUES or word in _COPULA for word in words)
 
 
-def _numbers(words: Iterable[str]) -> list[int]:
-    return [n for n in map(_number, words) if n is not None]
-
-
-def _number(word: str) -> int | None:
-    if word.isdecimal():
-        return int(word) if len(word) <= 6 else 10**6
-    return _NUMBERS.get(word)
-
-
-#: What can be counted; what a scene calls its groups is added.
-_GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
-
-
-def _counted(words: Sequence[str]) -> Iterator[int]:
-    """Yield the numbers of groups that words speak of: "5 clusters", not "cluster 5"."""
-    for position, word in enumerate(words):
-        number = _number(word)
-        if number is not None and any(after.startswith(_GROUPS) for after in words[position + 1 : position + 6]):
-            yield number
-
-
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
     """Return the stated number of groups; two different numbers are not an answer."""
     sentences = [[token.text for token in sentence] for sentence in _sentences([Token(w) for w in words_of(statement)])]
-    with_numbers = [words for words in sentences if _numbers(words)]
+    with_numbers = [words for words in sentences if numbers_in(words)]
     if not with_numbers:
         return Answer()
-    saying = [words for words in with_numbers if next(_counted(words), None) is not None]
+    saying = [words for words in with_numbers if next(counted(words), None) is not None]
     words = with_numbers[0] if marked else (saying or with_numbers)[-1]
-    counted = list(_counted(words))
-    numbers = list(dict.fromkeys(counted or _numbers(words)))
+    counts = list(counted(words))
+    numbers = list(dict.fromkeys(counts or numbers_in(words)))
     between = set(words) & {"or", "to", "-"} if len(numbers) > 1 else set()
-    if len(numbers) > 1 and (between or not counted):
+    if len(numbers) > 1 and (between or not counts):
         return Answer(several=True)
     return Answer(number=numbers[0])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import OptionError
-from cheesebench.paradigms.dialogue.statistics import OUTSIDE, Score, by
+from cheesebench.paradigms.dialogue.statistics import OUTSIDE, Score, Spread, by
 
 #: Total width of the bars of one level; levels are 1 apart.
 _TOGETHER = 0.8
@@ -16,7 +16,8 @@ _TOGETHER = 0.8
 def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``.
 
-    Bars are means over items, whiskers their standard errors; groups are the five of the paper's Figure 2.
+    Bars are means over items, whiskers their standard errors; groups are the five of the paper's Figure 2. A figure
+    without bars is not written.
     """
     try:
         import matplotlib
@@ -26,13 +27,14 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     # Equal scores give identical files; text is kept as text.
     settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}
     with matplotlib.rc_context(settings):
-        return [_bars(scores, factor, folder / f"by_{factor}.svg") for factor in ("graph", "condition", "group")]
+        grouped = [score for score in scores if score.group not in OUTSIDE]
+        drawn = {"graph": scores, "condition": scores, "group": grouped}
+        return [_bars(by(some, factor), folder / f"by_{factor}.svg") for factor, some in drawn.items() if some]
 
 
-def _bars(scores: Sequence[Score], factor: str, path: Path) -> Path:
+def _bars(spreads: Mapping[tuple[str, str], Spread], path: Path) -> Path:
     from matplotlib.figure import Figure  # not pyplot: no window, no state
 
-    spreads = by([score for score in scores if factor != "group" or score.group not in OUTSIDE], factor)
     levels = list(dict.fromkeys(level for level, _ in spreads))
     models = list(dict.fromkeys(model for _, model in spreads))
     figure = Figure(figsize=(2 + 0.12 * len(levels) * (len(models) + 2), 4))

@@ -154,22 +154,31 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
-    """Return the spread over items by (level of ``factor``, model), in order of appearance: Table 3 by condition."""
+    """Return the spread over items by (level of ``factor``, model), in order of appearance: Table 3 by condition.
+
+    Lists of edges are no plans: they have a condition and a group of their own, and are in no other mean with plans.
+    """
     rates: dict[tuple[str, str], list[float]] = {}
-    for score in scores:
+    for score in _plans(scores, factor):
         rates.setdefault((getattr(score, factor), score.model), []).append(score.rate)
     return {key: spread(values) for key, values in rates.items()}
+
+
+def _plans(scores: Iterable[Score], factor: str) -> list[Score]:
+    every = list(scores)
+    plans = [score for score in every if score.group != "Map"]
+    return plans if plans and factor not in ("condition", "group") else every
 
 
 def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, dict[str, float]]:
     """Return by level of a factor the share of all answers that have each flag; an answer may have several.
 
-    Lists of edges (group "Map") are no paths: they have a row of their own among conditions, and count nowhere else.
+    Lists of edges (group "Map") are no paths: they have a row of their own among conditions.
     """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
-    for score in scores:
-        if score.failures and (score.group != "Map" or factor == "condition"):
+    for score in _plans(scores, factor):
+        if score.failures:
             level = getattr(score, factor)
             counts.setdefault(level, Counter()).update(score.failures)
             totals[level] += score.total

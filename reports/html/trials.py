@@ -10,7 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench.chat import Picture
@@ -71,12 +71,12 @@ def shelves(log: RunLog, plugins: PluginManager, budget: int = MAX_STEPS) -> lis
 
 def subject_shelf(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, budget: int = MAX_STEPS) -> Shelf:
     """Return the shelf of one subject, with as many trials as ``budget`` steps allow; the run may be in progress."""
-    return _fill(log, plugins, plan, budget, [subject])
+    return _fill(log, plugins, plan, budget, range(subject, subject + 1))
 
 
 def one_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> Shelf:
     """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot be shown."""
-    record = next(record for record in _played(log, plan, subject) if record.trial == trial)
+    record = next(one for one in log.trials(plan, subject) if one.trial == trial and not one.missing)
     shelf = Shelf(plan, 1, int(record.success is False))
     shelf.trials = list(_replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]))
     shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
@@ -119,34 +119,57 @@ class Sketch(NamedTuple):
     success: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Subjects:
+    """The trials of a cell by subject, as often as they are asked for; one subject is in memory at a time."""
+
+    log: RunLog
+    plan: CellPlan
+    numbers: range
+
+    def __iter__(self) -> Iterator[list[Sketch]]:
+        found = self.log.stream(
+            "SELECT subject, trial, steps, success FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
+            "variant = ? AND subject >= ? AND subject < ? AND missing = '' ORDER BY subject, trial",
+            (*self.plan.key, self.numbers.start, self.numbers.stop),
+        )
+        sketches = (
+            Sketch(subject, trial, steps, None if success is None else bool(success))
+            for subject, trial, steps, success in found
+        )
+        for _, subjects in groupby(sketches, lambda sketch: sketch.subject):
+            yield list(subjects)
+
+
 def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
     """Return the trials to be shown, failed ones first, within ``budget`` steps.
 
-    To replay a trial, all earlier trials of its subject must be replayed too.
+    ``subjects`` are by rising number, and are gone through twice. To replay a trial, all earlier trials of its subject
+    must be replayed too.
     """
-    end_of: dict[Sketch, int] = {}
-    for sketches in subjects:
-        end_of.update(zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True))
     reached: dict[int, int] = {}
     chosen = []
-    for sketch in sorted(end_of, key=lambda sketch: (sketch.success is not False, sketch.subject, sketch.trial)):
-        before = reached.get(sketch.subject, 0)
-        cost = max(0, end_of[sketch] - before)
-        if cost <= budget:
-            budget -= cost
-            reached[sketch.subject] = before + cost
-            chosen.append(sketch)
+    for failed in (True, False):
+        for sketches in subjects:
+            for sketch, end in zip(sketches, accumulate(sketch.steps for sketch in sketches), strict=True):
+                if (sketch.success is False) is not failed:
+                    continue
+                before = reached.get(sketch.subject, 0)
+                cost = max(0, end - before)
+                if cost <= budget:
+                    budget -= cost
+                    reached[sketch.subject] = before + cost
+                    chosen.append(sketch)
     return chosen
 
 
-def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: Iterable[int]) -> Shelf:
-    subjects = [
-        [Sketch(record.subject, record.trial, record.steps, record.success) for record in _played(log, plan, subject)]
-        for subject in numbers
-    ]
+def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numbers: range) -> Shelf:
+    subjects = _Subjects(log, plan, numbers)
     chosen = choose(subjects, budget)
-    failed = sum(sketch.success is False for sketches in subjects for sketch in sketches)
-    shelf = Shelf(plan, sum(map(len, subjects)), failed)
+    shelf = Shelf(plan)
+    for sketches in subjects:
+        shelf.played += len(sketches)
+        shelf.failed += sum(sketch.success is False for sketch in sketches)
     try:
         replayed = {(trial["subject"], trial["trial"]): trial for trial in _replayed(log, plugins, shelf, chosen)}
     except Exception as error:
@@ -156,10 +179,6 @@ def _fill(log: RunLog, plugins: PluginManager, plan: CellPlan, budget: int, numb
         shelf.trials = [replayed[sketch.subject, sketch.trial] for sketch in chosen]
         shelf.shown = len(chosen)
     return shelf
-
-
-def _played(log: RunLog, plan: CellPlan, subject: int) -> list[TrialRecord]:
-    return [record for record in log.trials(plan, subject) if not record.missing]
 
 
 def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]) -> Iterator[dict[str, Any]]:

@@ -54,7 +54,7 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
     [
         ("lnt little", "Did you mean 'lint'?"),
         ("lint", "arguments are required: FILE"),
-        ("list --jsn", "unrecognized arguments: --jsn. See 'cheesebench list --help'."),
+        ("list --jsn", "unrecognized arguments: --jsn. Did you mean '--json'? See 'cheesebench list --help'."),
         ("--jsn", "unrecognized arguments: --jsn. See 'cheesebench --help'."),
         ("lint litle", "There is no protocol 'litle'"),
         ("lint litle.protocol.yaml", "There is no file litle.protocol.yaml"),

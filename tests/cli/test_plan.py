@@ -38,6 +38,17 @@ def test_a_language_model_has_bounds(run: Run) -> None:
     assert short["most"]["prompt"] < told["most"]["prompt"]
 
 
+def test_controls_are_cells_of_their_own(run: Run) -> None:
+    options = ("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--subjects", "3", "--json")
+    both = json.loads(run(*options, "--control", "blind,amnesia=trial", "--control", "hide=a_zone").out)
+    # 'little' has no such zone to hide.
+    assert [cell["plan"]["variant"] for cell in both["cells"]] == ["", "control=blind", "control=amnesia=trial"]
+    assert both["most"]["calls"] == 3 * 108
+    wrong = run(*options, "--control", "blnd")
+    assert wrong.code != 0
+    assert "blnd" in wrong.err
+
+
 def test_several_servers_are_listed_and_have_a_limit_each(run: Run) -> None:
     options = ("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--subjects", "9")
     servers = ("--concurrency", "2", "--base-url", "http://a:8000/v1,https://b/v1")

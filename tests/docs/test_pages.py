@@ -29,6 +29,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -262,11 +263,19 @@ class Reader:
             for job in yaml.safe_load(path.read_text(encoding="utf-8")).values():
                 for line in job["script"]:  # the same commands as in the workflow above, which is run
                     self.check(line)
+        elif path.name == "indexed-job.yml":
+            for container in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]:
+                for line in commands(container["args"][0]):
+                    self.check(line)
         else:
             assert path.parent.name == "workflows", f"nobody loads {path.name}"
             for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
-                for step in job["steps"]:
-                    self.run(commands(step.get("run", "")), MODEL="NAME", RUN="github")
+                matrix = job.get("strategy", {}).get("matrix", {})
+                for chosen in product(*matrix.values()):
+                    values = dict(zip((f"${{{{ matrix.{name} }}}}" for name in matrix), map(str, chosen), strict=True))
+                    own = {name: values[text] for name, text in job.get("env", {}).items() if text in values}
+                    for step in job["steps"]:
+                        self.run(commands(step.get("run", "")), 0, **{"MODEL": "NAME", "RUN": "github", **own})
 
     def complete(self, code: str, name: str) -> None:
         """Put a fragment into a protocol: one of the page's, or one of the repository's."""

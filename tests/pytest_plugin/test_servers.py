@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
@@ -111,3 +113,32 @@ def test_the_addresses_of_a_stranger_are_not_called(project: pytest.Pytester, mo
         assert one.count + two.count == before
         project.runpytest(*GIVEN, "-k", "east", "--resume", "one", "--base-url", two.base_url)
         assert two.count > before - one.count
+
+
+#: Stands in for vLLM: healthy at once, and always says the same.
+STAND_IN = """
+import http.server, json, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"role": "assistant", "content": "ACTIONS: FORWARD, FORWARD"}
+        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+port = int(sys.argv[sys.argv.index("--port") + 1])
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+
+
+def test_what_is_said_while_a_server_starts_is_shown(project: pytest.Pytester) -> None:
+    (project.path / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
+    command = f"--cheese-backend-option=command={sys.executable} {project.path / 'stand_in.py'}"
+    result = project.runpytest("--model", "vllm/org/tiny", command, "--design=smoke", "-k", "few", "lab")
+    result.stdout.fnmatch_lines(["vLLM serves org/tiny after *"])
+    assert result.ret == 0

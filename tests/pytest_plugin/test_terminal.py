@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from itertools import takewhile
@@ -14,7 +15,8 @@ ESCAPE = "\x1b["
 def summary(lines: list[str]) -> list[str]:
     """Return what stands under the heading ``cheesebench``."""
     begin = next(number for number, line in enumerate(lines) if line.strip("=") == " cheesebench ")
-    return list(takewhile(lambda line: "=====" not in line, lines[begin + 1 :]))
+    # With -q, the line that counts is not underlined.
+    return list(takewhile(lambda line: not re.search(r"=====|^\d+ failed.* in ", line), lines[begin + 1 :]))
 
 
 FLAGS = [(), ("-q",), ("-v",), ("-vv",), ("--no-header",), ("-n", "2"), ("-n", "2", "-v"), ("-q", "--no-header")]

@@ -21,10 +21,13 @@ import pytest
 
 from cheesebench.chat import Picture
 from cheesebench.cli import main
+from cheesebench.errors import OptionError
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.records import PERSON
 from cheesebench.experiment.replay import film
+from cheesebench.experiment.run_options import RunOptions
 from cheesebench.interfaces import ACTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
@@ -561,6 +564,12 @@ def test_mistakes_are_explained(
     assert main(["people", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.glob("results/*")), "nothing was begun"
+
+
+def test_pytest_says_how_people_are_run() -> None:
+    options = RunOptions({}, recorded=None)
+    with pytest.raises(OptionError, match="people are run by 'cheesebench people"):
+        language_models(PluginManager(), [PERSON], options)
 
 
 def test_people_are_told_what_a_model_is_told() -> None:

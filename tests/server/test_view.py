@@ -235,8 +235,7 @@ def finished(tmp_path: Path, maze: Specification, lived: Lived) -> Path:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_pages_fit_and_lead_to_one_another(
     finished: Path, serve: Serve, open_page: Open, check_axe: Check, width: int, scheme: Scheme
 ) -> None:

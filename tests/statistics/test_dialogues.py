@@ -67,13 +67,26 @@ def record(subject: int, success: bool, start: str = "1", **measures: int) -> Tr
 def test_a_score_for_every_pair() -> None:
     records = [record(0, True), record(1, False, loop=1), record(0, True, "2"), record(1, True, "2")]
     missing = TrialRecord(model="m", protocol="fork", view=NO_VIEW, subject=2, trial=0, missing="budget")
-    first, second = scores_of(plan(), [*records, missing])
+    first, second = scores_of(plan(trials=2), [*records, missing])
     assert (first.successes, first.total, first.temperature, first.group) == (1, 2, "0.5", "Traversal")
     assert (second.successes, second.total) == (2, 2)
     assert first.failures["loop"] == 1
     shares = failure_shares([first, second])
     assert shares["m"]["loop"] == 0.25
     assert shares["m"]["no answer"] == 0
+
+
+def test_pairs_that_take_turns_are_one_item() -> None:
+    (found,) = scores_of(plan(trials=1), [record(0, True), record(1, False, "2"), record(2, True, "3")])
+    assert (found.successes, found.total) == (2, 3)
+
+
+def test_lists_of_edges_are_in_no_mean_of_plans() -> None:
+    plans, lists = score(successes=0), score(successes=2, condition="listEdges", group="Map")
+    assert by([plans, lists], "graph")["g", "m"].mean == 0
+    assert by([plans, lists], "condition")["listEdges", "m"].mean == 1
+    assert by([lists], "graph")["g", "m"].mean == 1, "where there is nothing else"
+    assert deviance_table([lists]) is None
 
 
 def test_the_spread_is_over_items_and_keeps_sd_and_se_apart() -> None:

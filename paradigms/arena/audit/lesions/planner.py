@@ -23,7 +23,7 @@ ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: By how much something must be better than following the likeliest.
 BETTER = 0.005
 #: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
-TRIAL, LIFE = 400_000, 3_000_000
+TRIAL, LIFE = 1_600_000, 8_000_000
 #: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
 NEGLIGIBLE = 0.004
 #: Parts for which it is asked in what manner the likeliest is best followed.

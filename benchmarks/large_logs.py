@@ -1,0 +1,184 @@
+"""Logs of many trials and calls: what commands that read them need, by the number of trials.
+
+A log of each size is written through the log's own writer: the lives of a few real subjects of the random agent on
+t_maze, repeated under other numbers, with calls such as a language model makes. Then each command reads it in a process
+of its own. *Peak* is the largest resident size of that process, *CPU* its processor time; rates are by CPU time, so
+that other jobs on the machine disturb them little. The columns are per size: what is bounded stays as it is from row to
+row.
+
+    python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory /some/disk
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import common
+
+from cheesebench import ExecutorContext, ExecutorSpec, Report, hookimpl
+from cheesebench.chat import ChatReply, Usage
+from cheesebench.executor import Job
+from cheesebench.experiment.call_log import CallRecord
+from cheesebench.experiment.designs import find_design
+from cheesebench.experiment.jobs import run_job
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.session import RunSession
+from cheesebench.experiment.shards import KEY, Shard, describe_shard
+from cheesebench.family import CellRequest
+from cheesebench.plugin_manager import PluginManager, installed_plugins
+
+#: Lives that are repeated, and subjects that are written in one transaction.
+LIVES, TOGETHER = 40, 25
+#: A system prompt, a question and a reply as long as those of a run in ascii_2d.
+SYSTEM, ASKED, REPLY = (
+    "You are in a maze. " * 150,
+    "You see:\n" + "#####....\n" * 40,
+    "I go on.\nACTIONS: FORWARD, FORWARD",
+)
+COMMANDS = {
+    "report": ["report", "RUN", "--format", "json", "--output", "out.json"],
+    "report --html": ["report", "RUN", "--html", "out.html"],
+    "compare": ["compare", "RUN", "RUN", "--output", "out.txt"],
+    "measures": ["measures", "RUN"],
+    "export trials": ["export", "RUN", "--csv", "--table", "trials", "--output", "out"],
+    "export events": ["export", "RUN", "--csv", "--table", "events", "--output", "out"],
+    "export calls": ["export", "RUN", "--csv", "--table", "calls", "--output", "out"],
+    "export --parquet": ["export", "RUN", "--parquet", "--table", "trials", "--output", "out"],
+    "merge": ["merge", "RUN", "--run-id", "merged"],
+}
+
+
+def write(directory: Path, trials: int, calls: int) -> None:
+    """Write a log of at least so many trials, with so many calls each, below ``directory``."""
+    plugins = installed_plugins()
+    [specification] = common.specifications(["t_maze"])
+    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", 1), views=("ascii_2d",))
+    [plan] = plugins.family(specification).cells(specification, request)
+    jobs = [Job(plan=plan, specification=specification, seed=1, subject=subject) for subject in range(LIVES)]
+    lives = [[trial for report in run_job(job) for trial in report.trials] for job in jobs]
+    subjects = -(-trials // len(lives[0]))
+    plan = dataclasses.replace(plan, subjects=subjects)
+    options = {"seed": 1, KEY: "1/1"}
+    with RunLog.create(directory, "RUN", [(plan, specification)], options=options) as log:
+        log.add_to_manifest({KEY: describe_shard(Shard(1, 1), [plan])})
+        for first in range(0, subjects, TOGETHER):
+            with log.transaction():
+                for subject in range(first, min(first + TOGETHER, subjects)):
+                    life = lives[subject % LIVES]
+                    for record, events in life:
+                        # A subject of its own, and no copy of an earlier one.
+                        variables = {**record.variables, "number": subject}
+                        log.write_trial(dataclasses.replace(record, subject=subject, variables=variables), events)
+                        for call in range(calls):
+                            log.calls.write(plan, subject, some_call(subject, record.trial, call))
+                    log.write_life(plan, subject, len(life))
+
+
+class Nothing:
+    """An executor whose jobs end at once: what is left is what the driver needs for a subject."""
+
+    capacity = 8
+
+    def __init__(self, context: ExecutorContext) -> None:
+        pass
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """End the job."""
+        report(Report(ended=True))
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def drive(directory: Path, subjects: int) -> None:
+    """Run a cell with so many subjects, without a single trial."""
+    plugins = PluginManager()
+    spec = ExecutorSpec("nothing", Nothing, in_process=True)
+    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="nothing")
+    [specification] = common.specifications(["t_maze"])
+    request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", subjects), views=("ascii_2d",))
+    cells = dict.fromkeys(plugins.family(specification).cells(specification, request), specification)
+    with (
+        RunLog.create(directory, "DRIVE", cells.items(), options={"seed": 1}) as log,
+        RunSession(log, plugins, cells, seed=1, executor="nothing") as session,
+    ):
+        session.finish()
+
+
+def some_call(subject: int, trial: int, call: int) -> CallRecord:
+    """Return a call as long as usual."""
+    return CallRecord(
+        trial=trial,
+        call=call,
+        digest=hashlib.sha256(f"{subject}|{trial}|{call}".encode()).hexdigest()[:32],
+        system=SYSTEM,
+        asked=ASKED,
+        reply=ChatReply(text=REPLY, usage=Usage(prompt=1500, completion=12, cached=1000), model="tiny"),
+        seconds=0.5,
+    )
+
+
+def measured(command: list[str], directory: Path, trials: int) -> dict[str, float]:
+    """Run a command; return what it took."""
+    start = time.perf_counter()
+    with (directory / "said.txt").open("wb") as said:
+        process = subprocess.Popen(command, cwd=directory, stdout=said, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError((directory / "said.txt").read_text())
+    spent = usage.ru_utime + usage.ru_stime
+    return {
+        "peak MB": usage.ru_maxrss / 2**10,
+        "CPU s": spent,
+        "wall s": time.perf_counter() - start,
+        "trials/s": trials / spent,
+    }
+
+
+def rows(trials: int, calls: int, directory: Path, only: list[str]) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield a row for writing a log, and one for each command that reads it."""
+    size = f"{trials:,} trials, {trials * calls:,} calls"
+    here = [sys.executable, str(Path(__file__).absolute())]
+    given = ["--write", "--trials", str(trials), "--calls", str(calls), "--directory", str(directory)]
+    wrote = measured([*here, *given], directory, trials)
+    log = directory / "results/RUN/run.sqlite"
+    yield f"{trials:,} subjects: drive", measured([*here, *given, "--drive"], directory, trials)
+    yield f"{size}: write", {**wrote, "log MB": log.stat().st_size / 2**20}
+    for name, command in COMMANDS.items():
+        if not only or name in only:
+            yield f"{size}: {name}", measured([sys.executable, "-m", "cheesebench", *command], directory, trials)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
+    parser.add_argument("--trials", type=int, nargs="+", default=[10_000, 100_000], metavar="N")
+    parser.add_argument("--calls", type=int, default=1, metavar="N", help="calls of each trial (default: 1)")
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 1 to 2 kB for each call")
+    parser.add_argument("--only", nargs="*", default=[], choices=COMMANDS, metavar="COMMAND", help="these only")
+    parser.add_argument("--drive", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.drive:
+        drive(options.directory / "results", options.trials[0])
+    elif options.write:
+        write(options.directory / "results", options.trials[0], options.calls)
+    else:
+        table: common.Table = {}
+        for number in options.trials:
+            with tempfile.TemporaryDirectory(dir=options.directory) as made:
+                for name, row in rows(number, options.calls, Path(made), options.only):
+                    table[name] = row
+                    print(f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}", file=sys.stderr)
+        common.report("large logs", table, options.json)

@@ -1,0 +1,65 @@
+"""What lesions leave of a learner: the table of docs/agents.md on the agent that plans with a map.
+
+Runs an agent through the shipped protocols with every lesion of their constructs as a control (design ``cohort``, seed
+0, view ``ascii_2d``), and prints for each its pass rate, and under each lesion what is left and what may be left.
+
+    python benchmarks/lesioned_learner.py [AGENT]
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cheesebench.commands.common import installed_catalogue
+
+AGENT = "place-learner"
+HEADER = ["protocol", "intact", "verdict", "under each lesion (at most)"]
+
+
+def lesions() -> dict[str, dict[str, float]]:
+    """Return by protocol what each lesion of its construct may leave."""
+    found = {}
+    for one in installed_catalogue().select():
+        construct = one.walkable().construct
+        found[one.name] = {str(lesion): at_most for lesion, at_most in construct.abolished_by} if construct else {}
+    return found
+
+
+def cells(agent: str, name: str, controls: Iterable[str]) -> list[dict[str, Any]]:
+    """Run the agent through a protocol with each control; return the cells of the JSON report."""
+    with tempfile.TemporaryDirectory() as directory:
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cheese-exit-zero"]
+        run += ["--cheese-run-id=lesions", f"--model={agent}", f"--protocols={name}"]
+        run += [f"--control={control}" for control in controls]
+        subprocess.run(run, cwd=directory, check=True, stdout=subprocess.DEVNULL)
+        report = [sys.executable, "-m", "cheesebench", "report", "lesions", "--format", "json"]
+        printed = subprocess.run(report, cwd=directory, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: list[dict[str, Any]] = json.loads(printed)["cells"]
+    return found
+
+
+def row(agent: str, name: str, allowed: Mapping[str, float]) -> str:
+    """Return the row of a protocol: what is left of its pass rate under the lesions that it names."""
+    found = {one["plan"]["variant"].removeprefix("control="): one for one in cells(agent, name, allowed)}
+    left = [f"{one} {_percent(found[one]['rate'])} ({_percent(at_most)})" for one, at_most in allowed.items()]
+    return _row([name, _percent(found[""]["rate"]), found[""]["verdict"], ", ".join(left)])
+
+
+def _row(entries: Sequence[str]) -> str:
+    return f"| {' | '.join(entries)} |"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+if __name__ == "__main__":
+    agent = sys.argv[1] if len(sys.argv) > 1 else AGENT
+    print(_row(HEADER), _row(["---", "--:", "---", "---"]), sep="\n")
+    for name, allowed in lesions().items():
+        print(row(agent, name, allowed), flush=True)

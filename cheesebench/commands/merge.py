@@ -1,0 +1,75 @@
+"""``cheesebench merge``: one run made of the shards that several sessions have run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cheesebench.commands import FINDINGS
+from cheesebench.commands.common import counted, one_line, shown_path, write_output
+from cheesebench.commands.parsing import add_option, describe
+from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.looks import is_finished
+from cheesebench.experiment.manifest import check_run_id
+from cheesebench.experiment.merging import merge_runs
+from cheesebench.experiment.records import CellPlan
+from cheesebench.plugin_manager import installed_plugins
+
+#: Cells that are named where some are missing.
+_NAMED = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and the help."""
+    describe(
+        parser,
+        "The shards (pytest --shard 1/8, ...) may be given in\nany order. The run that they make is judged, reported, "
+        "compared and resumed like any other.\nThe exit code is 1 if something is missing.",
+        "results/part-1 results/part-2",
+        "parts/*/ --run-id tuesday",
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="the id of a shard's run, its directory, or its file")
+    add_option(parser, "results")
+    add_option(parser, "run-id")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Merge, write the report, and say what is missing."""
+    from cheesebench.statistics import summarise_subjects
+    from cheesebench.statistics.course import CellCourse
+
+    results = Path(options.results)
+    if options.run_id is not None:
+        check_run_id(options.run_id)
+    merged = merge_runs([locate(results, name) for name in options.runs], results, options.run_id)
+    plugins = installed_plugins()
+    with RunLog.open_read_only(merged.path) as log:
+        summary = summarise_subjects(
+            log.manifest, log.plans(), log.trials_by_subject, log.calls.by_cell(), log.causes()
+        )
+        absent = {plan.key for cells in merged.missing.values() for plan in cells}
+        unfinished = [plan for plan in log.plans() if plan.key not in absent and not is_finished(log, plan, CellCourse)]
+        write_output(plugins.report("markdown", summary, log), str(log.directory / "report.md"))
+        write_output(plugins.report("text", summary, log), None)
+        directory = log.directory
+    lines = [
+        *(f"Missing: shard {shard} ({_cells(cells)})." for shard, cells in merged.missing.items()),
+        *([f"Unfinished: {_cells(unfinished)}."] if unfinished else []),
+    ]
+    if lines:
+        lines.append(
+            "To run the rest here: pytest with the options of the shards, without --shard and with "
+            f"--resume {directory.name}"
+        )
+    parts = f"{counted(merged.parts, 'shard')}, {counted(merged.cells, 'cell')}"
+    print(f"Run: {one_line(shown_path(directory))} ({parts})", *lines, sep="\n", file=sys.stderr)
+    return FINDINGS if lines else 0
+
+
+def _cells(plans: Sequence[CellPlan]) -> str:
+    names = [f"{plan.label} in {plan.view} by {plan.model}" for plan in plans]
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{counted(len(names), 'cell')}: {one_line(', '.join(names[:_NAMED]))}{more}"

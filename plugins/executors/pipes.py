@@ -1,0 +1,130 @@
+"""Processes of ours that talk to the session through their standard input and output, in messages of known length."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cheesebench import Report
+
+#: Length of a message in a pipe, before the message.
+HEADER = struct.Struct(">I")
+#: Maximum bytes read from a process at once.
+CHUNK = 1 << 18
+# multiprocessing would import the main module of the parent again (all of pytest, or a script without a guard),
+# and one dead worker would break its whole pool. So: a bare interpreter, given the parent's sys.path first.
+_BOOT = (
+    "import pickle, sys; jobs = sys.stdin.buffer; sys.path[:] = pickle.load(jobs); "
+    "from {module} import main; main(jobs)"
+)
+
+
+def pack(message: Any) -> bytes:
+    """Return the bytes that carry a message through a pipe."""
+    content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(content)) + content
+
+
+def unpack(received: bytearray) -> Iterator[Any]:
+    """Yield, and remove, the whole messages among the bytes received."""
+    place = 0
+    try:
+        while len(received) >= place + HEADER.size:
+            end = place + HEADER.size + HEADER.unpack_from(received, place)[0]
+            if len(received) < end:
+                break
+            message = pickle.loads(memoryview(received)[place + HEADER.size : end])
+            place = end
+            yield message
+    finally:
+        del received[:place]
+
+
+def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
+    """Hand over, and remove, the whole reports among the bytes; return whether the last of them ends the job."""
+    ended = False
+    for message in unpack(received):
+        report(message)
+        ended = message.ended
+    return ended
+
+
+def read_messages(jobs: Any) -> Iterator[bytes]:
+    """Yield the messages of a pipe, as they are, until it is closed."""
+    while len(header := jobs.read(HEADER.size)) == HEADER.size:
+        yield jobs.read(HEADER.unpack(header)[0])
+
+
+def write_all(pipe: Any, content: bytes) -> None:
+    """Write to an unbuffered pipe, which may take a part of a long message."""
+    message = memoryview(content)
+    while message:
+        message = message[pipe.write(message) :]
+
+
+def take_output() -> Any:
+    """Return standard output as a pipe of messages; what is printed from now on goes to standard error (the log)."""
+    reports = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    return reports
+
+
+async def start(module: str, log: Path) -> Process:
+    """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``."""
+    try:
+        output: Any = open(log, "ab")  # noqa: SIM115 - closed below, the child has its own
+    except OSError:
+        output = subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-c",
+            _BOOT.format(module=module),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            limit=CHUNK,
+            # Ctrl-C is for the parent, which ends its workers itself.
+            start_new_session=True,
+        )
+    finally:
+        if output is not subprocess.DEVNULL:
+            output.close()
+    assert process.stdin is not None
+    process.stdin.write(pickle.dumps(sys.path))
+    return process
+
+
+async def end(process: Process, patience: float = 0.0) -> int:
+    """End a process, after it has had ``patience`` seconds to end by itself; return its exit code."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    if patience and process.returncode is None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.stdout.read(), patience)
+    with contextlib.suppress(ProcessLookupError):
+        if process.returncode is None and not process.stdout.at_eof():
+            process.kill()
+    await process.stdout.read()
+    return await process.wait()
+
+
+def how_it_ended(code: int, what: str, log: str) -> str:
+    """Return in words how a process ended, by its exit code."""
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        memory = "; perhaps the machine ran out of memory" if name == "SIGKILL" else ""
+        return f"{what} was ended by {name}{memory}"
+    return f"{what} ended with exit code {code}; {log} has what it printed"

@@ -1,0 +1,153 @@
+"""``--executor ray``: subjects as tasks of a Ray cluster, by way of a process that drives it (``ray_driver``)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import itertools
+import os
+import pickle
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from typing import Any
+
+from cheesebench import CheeseBenchError, ExecutorContext, Job, OptionError, PluginError, Report, WorkerDiedError
+from cheesebench.plugins.executors import pipes
+
+#: Log of the driver process: what Ray and the agents print.
+LOG_NAME = "ray.log"
+#: Jobs that are handed over at a time; how many of them run at once is for the cluster to say.
+CAPACITY = 2048
+#: Seconds that Ray may take to end what it has started.
+PATIENCE = 10.0
+
+
+class RayExecutor:
+    """Passes jobs to the driver process, and reports back."""
+
+    def __init__(self, context: ExecutorContext) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise OptionError("--executor ray needs Ray. Install it with: pip install 'pytest-cheesebench[ray]'")
+        options = context.options
+        address = options.get("address") or os.environ.get("RAY_ADDRESS") or None
+        if address is not None and address.startswith("ray://"):
+            raise OptionError(
+                f"--executor ray: {address} is for Ray Client, which cannot stream results. Start pytest on a node of "
+                "the cluster (or with 'ray job submit'), with --executor-option address=auto."
+            )
+        self.capacity = CAPACITY
+        self._log = context.directory / LOG_NAME
+        self._start = {
+            "address": address,
+            "num_cpus": _number(options, "num_cpus", 1.0, least=0.001),
+            "num_gpus": _number(options, "num_gpus", 0.0, least=0.0),
+            "processes": context.processes if context.processes_given else None,
+            "path": list(sys.path),
+        }
+        self._process: Process | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._ready: asyncio.Future[None] | None = None
+        self._numbers = itertools.count()
+        #: Running jobs by number, with who hears their reports and what ends them.
+        self._jobs: dict[int, tuple[Callable[[Report], None], asyncio.Future[None]]] = {}
+        #: Cells that the driver process knows: (specification, plan) -> number. They are kept: an id is no name.
+        self._cells: dict[int, tuple[int, Job]] = {}
+
+    async def start(self) -> None:
+        """Connect, and compare what is installed on the nodes; a CheeseBenchError says what is wrong."""
+        async with self._starting:
+            if self._process is not None:
+                return
+            self._cells.clear()
+            loop = asyncio.get_running_loop()
+            self._ready = loop.create_future()
+            self._process = await pipes.start("cheesebench.plugins.executors.ray_driver", self._log)
+            self._send(self._start)
+            self._listening = loop.create_task(self._listen(self._process))
+            await self._ready
+
+    def _send(self, message: Any) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(pipes.pack(message))
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """Do the job on a node of the cluster."""
+        if self._process is None:
+            await self.start()
+        number = next(self._numbers)
+        ended = asyncio.get_running_loop().create_future()
+        self._jobs[number] = report, ended
+        try:
+            cell, _ = self._cells.get(id(job.plan), (None, None))
+            if cell is None:
+                cell = len(self._cells)
+                self._cells[id(job.plan)] = cell, job
+                self._send(("cell", cell, pickle.dumps(job, pickle.HIGHEST_PROTOCOL)))
+            self._send(("job", number, cell, job.subject, job.yoke))
+            await ended
+        finally:
+            self._jobs.pop(number, None)
+
+    async def _listen(self, process: Process) -> None:
+        assert process.stdout is not None
+        received = bytearray()
+        refusal: CheeseBenchError | None = None
+        while chunk := await process.stdout.read(pipes.CHUNK):
+            received += chunk
+            for kind, *values in pipes.unpack(received):
+                if kind == "refused":
+                    refusal = PluginError(f"--executor ray: {values[0]}")
+                    self._fail(refusal)
+                else:
+                    self._hear(kind, *values)
+        self._process = None
+        code = await pipes.end(process)
+        text = pipes.how_it_ended(code, "the process that drives Ray", LOG_NAME)
+        self._fail(refusal or PluginError(f"--executor ray: {text}."), WorkerDiedError(text))
+
+    def _hear(self, kind: str, *values: Any) -> None:
+        if kind == "ready":
+            assert self._ready is not None
+            self._ready.set_result(None)
+        elif kind == "reports":
+            for number, packed in values[0]:
+                if number in self._jobs:  # else the session has stopped waiting for it
+                    report, ended = self._jobs[number]
+                    message: Report = pickle.loads(packed)
+                    report(message)
+                    if message.ended and not ended.done():
+                        ended.set_result(None)
+        else:
+            number, text = values
+            if number in self._jobs and not (ended := self._jobs[number][1]).done():
+                ended.set_exception(WorkerDiedError(text))
+
+    def _fail(self, refusal: CheeseBenchError, death: CheeseBenchError | None = None) -> None:
+        """End everything that waits: the start with ``refusal``, jobs with ``death`` if that is given."""
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(refusal)
+        for _, ended in self._jobs.values():
+            if not ended.done():
+                ended.set_exception(death or refusal)
+
+    async def close(self) -> None:
+        """End the driver process, and with it every Ray process that it started."""
+        process, self._process = self._process, None
+        if self._listening is not None:
+            self._listening.cancel()
+        if process is not None:
+            await pipes.end(process, PATIENCE)
+
+
+def _number(options: Any, name: str, default: float, least: float) -> float:
+    given = options.get(name)
+    try:
+        number = default if given is None else float(given)
+    except ValueError:
+        number = least - 1
+    if not least <= number < 1e6:
+        raise OptionError(f"--executor-option {name}={given}: give a number of processors such as 1.")
+    return number

@@ -1,0 +1,242 @@
+"""The process that drives Ray for a session: jobs come in through one pipe, reports go out through another.
+
+Ray ends the process of a driver that loses its cluster; that must not be the session's, which writes the log. And
+whatever ends the session closes the pipe: then this process ends, with every Ray process that it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import ray
+from ray import cloudpickle
+from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from cheesebench import installation
+from cheesebench.plugins.executors import ray_task
+from cheesebench.plugins.executors.pipes import pack, read_messages, take_output, write_all
+
+#: Seconds that the jobs of one task are to take together (a task costs Ray milliseconds), and their largest number.
+TASK_SECONDS, TASK_JOBS = 0.5, 64
+#: How often a job is begun although its process died, and how often if its node did.
+CRASHES, DEATHS = 3, 20
+#: Seconds that the nodes may take to say what is installed there, between two looks at the size of the cluster, and
+#: until this process ends at the latest once its input is closed; and that connecting may take.
+CHECK_SECONDS, LOOK_SECONDS, END_SECONDS, REACH_SECONDS = 120.0, 2.0, 15.0, 10.0
+
+
+@dataclass(eq=False)
+class Cell:
+    """A cell: a job of it, pickled, and the seconds that one takes, as far as known."""
+
+    content: bytes
+    seconds: float | None = None
+
+
+@dataclass(eq=False)
+class Work:
+    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it; then it is done alone."""
+
+    number: int
+    cell: Cell
+    subject: int
+    yoke: Any
+    crashes: int = 0
+    deaths: int = 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether something has died with it."""
+        return bool(self.crashes or self.deaths)
+
+
+class Driver:
+    """Hands jobs to Ray in tasks of about half a second. Everything happens in one event loop."""
+
+    def __init__(self, pipe: Any, options: Mapping[str, Any]) -> None:
+        self._pipe = pipe
+        self._path: list[str] = options["path"]
+        self._limit: int | None = options["processes"]
+        self._cpus: float = options["num_cpus"]
+        # Ray's own retries would mix the messages of two attempts.
+        resources = {"num_cpus": self._cpus, "num_gpus": options["num_gpus"]}
+        self._task = ray.remote(max_retries=0, num_returns="streaming", **resources)(ray_task.do_jobs)
+        self._cells: dict[int, Cell] = {}
+        self._waiting: deque[Work] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._slots = 1
+        self.over = asyncio.Event()
+
+    def hear(self, kind: str, *values: Any) -> None:
+        """Take a message of the session: a cell, or a job of one."""
+        if kind == "cell":
+            self._cells[values[0]] = Cell(values[1])
+        else:
+            number, cell, subject, yoke = values
+            self._waiting.append(Work(number, self._cells[cell], subject, yoke))
+            self._dispatch()
+
+    def _say(self, *message: Any) -> None:
+        try:
+            write_all(self._pipe, pack(message))
+        except OSError:  # nobody reads: the session has ended
+            self.over.set()
+
+    async def check(self) -> None:
+        """Ask every node what is installed there; tell the session whether jobs can be done."""
+        found: dict[str, list[str]] = {}
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        await asyncio.gather(*(self._check_node(node, found) for node in nodes))
+        if found:
+            self._say("refused", _told(found))
+            return
+        self._look()
+        self._say("ready", len(nodes), self._slots)
+
+    async def _check_node(self, node: Mapping[str, Any], found: dict[str, list[str]]) -> None:
+        strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                task = self._task.options(scheduling_strategy=strategy, num_cpus=0, num_gpus=0)
+                async for ref in task.remote(self._path, installation(), b"", []):
+                    _, *values = pickle.loads(await ref)
+                    if values[0]:
+                        found[name] = values[0]
+        except TimeoutError:
+            found[name] = [f"no answer in {CHECK_SECONDS:.0f} s"]
+        except RayError as error:
+            # A node that dies while it is asked will do no jobs either.
+            alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
+            if node["NodeID"] in alive:
+                found[name] = [_line(getattr(error, "cause", error))]
+
+    def _look(self) -> None:
+        """Adapt to the size of the cluster: nodes come and go."""
+        cpus = ray.cluster_resources().get("CPU", 0)
+        self._slots = self._limit or max(1, int(cpus / self._cpus))
+        self._dispatch()
+        asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _dispatch(self) -> None:
+        while self._waiting and len(self._running) < self._slots:
+            task = asyncio.create_task(self._do(self._next()))
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._say("refused", _line(task.exception()))
+        self._dispatch()
+
+    def _next(self) -> list[Work]:
+        """Take the jobs of the next task: of one cell, and no more than leaves some for the others."""
+        works = [self._waiting.popleft()]
+        cell = works[0].cell
+        if cell.seconds is None or works[0].alone:
+            return works
+        most = min(TASK_JOBS, int(TASK_SECONDS / max(cell.seconds, 1e-6)), -(-len(self._waiting) // self._slots))
+        while self._waiting and len(works) < most and self._waiting[0].cell is cell and not self._waiting[0].alone:
+            works.append(self._waiting.popleft())
+        return works
+
+    async def _do(self, works: list[Work]) -> None:
+        cell = works[0].cell
+        unfinished = {work.number: work for work in works}
+        jobs = [(work.number, work.subject, work.yoke) for work in works]
+        try:
+            async for ref in self._task.remote(self._path, installation(), cell.content, jobs):
+                kind, *values = pickle.loads(await ref)
+                if kind == "differs":
+                    self._say("refused", _told({"that came later": values[0]}))
+                    return
+                seconds, reports = values
+                for number, ended, _ in reports:
+                    if ended:
+                        del unfinished[number]
+                if not unfinished:
+                    cell.seconds = seconds / len(works)
+                self._say("reports", [(number, packed) for number, _, packed in reports])
+        except RayTaskError as error:
+            self._again(unfinished.values(), crashes=1, why=_line(error.cause or error))
+        except (NodeDiedError, ObjectLostError) as error:
+            self._again(unfinished.values(), deaths=1, why=f"a Ray node died ({_line(error)})")
+        except RayError as error:
+            self._again(unfinished.values(), crashes=1, why=f"the Ray worker died ({_line(error)})")
+
+    def _again(self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str) -> None:
+        """Begin jobs once more, one in a task, unless one of them is what kills its process."""
+        for work in reversed(list(works)):
+            work.crashes += crashes
+            work.deaths += deaths
+            if work.crashes >= CRASHES or work.deaths >= DEATHS:
+                self._say("died", work.number, f"{why}, {work.crashes + work.deaths} times")
+            else:
+                self._waiting.appendleft(work)
+
+
+def main(jobs: BinaryIO) -> None:
+    """Connect as the first message says, then do jobs until ``jobs`` is closed."""
+    pipe = take_output()
+    messages = read_messages(jobs)
+    options = pickle.loads(next(messages))
+    cloudpickle.register_pickle_by_value(ray_task)
+    # Unless somebody wants that, nobody is told of the use of Ray.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        _reach(options["address"])
+        # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
+        ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
+    except Exception as error:  # ConnectionError, RuntimeError, ...: Ray says in many ways that there is no cluster
+        write_all(pipe, pack(("refused", f"Ray cannot be reached: {_line(error)}")))
+        return
+    try:
+        asyncio.run(_serve(Driver, pipe, options, messages))
+    finally:
+        threading.Timer(END_SECONDS, os._exit, (1,)).start()
+        ray.shutdown()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _reach(address: str | None) -> None:
+    """Raise OSError at once if nobody listens at HOST:PORT; Ray tries for minutes."""
+    host, colon, port = (address or "").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
+
+
+async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], messages: Iterable[bytes]) -> None:
+    driver = create(pipe, options)
+    loop = asyncio.get_running_loop()
+
+    def receive() -> None:
+        for content in messages:
+            loop.call_soon_threadsafe(driver.hear, *pickle.loads(content))
+        loop.call_soon_threadsafe(driver.over.set)
+
+    await driver.check()
+    threading.Thread(target=receive, daemon=True).start()
+    await driver.over.wait()
+
+
+def _told(found: Mapping[str, list[str]]) -> str:
+    first, phrases = next(iter(found.items()))
+    others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"Ray node {first}{others} differs: {'; '.join(phrases)}. Install the same on all nodes."
+
+
+def _line(error: object) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,58 @@
+"""What a Ray node does for a session. Sent by value, so it imports nothing before it knows what is installed there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: Seconds after which finished trials are sent, and bytes of them that are sent at once: Ray keeps what is smaller than
+#: 100 kB in the memory of the driver, where the death of a node cannot take it away.
+SEND_SECONDS, SEND_BYTES = 0.1, 64_000
+
+
+def do_jobs(
+    path: list[str], expected: Mapping[str, str], content: bytes, jobs: list[tuple[int, int, Any]]
+) -> Iterator[bytes]:
+    """Do jobs of one cell; yield messages, pickled.
+
+    ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a pickled job of the cell, ``jobs``
+    have number, subject and yoke. A message is ``("differs", phrases)``, the only one if there are no jobs, or
+    ``("reports", seconds, reports)``: the seconds since the first job began, and for each report the number of its job,
+    whether it is the last, and the report, pickled.
+    """
+    import os
+    import pickle
+    import sys
+    import time
+    from dataclasses import replace
+
+    # Where a directory of the session exists on this node too, a plugin in it can be loaded.
+    sys.path += [entry for entry in path if entry not in sys.path and os.path.isdir(entry)]
+    try:
+        from cheesebench import differences, installation, run_job
+
+        found = differences(installation(), expected)
+    except Exception as error:  # it is missing, broken, or of a version without these
+        found = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
+    if found or not jobs:
+        yield pickle.dumps(("differs", found))
+        return
+    template = pickle.loads(content)
+    reports: list[tuple[int, bool, bytes]] = []
+    began = sent = time.monotonic()
+    size = 0
+    for number, subject, yoke in jobs:
+        messages = run_job(replace(template, subject=subject, yoke=yoke))
+        for report in messages:
+            try:
+                packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
+            except Exception as error:  # a plugin's measure cannot be pickled: this ends the subject
+                report = messages.throw(error)
+                packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
+            reports.append((number, report.ended, packed))
+            size += len(packed)
+            now = time.monotonic()
+            if size >= SEND_BYTES or now - sent >= SEND_SECONDS:
+                yield pickle.dumps(("reports", now - began, reports))
+                reports, size, sent = [], 0, now
+    yield pickle.dumps(("reports", time.monotonic() - began, reports))

@@ -1,0 +1,89 @@
+"""What the audit finds of the attacks by hand on the protocols of release 0.1, in one command.
+
+``python -m website.attacks`` plans against the old files, which are kept as fixtures, prints protocol, lesion, what was
+won by hand, what is found, and the seconds that it took, and keeps what the page on lesions shows. With names of
+protocols, only these are tried, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cheesebench.interfaces import AuditSettings
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, ceilings
+from cheesebench.paradigms.arena.audit.runs import Runner
+from cheesebench.protocol import Catalogue, Specification
+from website.markup import code, table
+
+OLD = Path(__file__).parents[1] / "tests" / "fixtures" / "old_nine"
+#: What was found last.
+KEPT = Path(__file__).with_suffix(".json")
+#: Protocol, lesion, and the least that has to be found over judged trials: what was won by hand, or nearly.
+FOUND = (
+    ("t_maze", "blind", 1.0),
+    ("dnms", "pose-only", 0.90),
+    ("operant_chamber", "blind", 1.0),
+    ("operant_chamber.rodent", "anhedonia", 1.0),
+    ("shuttle_box", "anhedonia", 1.0),
+    ("place_preference", "anhedonia", 0.50),
+    ("place_preference", "intact", 1.0),
+    ("morris_water_maze", "blind", 0.90),
+    ("morris_water_maze.rodent", "pose-only", 1.0),
+    ("star_maze", "blind", 0.97),
+    ("star_maze.rodent", "anhedonia", 0.94),
+    ("barnes_maze", "blind", 0.45),
+    ("radial_arm_maze", "memoryless", 0.93),
+    ("radial_arm_maze", "blind", 0.80),
+)
+
+
+def load(name: str) -> Specification:
+    """Return an old protocol."""
+    return Catalogue([OLD]).load(OLD / f"{name}.protocol.yaml").walkable()
+
+
+def attack(name: str, lesion: str) -> Ceiling:
+    """Return what an adversary with the lesion makes of an old protocol, with the effort of the audit."""
+    paradigm = ArenaParadigm(load(name))
+    with Runner(paradigm) as runner:
+        (ceiling,) = ceilings([Lesion.parse(lesion)], AuditSettings(), runner)
+    return ceiling
+
+
+def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, float]]:
+    """Yield protocol, lesion, what was won by hand, what is found, and the seconds of processor time."""
+    for name, lesion, least in FOUND:
+        if not names or name in names:
+            begun = time.process_time()
+            yield name, lesion, least, attack(name, lesion), time.process_time() - begun
+
+
+def attacks() -> str:
+    """Return the table of what is found of the attacks by hand."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    cells = []
+    for one in kept:
+        found = "not measured" if one["found"] is None else f"{one['found']:.2f}"
+        name = one["protocol"].replace(".", "@")
+        cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", found])
+    return table(["protocol of release 0.1", "lesion", "by hand", "found by the audit"], cells)
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the table; keep it if all was tried."""
+    kept = []
+    for name, lesion, by_hand, ceiling, seconds in rows(names):
+        print(f"{name:26} {lesion:11} by hand {by_hand:.2f}  found {ceiling.found}  {seconds:.0f} s", flush=True)
+        kept.append({"protocol": name, "lesion": lesion, "by_hand": by_hand, "found": round(ceiling.found.value, 2)})
+    if not names:
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
