@@ -155,7 +155,7 @@ def test_what_is_decided_first_ends_a_session_that_stops_at_a_failure(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAWDLE", "1")  # the first test would wait for ever
-    result = project.runpytest("--model", "dawdler,statue", "-x", "-k", "west", "--cheese-run-id=one", "lab", "-v")
+    result = project.runpytest("--model", "dawdler,statue", "-x", "-k", "west", "--cheese-processes=12", "lab", "-v")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(failed=1, deselected=4)
     result.stdout.fnmatch_lines(["*west[[]ascii_2d-statue[]] FAIL*", "1 of 2 cells is unfinished*"])
