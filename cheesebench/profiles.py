@@ -77,13 +77,17 @@ def _checked(option: Option, value: Any, place: str) -> Any:
 
 
 def expanded(
-    arguments: Sequence[str], path: Path | None, known: Collection[str] | None = None
+    arguments: Sequence[str],
+    path: Path | None,
+    known: Collection[str] | None = None,
+    spellings: Collection[str] = SPELLINGS,
 ) -> tuple[list[str], list[str]]:
     """Return a command line's further arguments, for the profile that it names, and the names of that profile.
 
     What the command line says itself is left out, and what is not in ``known`` (long spellings; None: all).
+    ``spellings`` are those of the option that names a profile.
     """
-    names = _named(arguments)
+    names = _named(arguments, spellings)
     if not names:
         return [], []
     typed = {argument.partition("=")[0] for argument in arguments}
@@ -100,11 +104,11 @@ def expanded(
     return found, names
 
 
-def _named(arguments: Sequence[str]) -> list[str]:
+def _named(arguments: Sequence[str], spellings: Collection[str]) -> list[str]:
     named = []
     for number, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
-        if option in SPELLINGS:
+        if option in spellings:
             value = value if equals else next(iter(arguments[number + 1 : number + 2]), "")
             named.append(value)
     return named

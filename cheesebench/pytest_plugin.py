@@ -13,8 +13,6 @@ import pytest
 
 from cheesebench.options import BY_KEY, INI, LONG, OPTIONS, Option
 
-#: The option that stands for others.
-PROFILE = BY_KEY["profile"]
 #: The spellings of each option that are ours in this session, by key; the short one may be another plugin's.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 
@@ -28,7 +26,6 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """Register our options after those of all other plugins and conftests, and give way to them."""
     _keep_root(early_config, parser, args)
-    _take_profile(early_config, args)
     try:
         yield
     except SystemExit as error:
@@ -44,6 +41,7 @@ def pytest_load_initial_conftests(
     for option in OPTIONS:
         group.addoption(*spellings[option.key], dest=option.destination, **option.arguments())
     early_config.stash[SPELLINGS] = spellings
+    _take_profile(early_config, args, spellings["profile"])
     _refuse_unknown(parser, args)
 
 
@@ -69,15 +67,15 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     redetect(config, parser, args, names.difference(_taken(parser, [option.short for option in with_value])))
 
 
-def _take_profile(config: pytest.Config, args: list[str]) -> None:
-    """Put the options of a profile before those that were typed."""
-    if not any(arg.partition("=")[0] in (PROFILE.short, PROFILE.long) for arg in args):
+def _take_profile(config: pytest.Config, args: list[str], spellings: Sequence[str]) -> None:
+    """Put the options of a profile before those that were typed; ``--profile`` may be another plugin's."""
+    if not any(arg.partition("=")[0] in spellings for arg in args):
         return
     from cheesebench.errors import CheeseBenchError
     from cheesebench.profiles import expanded, find_file
 
     try:
-        args[:0] = expanded(args, find_file(config.rootpath))[0]
+        args[:0] = expanded(args, find_file(config.rootpath), spellings=spellings)[0]
     except CheeseBenchError as error:
         raise pytest.UsageError(str(error)) from error
 

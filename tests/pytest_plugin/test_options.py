@@ -164,6 +164,7 @@ def test_the_papers_design_runs_the_three_text_views(project: pytest.Pytester, m
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
 def test_every_option_has_two_spellings_and_yields_the_short_one(pytester: pytest.Pytester, option: Option) -> None:
     value = [] if option.flag else [option.choices[0] if option.choices else "7"]
+    pytester.makepyprojecttoml("[tool.cheesebench.profiles.7]")
     for spelling in (option.long, option.short):
         config = pytester.parseconfig("-p", "no:timeout", spelling, *value)
         assert config.getoption(option.destination) not in (None, False)
