@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bash",
         "fish",
     )
-    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=f"the shell that it is for: {', '.join(SHELLS)}")
 
 
 def run(options: argparse.Namespace) -> int:
