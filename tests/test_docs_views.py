@@ -57,7 +57,7 @@ def test_the_example_of_a_view_works() -> None:
     report = audit_specification(specification, AuditSettings(trials=60, parts=("cues",)), [view.name], plugins)
     (failure,) = report.failures
     assert failure.rule == "cues, beneath"
-    assert failure.text.endswith("its absence: landmark SE, landmark SW")
+    assert failure.text.endswith("their absence: landmark SE, landmark SW")
 
 
 def test_every_shipped_view_is_described() -> None:

@@ -38,6 +38,7 @@ import yaml
 from markdown_it import MarkdownIt
 
 from cheesebench.cli import build_parser
+from cheesebench.commands import COMMANDS
 from cheesebench.experiment.studies import find_study
 from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
@@ -225,6 +226,9 @@ class Reader:
             return  # `cheesebench report` speaks of the command and has no arguments
         for program, *words in ours(line):
             if Path(program).name == "cheesebench":
+                if words[-1:] == ["--help"]:
+                    assert words[0] in ("--help", "COMMAND", *COMMANDS), line
+                    continue
                 options = build_parser().parse_args(words)
                 for name in getattr(options, "model", None) or ():
                     self.look_up(name, spoken)

@@ -55,8 +55,8 @@ def command(tmp_path: Path) -> Command:
 
 def test_a_run_has_verdicts_a_log_and_reports(command: Command, tmp_path: Path) -> None:
     given = ("--model", "random,hippocampal-ql", "--protocols", "three_levers", "--seed", 5, "--cheese-run-id")
-    text = command("pytest", *given, "run", code=1)
-    assert "three_levers[words-random] - FAIL" in text, "chance is no better than chance"
+    text = command("pytest", *given, "run", "-v", code=1)
+    assert "three_levers[words-random] FAIL" in text, "chance is no better than chance"
     assert "A failed trial: subject 0" in text
     assert "FORWARD pulls lever 1" in text, "the failed trial is shown"
     trials = DESIGNS["cohort"].subjects * 60
@@ -151,7 +151,7 @@ def test_a_run_cannot_be_read_without_the_plugin(command: Command, tmp_path: Pat
     command("pytest", "--model", "random", *given)
     with RunLog.open_read_only(tmp_path / "results" / "run") as log:
         (plan,) = log.plans()
-        with pytest.raises(Exception, match="three_levers' cannot be read as the run had it"):
+        with pytest.raises(Exception, match="three_levers' cannot be read as in the run"):
             recorded_paradigm(log, PluginManager(entry_points=False), plan)
 
 

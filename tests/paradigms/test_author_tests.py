@@ -136,7 +136,7 @@ def test_a_variable_that_holds_no_place() -> None:
 def test_what_only_shows_at_run_time_is_a_finding() -> None:
     text = MAZE.replace("go: sample}", "place: held, go: sample}")
     report = report_of("{visit: lever, expect: {outcome: timeout}}", text)
-    assert "no floor" in report.differences[0]
+    assert "not floor" in report.differences[0]
 
 
 def test_a_way_that_closes_while_it_is_walked_is_left() -> None:

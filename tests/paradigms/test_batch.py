@@ -193,7 +193,7 @@ def test_mistakes_are_named() -> None:
         vector.step([0])
     with pytest.raises(OptionError, match="2 whole numbers"):
         vector.step([0.5, 1.0])
-    with pytest.raises(OptionError, match="There are 3 seeds for 2 lanes"):
+    with pytest.raises(OptionError, match="There are 3 seeds for 2 environments"):
         vector.reset(seed=[1, 2, 3])
     with pytest.raises(OptionError, match="'observations' must be one of strings, ids"):
         batched(2, observations="tokens")

@@ -76,17 +76,17 @@ def told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Py
         (
             "COMPLETE",
             "raise RuntimeError(f'bad status, key={KEY}')",
-            "The backend 'acme' fails in answering the first question: RuntimeError: bad status, key=?redacted?. *",
+            "The backend 'acme' fails while answering the first question: RuntimeError: bad status, key=?redacted?. *",
         ),
         (
             "COMPLETE",
             "raise SystemExit(f'gone {KEY}')",
-            "The backend 'acme' fails in answering the first question: SystemExit: gone ?redacted?. *",
+            "The backend 'acme' fails while answering the first question: SystemExit: gone ?redacted?. *",
         ),
         ("CONNECT", "raise OptionError(f'{KEY} is no key')", "?redacted? is no key"),
-        ("CONNECT", "raise LookupError(KEY)", "The backend 'acme' fails in connecting: LookupError: ?redacted?. *"),
-        ("ACCOUNT", "raise LookupError(KEY)", "The backend 'acme' fails in connecting: LookupError: ?redacted?. *"),
-        ("SERVE", "raise OSError(KEY)", "The backend 'acme' fails in starting its server: OSError: ?redacted?. *"),
+        ("CONNECT", "raise LookupError(KEY)", "The backend 'acme' fails while connecting: LookupError: ?redacted?. *"),
+        ("ACCOUNT", "raise LookupError(KEY)", "The backend 'acme' fails while connecting: LookupError: ?redacted?. *"),
+        ("SERVE", "raise OSError(KEY)", "The backend 'acme' fails while starting its server: OSError: ?redacted?. *"),
     ],
 )
 def test_what_a_backend_raises_is_one_line_without_the_key(
@@ -105,7 +105,7 @@ def test_what_a_backend_raises_is_one_line_without_the_key(
 def test_a_server_that_cannot_be_stopped_hides_no_cause(told: pytest.Pytester, place: str) -> None:
     result = run(told, **{place: "raise LookupError('why')"}, STOP="raise RuntimeError(KEY)")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails in *: LookupError: why. *"])
+    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails while *: LookupError: why. *"])
     if place == "COMPLETE":  # the other one was never started
         result.stdout.fnmatch_lines(["A model server could not be stopped: ?redacted?"])
     assert list((told.path / "results").iterdir()) == []

@@ -40,10 +40,10 @@ def log_of(project: pytest.Pytester, run: str) -> RunLog:
 def test_the_family_is_named_by_its_folder(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "random-walk", "--protocols", "cogeval", "--collect-only", "-q")
     lines = result.outlines
-    assert "cogeval_n15star[ordered_rooms-transReval]" in lines
-    assert "cogeval_n7tree[object_relations-teleShortcutCoT]" in lines
-    assert "cogeval_n13line[social_ties-transRevalStochastic]" in lines
-    assert not any(line.startswith(("corridor", "t_maze")) for line in lines)
+    assert "cheesebench::cogeval_n15star[ordered_rooms-transReval-random-walk]" in lines
+    assert "cheesebench::cogeval_n7tree[object_relations-teleShortcutCoT-random-walk]" in lines
+    assert "cheesebench::cogeval_n13line[social_ties-transRevalStochastic-random-walk]" in lines
+    assert not any(line.startswith(("cheesebench::corridor", "cheesebench::t_maze")) for line in lines)
 
 
 def test_chance_and_ceiling(fork: pytest.Pytester) -> None:

@@ -155,7 +155,7 @@ def test_replies_that_are_no_answer_are_said_beside_the_verdict(
 
 
 RARE = {
-    7: (Answer(text="I cannot say."), "of replies without an answer that could be read"),
+    7: (Answer(text="I cannot say."), "of replies without a readable answer"),
     17: (Answer(text="ACTIONS: FORWARD, FORWARD", finish="length"), "of replies cut off"),
     27: (Answer(body={"choices": [{"message": {"content": 5}}]}), "of answers malformed"),
 }
@@ -347,7 +347,7 @@ def test_silence_is_told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
 
 def test_silence_is_told_by_workers(project: pytest.Pytester) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
-        file.write("\nimport cheesebench.pytest_session.run\ncheesebench.pytest_session.run.SILENCE = 0.5\n")
+        file.write("\nimport cheesebench.running.run\ncheesebench.running.run.SILENCE = 0.5\n")
 
     def script(call: Call) -> str | Answer:
         return Answer(text=walk(call), delay=2.0 if call.number == 5 else 0.0)

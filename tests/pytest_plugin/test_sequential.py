@@ -42,14 +42,14 @@ def test_reports_speak_of_looks(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
         result = project.runpytest(*options(server, "--junitxml=junit.xml", "--cheese-html=page.html"))
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*stopped at 14 of at most 75 subjects*"])
+    result.stdout.fnmatch_lines(["*stopped at 14 of at most 60 subjects*"])
     junit = (project.path / "junit.xml").read_text(encoding="utf-8")
-    for name, value in (("look", 14), ("look_most", 75), ("look_standing", "FAIL"), ("truncated", "true")):
+    for name, value in (("look", 14), ("look_most", 60), ("look_standing", "FAIL"), ("truncated", "true")):
         assert f'name="cheesebench.{name}" value="{value}"' in junit
     report = (project.path / "results/one/report.md").read_text(encoding="utf-8")
-    assert "stopped at 14 of at most 75 subjects" in report
+    assert "stopped at 14 of at most 60 subjects" in report
     assert "settled" in report
-    assert "stopped at 14 of at most 75 subjects" in (project.path / "page.html").read_text(encoding="utf-8")
+    assert "stopped at 14 of at most 60 subjects" in (project.path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_language_model_is_judged_at_looks_unless_another_design_is_named(

@@ -75,7 +75,7 @@ def test_verdicts_are_coloured_where_colours_are_shown(project: pytest.Pytester)
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
-@pytest.mark.parametrize("flags", [("-v",), ("-n", "2")], ids=" ".join)
+@pytest.mark.parametrize("flags", [("-v",), ("-v", "-n", "2")], ids=" ".join)
 def test_code_pages_without_our_glyphs_get_what_is_like_them(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, encoding: str, flags: tuple[str, ...]
 ) -> None:
