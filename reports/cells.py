@@ -87,6 +87,14 @@ def reference_name(cells: Iterable[CellResult]) -> str:
     return "published" if said == {True} else "rodent" if said == {False} else "reference"
 
 
+def question(cells: Iterable[CellResult]) -> str:
+    """Return what the verdicts of these cells answer, as in ``as good as the rodent``."""
+    cells = list(cells)
+    if cells and all(cell.plan.against == "chance" for cell in cells):
+        return "better than chance"
+    return f"as good as the {'published model' if reference_name(cells) == 'published' else 'rodent'}"
+
+
 def difference_name(cells: Iterable[CellResult]) -> str:
     """Return the heading of a column of differences; it names the reference if all cells have the same kind."""
     names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}

@@ -27,7 +27,12 @@ def render(summary: RunSummary) -> str:
         f"{words.counts(words.cells_of(summary, model))}"
         for model in summary.models
     ]
-    parts = [MARK, "### As good as the rodent?", "  \n".join(heads), matrix.render(summary).rstrip()]
+    parts = [
+        MARK,
+        f"### {words.question(summary.cells).capitalize()}?",
+        "  \n".join(heads),
+        matrix.render(summary).rstrip(),
+    ]
     undecided = [
         f"- {words.marked(cell.verdict)} **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
         f"{escape(clean(cell.reason))}"

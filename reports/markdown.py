@@ -25,7 +25,7 @@ CELL = 160
 
 def render(summary: RunSummary) -> str:
     """Return the whole report."""
-    blocks = ["# CheeseBench: as good as the rodent?", *_overview(summary)]
+    blocks = [f"# CheeseBench: {words.question(summary.cells)}?", *_overview(summary)]
     blocks.append("> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells)))
     for model in summary.models:
         blocks.extend(_model(model, words.cells_of(summary, model)))

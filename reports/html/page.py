@@ -148,6 +148,7 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
             how_to_read_study=studies.HOW,
             controls=[_control(result, draw) for result in summary.controls],
             how_to_read_controls=controls.HOW_TO_READ,
+            question=words.question(summary.cells),
             reference_name=words.reference_name(summary.cells),
             protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
             charts=_data(drawn),
