@@ -25,6 +25,7 @@ from cheesebench.experiment.session import RunSession
 from cheesebench.family import CellRequest
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import BaseSpecification, Catalogue
+from tests.signals import reset_signals
 
 pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")
 
@@ -173,7 +174,12 @@ def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_pa
     given = ["--model=random", "--protocols=t_maze", "--subjects=100000", "--executor=ray", "--cheese-run-id=r"]
     command = [sys.executable, "-m", "pytest", *given, "--executor-option=address=local", "-p", "no:cacheprovider"]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=alone, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=tmp_path,
+        env=alone,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=reset_signals,
     ) as process:
         path = tmp_path / "results/r/run.sqlite"
 
