@@ -16,7 +16,7 @@ from cheesebench.paradigms.arena.batch import OBSERVATIONS, ArenaVectorEnvironme
 from cheesebench.paradigms.arena.environment import ArenaEnvironment, environment_class
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.protocol import Specification
-from fuzz.protocols import Protocols, case_of, of_case
+from fuzz.protocols import ProtocolCases, of_case
 
 T = TypeVar("T")
 #: A scalar class and a vector class which share one compiled paradigm.
@@ -27,20 +27,15 @@ STEPS = 150
 WEIGHTS = [(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)]
 
 
-class Kernel:
+class Kernel(ProtocolCases):
     """Cases are protocols, with a seed for lanes and actions."""
 
     name = "kernel"
 
     def __init__(self) -> None:
-        self._protocols = Protocols()
+        super().__init__()
         self._ways = (False, True) if find_spec("numba") else (False,)
-        for text in self._protocols.texts:  # what is compiled once is compiled before anything is timed
-            self.check(case_of(0, text))
-
-    def draw(self, chance: random.Random) -> bytes:
-        """Return a protocol that the loader takes, mostly."""
-        return case_of(chance.randrange(1000), self._protocols.draw(chance))
+        self.warm_up()
 
     def check(self, case: bytes) -> None:
         """Step the lanes in each way, beside scalar environments."""

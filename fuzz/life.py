@@ -11,7 +11,7 @@ from cheesebench.interfaces import RUNNING, TERMINATED, TRUNCATED, TrialResult, 
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
-from fuzz.protocols import Protocols, case_of, of_case
+from fuzz.protocols import ProtocolCases, of_case
 
 #: Most steps and trials of a life.
 STEPS, TRIALS = 400, 12
@@ -19,21 +19,16 @@ STEPS, TRIALS = 400, 12
 Life = tuple[list[object], list[str], str]
 
 
-class Lives:
+class Lives(ProtocolCases):
     """Cases are protocols, with a seed for the subject and its actions."""
 
     name = "life"
 
     def __init__(self) -> None:
-        self._protocols = Protocols()
+        super().__init__()
         plugins = installed_plugins()
         self._views = [plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")]
-        for text in self._protocols.texts:  # what is built once is built before anything is timed
-            self.check(case_of(0, text))
-
-    def draw(self, chance: random.Random) -> bytes:
-        """Return a protocol that the loader takes, mostly."""
-        return case_of(chance.randrange(1000), self._protocols.draw(chance))
+        self.warm_up()
 
     def check(self, case: bytes) -> None:
         """Live it twice in one view and once in another: nothing but what is seen may differ."""

@@ -46,6 +46,26 @@ class Protocols:
         return text
 
 
+class ProtocolCases:
+    """Cases that are protocols, each with a seed; what is done with them is ``check``."""
+
+    def __init__(self) -> None:
+        self._protocols = Protocols()
+
+    def check(self, case: bytes) -> None:
+        """Do what must not break."""
+        raise NotImplementedError
+
+    def warm_up(self) -> None:
+        """Check every shipped protocol: what is built or compiled once is so before anything is timed."""
+        for text in self._protocols.texts:
+            self.check(case_of(0, text))
+
+    def draw(self, chance: random.Random) -> bytes:
+        """Return a protocol that the loader takes, mostly."""
+        return case_of(chance.randrange(1000), self._protocols.draw(chance))
+
+
 def changed(text: str, chance: random.Random) -> str:
     """Return a text with a number, a word or a line of it changed into something like it."""
     lines = text.split("\n")

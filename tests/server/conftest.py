@@ -21,6 +21,7 @@ from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.server.door import Serving
+from tests.chromium import chromium
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -123,15 +124,8 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    with sync_api.sync_playwright() as started:
-        names = ("chromium", "chromium-browser", "google-chrome")
-        found = next(filter(None, map(shutil.which, names)), started.chromium.executable_path)
-        if not os.path.exists(found):
-            pytest.skip("no Chromium here: apt-get install chromium, or playwright install chromium")
-        browser = started.chromium.launch(executable_path=found)
-        yield browser
-        browser.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

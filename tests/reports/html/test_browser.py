@@ -5,8 +5,6 @@ Debian's Chromium will do (``apt-get install chromium``), and so will Playwright
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +13,7 @@ import pytest
 
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
+from tests.chromium import chromium
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -31,14 +30,8 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    with playwright.sync_playwright() as started:
-        names = ("chromium", "chromium-browser", "google-chrome")
-        found = next(filter(None, map(shutil.which, names)), started.chromium.executable_path)
-        if not os.path.exists(found):
-            pytest.skip("no Chromium here: apt-get install chromium, or playwright install chromium")
-        browser = started.chromium.launch(executable_path=found)
-        yield browser
-        browser.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,28 @@
+"""A Chromium for the tests of pages; where it or Playwright cannot be had, they are skipped with a reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright import sync_api as playwright
+
+
+@contextmanager
+def chromium() -> Iterator[playwright.Browser]:
+    """Start the browser that is installed, else Playwright's own, and close it at the end."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    with sync_api.sync_playwright() as started:
+        names = ("chromium", "chromium-browser", "google-chrome")
+        found = next(filter(None, map(shutil.which, names)), started.chromium.executable_path)
+        if not os.path.exists(found):
+            pytest.skip("no Chromium here: apt-get install chromium, or playwright install chromium")
+        browser = started.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()
