@@ -107,7 +107,10 @@ async def start(module: str, log: Path) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process, after it has had ``patience`` seconds to end by itself; return its exit code."""
+    """End a process, after it has had ``patience`` seconds to end by itself, and what it started; return its exit code.
+
+    ``start`` has made it the leader of a session of its own.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()
@@ -118,7 +121,21 @@ async def end(process: Process, patience: float = 0.0) -> int:
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
     await process.stdout.read()
-    return await process.wait()
+    code = await process.wait()
+    end_session(process.pid)
+    return code
+
+
+def end_session(leader: int) -> None:
+    """Kill the processes of a session that are left, except this one. Without /proc (not Linux) nothing is known."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            process, session = (
+                int(stat.parent.name),
+                int(stat.read_text(errors="replace").rpartition(")")[2].split()[3]),
+            )
+            if session == leader and process != os.getpid():
+                os.kill(process, signal.SIGKILL)
 
 
 def how_it_ended(code: int, what: str, log: str) -> str:

@@ -19,8 +19,8 @@ from cheesebench.plugins.executors import pipes
 LOG_NAME = "ray.log"
 #: Jobs that are handed over at a time; how many of them run at once is for the cluster to say.
 CAPACITY = 2048
-#: Seconds that Ray may take to end what it has started.
-PATIENCE = 10.0
+#: Seconds that the driver process may take to end what it has started (by itself it takes ten at most).
+PATIENCE = 15.0
 
 
 class RayExecutor:
@@ -136,8 +136,10 @@ class RayExecutor:
     async def close(self) -> None:
         """End the driver process, and with it every Ray process that it started."""
         process, self._process = self._process, None
-        if self._listening is not None:
+        if process is not None and self._listening is not None:
             self._listening.cancel()
+        if self._listening is not None:  # else it is just ending the process: a loop that is closed cannot
+            await asyncio.gather(self._listening, return_exceptions=True)
         if process is not None:
             await pipes.end(process, PATIENCE)
 

@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cheesebench import installation
 from cheesebench.plugins.executors import ray_task
-from cheesebench.plugins.executors.pipes import pack, read_messages, take_output, write_all
+from cheesebench.plugins.executors.pipes import end_session, pack, read_messages, take_output, write_all
 
 #: Seconds that the jobs of one task are to take together (a task costs Ray milliseconds), and their largest number.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
@@ -32,7 +32,7 @@ TASK_SECONDS, TASK_JOBS = 0.5, 64
 CRASHES, DEATHS = 3, 20
 #: Seconds that the nodes may take to say what is installed there, between two looks at the size of the cluster, and
 #: until this process ends at the latest once its input is closed; and that connecting may take.
-CHECK_SECONDS, LOOK_SECONDS, END_SECONDS, REACH_SECONDS = 120.0, 2.0, 15.0, 10.0
+CHECK_SECONDS, LOOK_SECONDS, END_SECONDS, REACH_SECONDS = 120.0, 2.0, 10.0, 10.0
 
 
 @dataclass(eq=False)
@@ -204,10 +204,23 @@ def main(jobs: BinaryIO) -> None:
     try:
         asyncio.run(_serve(Driver, pipe, options, messages))
     finally:
-        threading.Timer(END_SECONDS, os._exit, (1,)).start()
+        _end_later()
         ray.shutdown()
         sys.stderr.flush()
-        os._exit(0)
+        _end()
+
+
+def _end_later() -> None:
+    """End in END_SECONDS at the latest, whatever waits for what."""
+    timer = threading.Timer(END_SECONDS, _end)
+    timer.daemon = True
+    timer.start()
+
+
+def _end() -> None:
+    """End this process and all that it started: a worker that is starting waits long for a cluster that has gone."""
+    end_session(os.getpid())
+    os._exit(0)
 
 
 def _reach(address: str | None) -> None:
@@ -224,6 +237,7 @@ async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], me
     def receive() -> None:
         for content in messages:
             loop.call_soon_threadsafe(driver.hear, *pickle.loads(content))
+        _end_later()
         loop.call_soon_threadsafe(driver.over.set)
 
     await driver.check()

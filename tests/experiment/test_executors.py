@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib
 import re
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.subjects import read_result
 from cheesebench.interfaces import TrialResult
 from cheesebench.plugin_manager import PluginManager, installed_plugins
+from cheesebench.plugins.executors import pipes
 
 PAGE = Path(__file__).parents[2] / "docs/plugins.md"
 #: What a run holds apart from times: journal entries of a cell are written in the order of its subjects' ends.
@@ -273,3 +276,28 @@ def test_run_job_uses_the_installed_plugins(stranger: ModuleType) -> None:
     assert last.ended
     assert last.missing == "infrastructure"
     assert "There is no model 'nobody'." in last.cause
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="what a process has started is read from /proc")
+def test_the_end_of_a_worker_is_the_end_of_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's workers lead groups of their own, and wait long for a cluster that is gone."""
+    code = """
+import subprocess
+def main(jobs):
+    child = subprocess.Popen(["sleep", "300"], process_group=0)
+    print(child.pid, flush=True)
+    jobs.read()
+"""
+    (tmp_path / "parent_of_a_group.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    async def ended() -> str:
+        process = await pipes.start("parent_of_a_group", tmp_path / "log")
+        assert process.stdout is not None
+        child = int(await process.stdout.readline())
+        await pipes.end(process)
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{child}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return "gone"
+
+    assert asyncio.run(ended()) in ("gone", "Z")
