@@ -120,10 +120,9 @@ async def end(process: Process, patience: float = 0.0) -> int:
     with contextlib.suppress(ProcessLookupError):
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
-    await process.stdout.read()
-    code = await process.wait()
     end_session(process.pid)
-    return code
+    await process.stdout.read()  # what it started may hold its output open
+    return await process.wait()
 
 
 def end_session(leader: int) -> None:

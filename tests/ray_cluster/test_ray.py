@@ -135,7 +135,6 @@ def test_a_node_where_something_else_is_installed_is_refused(
         finally:
             cluster.remove_node(node)
         assert "\n" not in str(refused.value)
-    gc.collect()  # a process that nobody has waited for warns
         assert "differs: plugin other: other 3.0 (" in str(refused.value)
         assert "here none. Install the same on all nodes." in str(refused.value)
         assert log.trials() == []
@@ -147,6 +146,7 @@ def test_no_cluster_is_one_line(stranger: ModuleType, plugins: PluginManager, tm
         with pytest.raises(PluginError, match=r"^--executor ray: Ray cannot be reached: ") as refused:
             run(log, plugins, cells, executor="ray", executor_options={"address": "127.0.0.1:1"})
         assert "\n" not in str(refused.value)
+    gc.collect()  # a process that nobody has waited for warns
 
 
 def marked(mark: str) -> list[int]:
