@@ -79,8 +79,8 @@ def write(directory: Path, trials: int, calls: int) -> None:
                         # A subject of its own, and no copy of an earlier one.
                         variables = {**record.variables, "number": subject}
                         log.write_trial(dataclasses.replace(record, subject=subject, variables=variables), events)
-                        for call in range(calls):
-                            log.calls.write(plan, subject, some_call(subject, record.trial, call))
+                    made = (some_call(subject, record.trial, call) for record, _ in life for call in range(calls))
+                    log.calls.write(plan, subject, *made)
                     log.write_life(plan, subject, len(life))
 
 
