@@ -1,10 +1,10 @@
 """Logs of many trials and calls: what commands that read them need, by the number of trials.
 
 A log of each size is written through the log's own writer: the lives of a few real subjects of the random agent on
-t_maze, repeated under other numbers and the name of a language model, with calls as long as those it makes. Then each command reads it in a process
-of its own. *Peak* is the largest resident size of that process, *CPU* its processor time; rates are by CPU time, so
-that other jobs on the machine disturb them little. The columns are per size: what is bounded stays as it is from row to
-row.
+t_maze, repeated under other numbers and the name of a language model, with calls as long as those it makes (a system
+prompt that all share, 400 characters asked, a short reply). Then each command reads it in a process of its own. *Peak*
+is the largest resident size of that process, *CPU* its processor time; rates are by CPU time, so that other jobs on the
+machine disturb them little. What is bounded stays as it is from size to size.
 
     python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory /some/disk
 
@@ -195,7 +195,7 @@ if __name__ == "__main__":
     parser.add_argument("--drive", type=int, nargs="*", default=[], metavar="N", help="also cells of so many subjects")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 0.7 kB for each call")
     parser.add_argument(
-        "--only", nargs="+", default=list(COMMANDS), choices=COMMANDS, metavar="COMMAND", help="these only"
+        "--only", nargs="*", default=list(COMMANDS), choices=COMMANDS, metavar="COMMAND", help="these only"
     )
     parser.add_argument("--driving", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)

@@ -89,7 +89,9 @@ def test_nodes_that_are_too_small_are_refused(
     with (
         RunLog.create(tmp_path, "ray", cells.items(), options={"seed": 1}) as log,
         RunSession(log, plugins, cells, seed=1, executor="ray", executor_options=wanted) as session,
-        pytest.raises(PluginError, match=r"1 CPUs and 1 GPUs of a node, and no node .* \(the most are 1 CPUs and 0 GPUs\)"),
+        pytest.raises(
+            PluginError, match=r"1 CPUs and 1 GPUs of a node, and no node of the cluster has them .* 0 GPUs\)"
+        ),
     ):
         session.connect()
 
