@@ -102,7 +102,16 @@ def executors() -> str:
 def calls() -> str:
     """Return what a run that asks a model takes, and the memory of one that asks very often."""
     found = kept("calls")
-    headers = ["run", "calls", "calls/s", "of the capacity", "served", "CPU, ms a call", "MB after 10,000", "after 100,000"]
+    headers = [
+        "run",
+        "calls",
+        "calls/s",
+        "of the capacity",
+        "served",
+        "CPU, ms a call",
+        "MB after 10,000",
+        "after 100,000",
+    ]
     rows = []
     for name, row in sorted(found.items(), reverse=True):
         share, served = (row.get(column) for column in ("calls/s, %", "served, %"))

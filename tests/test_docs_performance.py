@@ -73,4 +73,4 @@ def test_figures_of_these_sections_are_in_their_tables(pages: Any) -> None:
     written = text(pages, "performance.md")
     sections = written[written.index("## Large logs") : written.index("## Where the time goes")]
     sentences = re.sub(pages["BLOCK"], "", sections).replace("300 MB", "").replace("2 kB", "")
-    assert re.findall(r"\d[\d.,]* (?:ms|s|times|a second)\b", sentences) == []
+    assert re.findall(r"\d[\d.,]* (?:MB|GB|ms|s|times|a second)\b", sentences) == []

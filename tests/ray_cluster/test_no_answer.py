@@ -96,8 +96,18 @@ def test_nodes_that_are_too_small_are_refused(
         session.connect()
 
 
-def test_a_job_after_a_refusal_is_refused_at_once(plugins: PluginManager, tmp_path: Path) -> None:
+def test_a_job_after_a_refusal_is_refused_at_once(
+    plugins: PluginManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trying again may take minutes, and there may be thousands of jobs."""
+    started = []
+    start = pipes.start
+
+    async def counted(*given: Any) -> Process:
+        started.append(given)
+        return await start(*given)
+
+    monkeypatch.setattr(pipes, "start", counted)
 
     async def refusals() -> list[str]:
         executor = RayExecutor(context(plugins, tmp_path, "127.0.0.1:1"))
@@ -107,13 +117,13 @@ def test_a_job_after_a_refusal_is_refused_at_once(plugins: PluginManager, tmp_pa
                 with pytest.raises(PluginError) as refused:
                     await asyncio.wait_for(begin(), PATIENCE)
                 found.append(str(refused.value))
-            assert executor._process is None or executor._process.returncode is None
         finally:
             await executor.close()
         return found
 
     first, second = asyncio.run(refusals())
     assert first == second
+    assert len(started) == 1
     assert first.startswith("--executor ray: Ray cannot be reached: ")
 
 
