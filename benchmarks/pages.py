@@ -146,11 +146,13 @@ def driver() -> str:
         for name, row in logs.items()
         if name.startswith(size(largest)) and not name.endswith(("write", "merge", INSPECT))
     ]
+    written, lived = 100_000 / wrote["CPU s"], 1000 / local["CPU ms"]
     rows = [
-        ["calls to models, a second", number(steady["calls/s"], 2)],
-        ["CPU time of a call, ms", number(steady["CPU ms a call"], 2)],
-        ["trials of random actions, a second of two cores, lived and written", number(2000 / local["CPU ms"], 2)],
-        ["trials without calls that are written, a second of CPU time", number(100_000 / wrote["CPU s"], 2)],
+        ["calls to models: CPU time of each, ms", number(steady["CPU ms a call"], 2)],
+        ["calls to models, in a second of CPU time", number(1000 / steady["CPU ms a call"], 2)],
+        ["trials of random actions that are lived and written, in a second of CPU time", number(lived, 2)],
+        ["trials without calls that are written, in a second of CPU time", number(written, 2)],
+        ["cores that random actions keep busy before the driver is the bound", number(written / lived, 2)],
         ["memory for each planned subject, bytes", number(each, 2)],
         [f"memory to read a log of {largest:,} trials and {CALLS * largest:,} calls, MB", number(max(reading))],
     ]
