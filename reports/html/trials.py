@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.plugin_manager import PluginManager
 
-#: Maximum number of steps that are replayed for one page: about ten seconds.
-MAX_STEPS = 5_000_000
+#: Maximum number of steps that are replayed for one page: some seconds, and 130 MB.
+MAX_STEPS = 2_000_000
 #: Characters of an observation that the page shows.
 LONGEST = 10_000
 
@@ -251,14 +251,22 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
     """
     numbers: dict[int, int] = {}
     observations: list[Any] = []
-    packed = []
     for trial in trials:
         for observation in trial["observations"]:
             if id(observation) not in numbers:
                 numbers[id(observation)] = len(observations)
                 observations.append(observation)
-        packed.append({**trial, "observations": [numbers[id(observation)] for observation in trial["observations"]]})
-    # By subject and trial, as the player lists them.
-    packed.sort(key=lambda trial: (trial["subject"], trial["trial"]))
-    text = json.dumps({"observations": observations, "trials": packed}, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
+    packed = io.BytesIO()
+    # One trial at a time: the JSON of all takes several hundred megabytes.
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
+        file.write(b'{"observations":%b,"trials":[' % _json(observations))
+        # By subject and trial, as the player lists them.
+        for place, trial in enumerate(sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))):
+            shown = [numbers[id(observation)] for observation in trial["observations"]]
+            file.write(b"," * (place > 0) + _json({**trial, "observations": shown}))
+        file.write(b"]}")
+    return base64.b64encode(packed.getvalue()).decode("ascii")
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
