@@ -226,7 +226,7 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-class Compiled(Protocol):
+class CompiledProtocol(Protocol):
     """A compiled protocol of any family."""
 
     @property
@@ -242,7 +242,7 @@ class Paradigm(Protocol):
     specification: Specification
     """What it was compiled from."""
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the environment of ``subject`` (from 0) under ``seed``."""
         ...
 
@@ -318,7 +318,9 @@ class Yokeable(Protocol):
     specification: Specification
     """What it was compiled from."""
 
-    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
+    def yoked_environment(
+        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
+    ) -> SubjectEnvironment:
         """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
         ...
 

@@ -122,7 +122,7 @@ def margin(cell: CellResult) -> str:
 def remarks(cell: CellResult) -> list[str]:
     """Return what a reader must know before believing the number."""
     flags = cell.flags
-    found = [
+    notes = [
         (validity(cell), True),
         ("contradicted by a lesion", bool(cell.contradicted)),
         ("better than the rodent", cell.superior),
@@ -139,7 +139,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [*cell.warnings, *(text for text, holds in found if text and holds)]
+    return [*cell.warnings, *(text for text, holds in notes if text and holds)]
 
 
 def stopped(cell: CellResult) -> str:

@@ -134,20 +134,20 @@ def _field(cells: Sequence[CellResult]) -> Field:
 def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
     """Return what the animals and the random agent come to, as the protocols declare it."""
     plans = {cell.plan.label: cell.plan for cell in cells}
-    found = []
+    rows = []
     references = [plans[column].reference for column in columns]
     if any(reference is not None for reference in references):
         rates = [None if reference is None else reference.value for reference in references]
-        found.append(_declared(words.reference_name(cells), "rodent", rates))
+        rows.append(_declared(words.reference_name(cells), "rodent", rates))
     chances = [plans[column].chance for column in columns]
     if any(chance is not None for chance in chances):
-        found.append(_declared("moving at random", "baseline", chances))
-    return found
+        rows.append(_declared("moving at random", "baseline", chances))
+    return rows
 
 
 def _declared(name: str, kind: Kind, rates: Sequence[float | None]) -> Row:
-    known = [rate for rate in rates if rate is not None]
-    mean = sum(known) / len(known) if len(known) == len(rates) else None
+    estimable = [rate for rate in rates if rate is not None]
+    mean = sum(estimable) / len(estimable) if len(estimable) == len(rates) else None
     return Row(name=name, where="", kind=kind, fields=tuple(Field(rate=rate) for rate in rates), mean=mean)
 
 

@@ -136,19 +136,19 @@ def open_run(run: str | os.PathLike[str], results: str | os.PathLike[str] | None
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
     """Return the one cell that is meant. Raises UnknownNameError or OptionError."""
-    found = plans
+    candidates = plans
     for name, value in wanted.items():
-        known = {str(getattr(plan, name)) for plan in found}
+        known = {str(getattr(plan, name)) for plan in candidates}
         if value not in known:
             raise UnknownNameError(f"{name} in this run called", value, known)
-        found = [plan for plan in found if str(getattr(plan, name)) == value]
-    plain = [plan for plan in found if not plan.control]
-    if len(plain or found) == 1:
-        return (plain or found)[0]
-    if not found:
+        candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
+    plain = [plan for plan in candidates if not plan.control]
+    if len(plain or candidates) == 1:
+        return (plain or candidates)[0]
+    if not candidates:
         raise OptionError("No cell was run, so there is no trial.")
     several = {
-        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in found))
+        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in candidates))
         for name in ("protocol", "model", "view", "variant")
     }
     name, values = next((name, values) for name, values in several.items() if len(values) > 1)

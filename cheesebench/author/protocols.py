@@ -56,7 +56,7 @@ def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int
     if specification is None:
         raise PluginError("\n".join(map(str, found)))
     plugins = installed_plugins()
-    life = plugins.compile(specification.walkable()).life(next(iter(plugins.views.values())), SEED, 0)
+    life = plugins.compile(specification.walkable()).environment(next(iter(plugins.views.values())), SEED, 0)
     trials: dict[object, int] = {}
     for number in range(1, _ENOUGH):
         if life.begin_trial() is None or all(value in trials for value in values):

@@ -206,17 +206,17 @@ class CallLog:
             for _, _, record in calls
             if record.system not in self._known_texts
         }
-        marks = self._known_texts | texts
-        rows = [self._row(plan, subject, record, marks[record.system]) for plan, subject, record in calls]
+        digests = self._known_texts | texts
+        rows = [self._row(plan, subject, record, digests[record.system]) for plan, subject, record in calls]
         with self._log.transaction() as connection:
             if texts:
-                stored = [(mark, self._storable(text)) for text, mark in texts.items()]
+                stored = [(text_digest, self._storable(text)) for text, text_digest in texts.items()]
                 connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", stored)
             # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
-        self._known_texts = marks
+        self._known_texts = digests
 
     def _row(self, plan: CellPlan, subject: int, record: CallRecord, system: str) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
@@ -267,13 +267,15 @@ def _record(row: Sequence[Any]) -> CallRecord:
     *row, system = row
     if system is None:
         raise DamagedRowError("the system prompt of a call is missing")
-    trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
+    trial, call, request_digest, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[
+        5:
+    ]
     prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(
         trial=trial,
         call=call,
-        digest=mark,
+        digest=request_digest,
         system=system,
         asked=asked,
         reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),

@@ -218,8 +218,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )
-    found = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
-    if found != _expected():
+    objects = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
+    if objects != _expected():
         raise damaged(path, "its tables are not those of a run log")
 
 

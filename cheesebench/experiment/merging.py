@@ -169,8 +169,8 @@ def _plan_differences(one: Sequence[CellPlan], other: Sequence[CellPlan]) -> Ite
 def _check_cells(part: Part) -> None:
     """Raise RunLogError unless a log has the cells of its shard, and no others."""
     mine = {plan.key: rows.plan_to_json(plan) for plan in part.shard.part(part.whole)}
-    found = {plan.key: rows.plan_to_json(plan) for plan in part.log.plans()}
-    if mine != found:
+    plans = {plan.key: rows.plan_to_json(plan) for plan in part.log.plans()}
+    if mine != plans:
         raise RunLogError(f"The cells of {part.name} are not those of that shard. Run it again.")
 
 

@@ -122,7 +122,7 @@ class _Builder(Lookup):
     """Builds what surrounds the trial: variables, draws, start and schedule."""
 
     def variables(self) -> dict[str, spec.VariableSpec]:
-        found = {}
+        variables = {}
         for name, variable in self.document.vars.items():
             initial: spec.RuntimeValue
             if isinstance(variable.init, list):
@@ -130,11 +130,11 @@ class _Builder(Lookup):
             else:
                 initial = runtime_value(variable.init)
             kind = self.names.variables.get(name, NUMBER)
-            found[name] = spec.VariableSpec(name, kind, initial, variable.per)
-        return found
+            variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
+        return variables
 
     def draws(self) -> tuple[spec.DrawSpec, ...]:
-        found = []
+        draws = []
         for name, draw in self.document.draw.items():
             columns = tuple(draw.columns)
             rows = tuple(zip(*([runtime_value(cell) for cell in cells] for cells in draw.of.values()), strict=False))
@@ -171,7 +171,7 @@ class _Builder(Lookup):
                 sentence = f"There are {subsets} subsets to order, more than {MAX_SUBSETS}."
                 self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
             keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
-            found.append(
+            draws.append(
                 spec.DrawSpec(
                     name,
                     draw.per,
@@ -185,7 +185,7 @@ class _Builder(Lookup):
                     draw.sample,
                 )
             )
-        return tuple(found)
+        return tuple(draws)
 
     def _check_sample(self, name: str, draw: doc.Draw) -> None:
         """Report a draw that deals out what is neither a group nor a set drawn before, or more than there is."""

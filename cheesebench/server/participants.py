@@ -169,7 +169,7 @@ class Participant:
             if self.subject >= task.plan.subjects or self.subject in self._log.completed_subjects(task.plan):
                 continue
             self.task = number
-            environment = task.paradigm.life(task.view, self._seed, self.subject)
+            environment = task.paradigm.environment(task.view, self._seed, self.subject)
             recorded = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
             for _ in films(environment, recorded):
                 pass  # each comes out as recorded, or a RunLogError says which does not

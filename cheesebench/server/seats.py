@@ -93,8 +93,8 @@ class Seats:
     def keys(self, subject: int) -> Keys | None:
         """Return the keys of the subject's unfinished trial, if there are any."""
         with errors_explained(self.path):
-            found = "SELECT cell, trial, letters FROM keys WHERE subject = ?"
-            row = self._connection.execute(found, (subject,)).fetchone()
+            query = "SELECT cell, trial, letters FROM keys WHERE subject = ?"
+            row = self._connection.execute(query, (subject,)).fetchone()
         return None if row is None else Keys(*row)
 
     def write(self, subject: int, keys: Keys) -> None:

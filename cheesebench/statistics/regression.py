@@ -78,7 +78,7 @@ def between(
     """
     looks = looks_until(max(most, 1), PAIR_LOOKS)
     reached = [look for look in looks if look <= len(lowest)] or [len(lowest)]
-    found = []
+    results = []
     for look in reached:
         number = looks.index(look) if look in looks else 0
         worse = float(flip_p_values(highest[:look]))
@@ -90,10 +90,10 @@ def between(
                 change = Change.WORSE
             elif lost < tails(looks)[number] and float(flip_p_values(lowest[:look])) >= flips_tail:
                 change = Change.NOT_WORSE
-        found.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
+        results.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
         if change in (Change.WORSE, Change.NOT_WORSE):
             break
-    return found[-1]
+    return results[-1]
 
 
 def flip_p_values(differences: ArrayLike, flips: int = FLIPS) -> Floats:

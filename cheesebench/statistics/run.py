@@ -126,13 +126,13 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
     The protocols are fixed and their subjects independent, so the squared standard errors add.
     """
-    known = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
-    if not known:
+    estimates = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
+    if not estimates:
         return None
-    count = len(known)
+    count = len(estimates)
     return Average(
-        mean=sum(rate for rate, _ in known) / count,
-        standard_error=sum(error**2 for _, error in known) ** 0.5 / count,
+        mean=sum(rate for rate, _ in estimates) / count,
+        standard_error=sum(error**2 for _, error in estimates) ** 0.5 / count,
         protocols=count,
     )
 

@@ -1,4 +1,4 @@
-"""A Gymnasium vector environment of many subjects. Lanes are stepped by ``vector`` or, compiled, by ``jit.lanes``."""
+"""A Gymnasium vector environment of many subjects. Lanes are stepped by ``vector`` or, compiled, by ``jit.vector``."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None
         return ScalarLanes(program, view, num_envs)
     if not installed:
         raise OptionError("'compiled' needs numba. Install it: pip install 'pytest-cheesebench[fast]'.")
-    from cheesebench.paradigms.arena.jit.lanes import CompiledLanes, UntranslatableError
+    from cheesebench.paradigms.arena.jit.vector import CompiledLanes, UntranslatableError
 
     try:
         return CompiledLanes(program, view, num_envs)

@@ -107,18 +107,18 @@ class Gallery:
 
     def characters(self, specification: Specification) -> frozenset[str]:
         """Return every character that a scene of the protocol can hold."""
-        found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
-        found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
+        glyphs |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
         variables = set()
         for state in specification.states.values():
-            found |= set("".join(state.say))
-            found |= {glyph.name for _, glyph in state.show if not glyph.variable}
+            glyphs |= set("".join(state.say))
+            glyphs |= {glyph.name for _, glyph in state.show if not glyph.variable}
             variables |= {glyph.name for _, glyph in state.show if glyph.variable}
         for draw in specification.draws:
             for number, column in enumerate(draw.columns):
-                found |= {str(row[number]) for row in draw.rows if column in variables}
-        found |= {str(v.initial) for v in specification.variables.values() if v.name in variables}
-        return frozenset(character for text in found for character in text)
+                glyphs |= {str(row[number]) for row in draw.rows if column in variables}
+        glyphs |= {str(v.initial) for v in specification.variables.values() if v.name in variables}
+        return frozenset(character for text in glyphs for character in text)
 
     def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
         """Return the scene with these doors closed and these glyphs shown."""

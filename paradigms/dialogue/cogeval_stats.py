@@ -115,7 +115,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
     if missing:
         raise OptionError(f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}.")
-    found = []
+    scores = []
     for line in lines:
         where = f"--scores {path}, line {lines.line_num}"
         try:
@@ -125,7 +125,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
         if not 0 <= successes <= total or total < 1:
             raise OptionError(f"{where}: {successes} of {total} cannot be right. Fix the line.")
         condition = line["condition"]
-        found.append(
+        scores.append(
             Score(
                 model=line["model"],
                 graph=line["graph"],
@@ -137,7 +137,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
                 total=total,
             )
         )
-    return found
+    return scores
 
 
 _Rows = dict[str, dict[str, tuple[float, float]]]

@@ -175,12 +175,12 @@ def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
         name, where = words.whose(model)
         for cell in words.cells_of(summary, model):
             by_label.setdefault(cell.plan.label, []).append((cell, name if len(wheres) == 1 else f"{name}, {where}"))
-    found = []
+    drawn = []
     for pairs in by_label.values():
         chart = charts.together([cell for cell, _ in pairs], [name for _, name in pairs])
         if chart is not None:
-            found.append({**chart, "chart": draw(chart)})
-    return found
+            drawn.append({**chart, "chart": draw(chart)})
+    return drawn
 
 
 def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
@@ -240,12 +240,12 @@ def _link_names(summary: RunSummary) -> dict[tuple[str, str, str, str], str]:
     """Return what stands for a cell in a link: the protocol where that is enough, else the rest of the key too."""
     keys = [cell.plan.key for cell in summary.cells]
     protocols = [protocol for _, protocol, _, _ in keys]
-    found = {}
+    fragments = {}
     for key in keys:
         model, protocol, view, variant = key
         rest = "" if protocols.count(protocol) == 1 else "@" + ",".join(filter(None, (model, view, variant)))
-        found[key] = clean(f"{protocol}{rest}")
-    return found
+        fragments[key] = clean(f"{protocol}{rest}")
+    return fragments
 
 
 def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
