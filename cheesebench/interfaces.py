@@ -14,7 +14,6 @@ from cheesebench.family import Family as Family
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.lesions import Lesion
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification, Specification
@@ -432,12 +431,4 @@ class FigureReporter(Protocol):
         self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
     ) -> Mapping[str, bytes]:
         """Return file contents by name; ``sizes`` maps models to billions of parameters."""
-        ...
-
-
-class TrialObserver(Protocol):
-    """Signature of the observer hook ``cheesebench_trial_finished``."""
-
-    def __call__(self, plan: CellPlan, record: TrialRecord) -> None:
-        """Handle a trial that has been written to the run log."""
         ...

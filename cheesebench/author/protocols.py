@@ -12,8 +12,6 @@ from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import protocol_name
 from cheesebench.protocol.values import is_name, is_protocol_name
 
-#: Paradigms that can be begun with; an edition begins with another protocol.
-TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: The seed with which the tests of a template are played.
 SEED = 1
 #: Trials after which a draw of two values has surely had both.

@@ -7,7 +7,7 @@ same answer is right on one kind and wrong on the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -114,14 +114,6 @@ class ChoiceCounter:
             for name, counts in self._counts.items()
             if counts is not None and len(counts) == 2 and self._named[name] == self._answered
         }
-
-
-def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
-    """Return the choices in trials of one block; see ``ChoiceCounter``."""
-    counter = ChoiceCounter(split)
-    for record in records:
-        counter.add(record)
-    return counter.choices()
 
 
 def _choices(name: str, counts: Mapping[str, Mapping[int, Sequence[int]]]) -> Choices:

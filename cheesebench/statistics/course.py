@@ -16,7 +16,7 @@ from cheesebench.experiment.records import CellPlan, End, TrialRecord
 from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
-from cheesebench.statistics.regression import Change, between
+from cheesebench.statistics.regression import Change, regression_look
 from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.spending import tails
@@ -183,7 +183,7 @@ class CellCourse:
         last = self.look >= max(baseline.subjects, default=-1) + 1
         if not lowest:
             return Change.UNDECIDED if last else Change.GO_ON
-        found = between(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
+        found = regression_look(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
         return Change.UNDECIDED if last and found is Change.GO_ON else found
 
     def settle(self, trials: int) -> None:

@@ -18,7 +18,7 @@ from cheesebench.statistics.paired import (
     distinct_pairs,
     paired_differences,
 )
-from cheesebench.statistics.regression import Change, RegressionLook, between
+from cheesebench.statistics.regression import Change, RegressionLook, regression_look
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import plural, points
 
@@ -268,7 +268,7 @@ def _change(pairs: Sequence[Pair], most: int, protocols: int) -> RegressionLook 
     if not any(x.scored and y.scored for x, y in possible):
         return None
     lowest, highest = ([x.rate(mine) - y.rate(not mine) for x, y in possible] for mine in (False, True))
-    return between(lowest, highest, max(most, len(possible)), tests=protocols)
+    return regression_look(lowest, highest, max(most, len(possible)), tests=protocols)
 
 
 def _looks(change: RegressionLook | None) -> str:
