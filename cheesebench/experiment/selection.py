@@ -56,7 +56,14 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
         found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
         if not found:
             raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
-        return found if edition is None else _of_edition(found, edition)
+        chosen = found if edition is None else _of_edition(found, edition)
+        if not chosen:
+            known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+            raise OptionError(
+                f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
+                "Change --edition, or leave it out."
+            )
+        return chosen
     if name.endswith(("/", "\\")):
         raise OptionError(f"--protocols {name}: there is no such directory.")
     if path.is_file() or name.endswith(SUFFIX):

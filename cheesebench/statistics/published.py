@@ -15,6 +15,8 @@ from cheesebench.statistics.summary import PublishedRow
 EDITION = "paper"
 #: The views whose best the published headline is taken over.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
+#: What a rate over these views is.
+BEST = "best of three text views"
 
 
 @lru_cache(maxsize=1)
@@ -109,12 +111,13 @@ def _row(
     views: tuple[str, ...],
 ) -> PublishedRow:
     complete = len(protocols) == len(known) and all(one in rates for one in known)
-    where = views[0] if len(views) == 1 else "best of three text views"
+    where = views[0] if len(views) == 1 else BEST
     return PublishedRow(
         model=name,
         rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
         how=f"{published()['label']}; {where}",
+        where=f"{where}; {model['trials_each']}",
         source=published()["source"],
         trials=f"{model['trials']}: {model['trials_each']}",
     )

@@ -120,6 +120,8 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
         best_of_views=summary.best_of_views,
         published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
         contrasts=summary.contrasts,
+        contrast_headers=words.CONTRAST_HEADERS,
+        contrast_rows=words.contrast_rows(summary.contrasts),
         how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
         matrix=matrix.matrix(summary),
         how_to_read_matrix=matrix.HOW,

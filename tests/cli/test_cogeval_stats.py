@@ -40,6 +40,11 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "not compared: 0 of 6 graphs in all 3 domains" in text
 
 
+def test_a_name_that_stops_early_means_the_one_that_goes_on(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4"]) == MISTAKE
+    assert "Did you mean 'gpt-4-32k'?" in capsys.readouterr().err
+
+
 def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

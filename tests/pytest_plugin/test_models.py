@@ -423,6 +423,10 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
         (["--model", "openai/tiny", "--prompt", "cots.txt"], "*--prompt cots.txt cannot be read: No such file*"),
+        (
+            ["--model", "openai/tiny", "--cheese-agent-option", "prompt=Act. It is $5. $action_form"],
+            "The prompt has '$action_form', *Did you mean 'actions_form'?*write $$.",
+        ),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),

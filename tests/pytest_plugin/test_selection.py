@@ -167,6 +167,11 @@ def test_editions(project: pytest.Pytester) -> None:
     assert len(collected(project, "--model=walker", "--protocols=lab")) == 4
     chosen = collected(project, "--model=walker", "--protocols=lab", "--edition=long")
     assert chosen == ["cheesebench::east@long[ascii_2d-walker]"]
+    result = project.runpytest("--model=walker", "--protocols=lab", "--edition=paper")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --protocols lab: none of its protocols is of edition 'paper'; there is default, long. Change *"]
+    )
 
 
 def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: pytest.Pytester) -> None:
