@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import tracemalloc
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -143,3 +144,26 @@ def test_choices_are_split_by_conditions_and_told_by_measures() -> None:
     assert [(c.variable, c.given) for c in found] == [("side", ""), ("side", "delay = 2"), ("side", "delay = 8")]
     assert found[1].d_prime > found[0].d_prime > found[2].d_prime
     assert sum(c.trials_of_first for c in found[1:]) == found[0].trials_of_first
+
+
+def test_nothing_is_kept_of_earlier_trials() -> None:
+    """A log may have a million subjects."""
+
+    def records(subjects: int) -> Iterator[TrialRecord]:
+        for subject in range(subjects):
+            for side in ("left", "right"):
+                right = subject % 3 == 0
+                yield replace(choice(subject, side, right), measures={"x": subject / 7, "reached": right})
+
+    def kept(subjects: int) -> int:
+        tracemalloc.start()
+        try:
+            [block] = block_summaries(records(subjects), ["side"])
+            assert block.subjects == subjects
+            assert len(block.choices) == 1
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    kept(10)  # what is imported, and cached, at the first call
+    assert kept(1100) - kept(100) < 1000 * 64
