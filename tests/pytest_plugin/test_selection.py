@@ -245,3 +245,14 @@ def test_the_failures_of_one_model_are_not_those_of_another(project: pytest.Pyte
         again = project.runpytest("--model", model, "--inconclusive=fail", "--lf", chosen)
         assert again.parseoutcomes()["failed"] == failed
         assert "passed" not in again.parseoutcomes()
+
+
+def test_after_two_models_only_what_failed_of_each_is_run_again(project: pytest.Pytester) -> None:
+    given = ("--model=walker,statue", "--inconclusive=fail", "lab")
+    project.runpytest(*given).assert_outcomes(passed=2, failed=4)
+    assert collected(project, *given, "--lf") == [
+        "lab/east.protocol.yaml::east[ascii_2d-statue]",
+        "lab/few.protocol.yaml::few[ascii_2d-walker]",
+        "lab/few.protocol.yaml::few[ascii_2d-statue]",
+        "lab/west.protocol.yaml::west[ascii_2d-statue]",
+    ]
