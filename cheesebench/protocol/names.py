@@ -10,7 +10,7 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.expressions import ExpressionError
-from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, NUMBER, TRUTH, Domain, Type
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, NUMBER, TRUTH, Domain, Type
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
@@ -135,6 +135,8 @@ class _Typer:
                 return self.word(name, offset, want)
             case ex.Call(function, ex.Word() as argument, offset):
                 return self.call(function, argument, offset)
+            case ex.Compute(function, arguments, offset):
+                return ex.Compute(function, tuple(self.number(argument) for argument in arguments), offset), NUMBER
             case ex.Unary("not", operand):
                 return ex.Unary("not", self.condition(operand)), TRUTH
             case ex.Unary(operator, operand):
@@ -146,7 +148,7 @@ class _Typer:
             case ex.Binary("in", left, right):
                 return self.membership(left, right), TRUTH
             case ex.Binary(operator, left, right):
-                kind = NUMBER if operator in "+-*/" else TRUTH
+                kind = NUMBER if operator in ex.ARITHMETIC_SIGNS else TRUTH
                 return ex.Binary(operator, self.number(left), self.number(right)), kind
         raise TypeError(tree)  # pragma: no cover - the parser makes no other trees
 
@@ -188,7 +190,8 @@ class _Typer:
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            hint = did_you_mean(function, FUNCTIONS).strip() or f"Functions: {', '.join(FUNCTIONS)}."
+            known = [*FUNCTIONS, *ARITHMETIC]
+            hint = did_you_mean(function, known).strip() or f"Functions: {', '.join(known)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
         takes = FUNCTIONS[function].takes
         if takes == "group":
@@ -296,7 +299,7 @@ def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
 def _offset(tree: ex.Expression) -> int:
     """Return the column of the first name in a parsed tree, or 0."""
     match tree:
-        case ex.Word(offset=offset) | ex.Call(offset=offset):
+        case ex.Word(offset=offset) | ex.Call(offset=offset) | ex.Compute(offset=offset):
             return offset
         case ex.Unary(operand=operand):
             return _offset(operand)

@@ -353,7 +353,9 @@ class _Author:
     def number(self, depth: int = 2, it: bool = False, plain: bool = False) -> str:
         """Return a number; a ``plain`` one is finite, or nearly always."""
         if depth and self.often(3):
-            sign = self.pick("+-*" if plain else "+-*+-*/")
+            sign = self.pick("+-*" if plain else "+-*+-*/%")
+            if self.often(4):
+                return self.computed(depth - 1, it, plain)
             if self.often(6):
                 return f"(- {self.number(depth - 1, it, plain)} * 1)"
             if self.often(6):
@@ -381,6 +383,12 @@ class _Author:
                 *(f"size({name})" for name in sizes),
             ]
         )
+
+    def computed(self, depth: int, it: bool, plain: bool) -> str:
+        """Return a function of numbers; a ``plain`` one is finite."""
+        name = self.pick(["min", "max", "abs", "round", "floor", *([] if plain else ["exp", "log"])])
+        count = 2 + self.below(2) if name in ("min", "max") else 1
+        return f"{name}({', '.join(self.number(depth, it, plain) for _ in range(count))})"
 
     def condition(self, depth: int = 2, it: bool = False) -> str:
         """Return a condition."""

@@ -1,0 +1,49 @@
+"""The arithmetic of the language beyond ``+ - * /``: the scalar kernel calls it, numba compiles it.
+
+Plain functions of floats. What is undefined is NaN, nothing raises, and there is no -0.0.
+"""
+
+from __future__ import annotations
+
+import math
+
+from cheesebench.paradigms.arena.jit.layout import EXACT
+
+#: Above it, ``exp`` is larger than any float.
+LARGEST_EXPONENT = 709.78
+
+
+def modulo(left: float, right: float) -> float:
+    """Return the rest of a division, with the sign of the divisor (as in Python); NaN for a division by 0."""
+    if right == 0.0 or math.isinf(left):
+        return math.nan
+    rest = math.fmod(left, right)
+    if rest != 0.0 and (right < 0.0) != (rest < 0.0):
+        rest += right
+    return rest + 0.0
+
+
+def floor(number: float) -> float:
+    """Return the largest whole number that is not larger."""
+    if not abs(number) < EXACT:
+        return number  # whole anyway, infinite, or undefined
+    return float(math.floor(number))
+
+
+def nearest(number: float) -> float:
+    """Return the nearest whole number; of two, the even one."""
+    below = floor(number)
+    rest = number - below
+    if rest > 0.5 or (rest == 0.5 and modulo(below, 2.0) == 1.0):
+        below += 1.0
+    return below
+
+
+def exponential(number: float) -> float:
+    """Return e to the power of a number; infinity where that is too large for a float."""
+    return math.inf if number > LARGEST_EXPONENT else math.exp(number)
+
+
+def logarithm(number: float) -> float:
+    """Return the natural logarithm; NaN for 0 and below."""
+    return math.log(number) if number > 0.0 else math.nan
