@@ -249,7 +249,9 @@ class _Author:
         if first:
             state.pop("reward", None)
         if self.often(4):
-            state["say"] = self.pick(["hm", ["one", "two"]])
+            columns = [name for names in (*self.columns.values(), *self.sets.values()) for name in names]
+            known = [*(name for names in self.variables.values() for name in names), *columns]
+            state["say"] = self.pick(["hm", ["one", "two"], *(f"{{{name}}} {{{{!}}}}" for name in known)])
         if self.often(3):
             places = [*self.zones, *self.groups, *self.solids, *self.place_variables(), *self.sets["place"]]
             glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"]]

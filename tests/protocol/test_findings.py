@@ -233,6 +233,13 @@ ERRORS = {
     "sessions in words": ("E123", SCORED + "reference: [{measure: success, value: 1, over: «first, status: x}]"),
     "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + state("show: {g: x}")),
     "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
+    "text with an unknown variable": (
+        "E201", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: 'TONE {«ceu}'")
+    ),
+    "text with a built-in name": ("E201", state("say: '{ «trial }'")),
+    "second line of a text with an unknown variable": ("E201", state("say: [one, '{«two}']")),
+    "text with a brace that opens": ("E227", state("say: 'TONE «{'")),
+    "text with a brace that closes": ("E227", state("say: 'TONE «}'")),
     "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
     "a reference without success": ("E220", "reference: [«{measure: success, value: 0.5, status: x}]"),
     "a measure called success": ("E202", "measures: {«success: steps}"),
@@ -306,9 +313,9 @@ WARNINGS = {
         "W313",
         trial("{enter: goal, reward: 1, end: found}", "finish: [«{if: steps > 5, end: late}], "),
     ),
-    "text with a variable in braces": (
+    "text with a variable of another language": (
         "W314",
-        "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE {cue}'"),
+        "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE $cue'"),
     ),
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),

@@ -1,6 +1,6 @@
 """The arithmetic of the language beyond ``+ - * /``: the scalar kernel calls it, numba compiles it.
 
-Plain functions of floats. What is undefined is NaN, nothing raises, and there is no -0.0.
+Plain functions of floats that call none of each other. What is undefined is NaN, nothing raises, and there is no -0.0.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def floor(number: float) -> float:
 
 def nearest(number: float) -> float:
     """Return the nearest whole number; of two, the even one."""
-    below = floor(number)
+    if not abs(number) < EXACT:
+        return number
+    below = float(math.floor(number))
     rest = number - below
-    if rest > 0.5 or (rest == 0.5 and modulo(below, 2.0) == 1.0):
-        below += 1.0
-    return below
+    return below + 1.0 if rest > 0.5 or (rest == 0.5 and math.fmod(below, 2.0) != 0.0) else below
 
 
 def exponential(number: float) -> float:
