@@ -7,6 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
+from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary
 from cheesebench.paradigms.arena.controls import LabelsSwapped
 from cheesebench.paradigms.arena.scenes import hidden_by
 from cheesebench.plugin_manager import installed_plugins
@@ -72,3 +76,35 @@ def test_swapped_labels_leave_text_with_values(load: Callable[[str], Specificati
     for _ in range(3):
         observation = life.step(0)[0]
     assert "GO" not in observation
+
+
+CHOICE = """
+arena:
+  map: |
+    #######
+    #l.S.r#
+    #######
+  legend: {S: box, l: left, r: right}
+  groups: {arm: [left, right]}
+draw: {food: {of: {food: [left, right]}}}
+start: {at: box, face: N}
+trial:
+  limit: 20
+  start: run
+  states:
+    run:
+      say: "FOOD {food}"
+      rules: [{enter: arm, if: it == food, reward: 1, end: found}, {enter: arm, end: empty}]
+schedule: {main: {trials: 10}}
+success: last == found
+"""
+
+
+@pytest.mark.parametrize(("lesion", "ceiling"), [("intact", 1.0), ("hide=text:run", 0.5), ("hide=text", 0.5)])
+def test_the_lesion_audit_reads_text_with_values(
+    lesion: str, ceiling: float, load: Callable[[str], Specification]
+) -> None:
+    paradigm = ArenaParadigm(load(CHOICE))
+    assert upper_bound(Adversary(paradigm, Lesion.parse(lesion), 1.0)) == pytest.approx(ceiling)
+    rate = measure(paradigm, Order(Lesion.parse(lesion), 0.05, 0)).found
+    assert rate.low <= ceiling <= rate.high
