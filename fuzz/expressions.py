@@ -24,8 +24,8 @@ from cheesebench.protocol.source import read_text
 #: Numbers that an expression may read, by name.
 VALUES = {"a": 0, "b": 1, "c": 2.5, "d": -3, "nought": 0.0}
 ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
-_WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7 1.5 1e5 1e"
-_SIGNS = "7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
+_WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
+_SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
 #: What an expression is made of, and what it is not.
 PIECES = [*_WORDS.split(), *_SIGNS.split(), '"', "\t", "\n", "  ", "9" * 400]
 #: What means something in the protocol below.

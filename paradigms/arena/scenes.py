@@ -13,8 +13,8 @@ from cheesebench.errors import PluginError
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
-from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol import texts
+from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
 #: Most bytes that one paradigm keeps of what it has drawn in one view; beyond, all is dropped and drawn anew.
@@ -114,7 +114,7 @@ class Gallery:
         """Return every character that a scene of the protocol can hold."""
         found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
         found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
-        variables = set()
+        variables: set[str] = set()
         for state in specification.states.values():
             found |= set("".join(state.say))
             if said := texts.names(state.say):

@@ -183,6 +183,9 @@ class _Author:
         """Return up to three draws."""
         found: Node = {}
         for number in range(self.below(4)):
+            if self.often(4):
+                found[f"draw{number}"] = self.dealt(number)
+                continue
             order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
             kinds = self.some([kind for kind in COLUMNS if kind != "door" or self.doors], 1, 2)
             count, picks = 2 + self.below(3), self.often(4)
@@ -197,10 +200,31 @@ class _Author:
                 entry["copies"] = 1 + self.below(12)
             for kind in kinds:
                 (self.sets if picks else self.columns)[kind].append(f"{kind}{number}")
+            if not picks and order in ("random", "shuffle") and self.often(4):
+                entry["weights"] = [1 + self.below(3) for _ in range(count)]
             if self.often(4):
                 entry["keep_if"] = self.condition(1)
             found[f"draw{number}"] = {**entry, "of": columns}
         return found
+
+    def dealt(self, number: int) -> Node:
+        """Return a draw without a table: permutations, members of a group, a range of numbers."""
+        entry: Node = {"per": self.pick(SCOPES)}
+        into = [f"{letter}{number}" for letter in ("first", "second")[: 1 + self.below(2)]]
+        kind = self.pick(["permute", "range", "sample", "deal"])
+        if kind == "range":
+            self.columns["number"].append(f"span{number}")
+            bounds = self.pick([{"from": 1, "to": 4}, {"from": -0.5, "to": 1, "step": 0.25}])
+            return {**entry, "order": self.pick(["random", "shuffle", "cycle"]), "of": {f"span{number}": bounds}}
+        if kind == "permute":
+            self.columns["symbol"] += into
+            order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
+            return {**entry, "order": order, "permute": list(SYMBOLS), "into": into}
+        group = self.pick([*self.groups])
+        self.columns["place"] += into if kind == "sample" else into[: len(self.groups[group])]
+        if kind == "sample":
+            return {**entry, "sample": group, "distinct": False, "into": into}
+        return {**entry, "sample": group, "into": into[: len(self.groups[group])]}
 
     def cells(self, kind: str, count: int, different: bool) -> list[Any]:
         """Return the cells of a column."""

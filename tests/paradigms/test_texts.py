@@ -25,19 +25,20 @@ start: {at: box, face: E}
 """
 
 
-def said(film: str) -> list[str]:
-    """Return what stands under each picture of a film."""
-    return [line.split("/", 3)[3].rsplit(" ", 2)[0] for line in film.splitlines()]
-
-
 def test_text_follows_values(film: Film) -> None:
     text = CORRIDOR + (
         "vars: {left: 2.5, place: none, seen: []}\n"
         "trial:\n  limit: 3\n  start: run\n  states:\n    run:\n"
         "      say: '{{{left}}} {place} {seen} {steps_done}'\n"
-        "      rules:\n        - {act: FORWARD, set: {left: left - 1, place: box}, add: {seen: goal}, count: steps_done}\n"
+        "      rules:\n        - {act: FORWARD, set: {left: left - 1, place: box}, add: {seen: goal}, "
+        "count: steps_done}\n"
     )
-    assert [line.split("} ")[0].split("{")[1] for line in film(text, "FLF").splitlines()] == ["2.5", "1.5", "1.5", "0.5"]
+    assert [line.split("} ")[0].split("{")[1] for line in film(text, "FLF").splitlines()] == [
+        "2.5",
+        "1.5",
+        "1.5",
+        "0.5",
+    ]
     assert "{2.5} none none 0" in film(text, "F").splitlines()[0]
     assert "{1.5} box goal 1" in film(text, "F").splitlines()[1]
 

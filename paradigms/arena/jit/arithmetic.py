@@ -15,12 +15,7 @@ LARGEST_EXPONENT = 709.78
 
 def modulo(left: float, right: float) -> float:
     """Return the rest of a division, with the sign of the divisor (as in Python); NaN for a division by 0."""
-    if right == 0.0 or math.isinf(left):
-        return math.nan
-    rest = math.fmod(left, right)
-    if rest != 0.0 and (right < 0.0) != (rest < 0.0):
-        rest += right
-    return rest + 0.0
+    return math.nan if right == 0.0 or math.isinf(left) else left % right + 0.0
 
 
 def floor(number: float) -> float:
@@ -36,7 +31,7 @@ def nearest(number: float) -> float:
         return number
     below = float(math.floor(number))
     rest = number - below
-    return below + 1.0 if rest > 0.5 or (rest == 0.5 and math.fmod(below, 2.0) != 0.0) else below
+    return below + 1.0 if rest > 0.5 or (rest == 0.5 and below % 2.0 != 0.0) else below
 
 
 def exponential(number: float) -> float:

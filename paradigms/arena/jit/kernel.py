@@ -85,7 +85,7 @@ def _content(lane: Any, real: Any, slot: int) -> int:
     if kind == at.NAME or kind == at.SET:
         return refers_to(lane, slot)
     # The bits of the number: a text may show fractions.
-    return np.float64(real[at.REALS + slot]).view(np.int64)
+    return int(np.float64(real[at.REALS + slot]).view(np.int64))
 
 
 def _digest() -> str:

@@ -58,7 +58,9 @@ def neither(table: dict[str, Any], compiled: Any) -> list[str]:
     return [name for name, entry in table.items() if entry.scalar_only == (name in compiled)]
 
 
-@pytest.mark.parametrize(("table", "compiled"), COMPILED, ids=["names", "functions", "arithmetic", "triggers", "effects"])
+@pytest.mark.parametrize(
+    ("table", "compiled"), COMPILED, ids=["names", "functions", "arithmetic", "triggers", "effects"]
+)
 def test_every_entry_is_compiled_or_declared_to_fall_back(table: dict[str, Any], compiled: Any) -> None:
     assert neither(table, compiled) == []
     assert set(compiled) <= set(table), "compiled code for what is not in the language"
