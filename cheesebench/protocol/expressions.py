@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import add, mod, mul, sub, truediv
 
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, Reads
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, SEQUENCES, Reads
 
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
@@ -68,7 +68,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A function of numbers, such as ``min``."""
+    """A function of numbers, such as ``min``; before names are resolved, also one of ``features.SEQUENCES``."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -272,7 +272,7 @@ class _Parser:
         if token.kind == "name" and token.text not in _OPERATORS:
             if not self.take("("):
                 return Word(token.text, token.offset)
-            return self.compute(token) if token.text in ARITHMETIC else self.call(token)
+            return self.compute(token) if token.text in {**ARITHMETIC, **SEQUENCES} else self.call(token)
         raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "Write a name or a number here.")
 
     def compute(self, function: _Token) -> Expression:
@@ -283,10 +283,13 @@ class _Parser:
             place = self.peek()
             remedy = "Close the parenthesis."
             raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
-        known, count = ARITHMETIC[function.text], len(arguments)
+        known, count = {**ARITHMETIC, **SEQUENCES}[function.text], len(arguments)
         if count < known.least or (known.most is not None and count > known.most):
             wanted = "one number" if known.most == 1 else f"{known.least} numbers or more"
             remedy = f"Write {function.text}({'a' if known.most == 1 else 'a, b'})."
+            if function.text in SEQUENCES:
+                wanted, written = "two arguments", {"member": "group, number", "position": "place, group"}
+                remedy = f"Write {function.text}({written[function.text]})."
             raise ExpressionError(function.offset, f"{function.text}() takes {wanted}, not {count}.", remedy, 134)
         return Compute(function.text, tuple(arguments), function.offset)
 

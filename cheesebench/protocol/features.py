@@ -110,6 +110,11 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "exp": Arithmetic("e to the power of it."),
     "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
 }
+#: The functions of a group as a sequence (language page, section 1): made of other expressions, so no kernel has them.
+SEQUENCES: dict[str, Arithmetic] = {
+    "member": Arithmetic("The member of a group at a place, from 1; `none` where there is none.", 2, 2),
+    "position": Arithmetic("The place of a member in a group, from 1; 0 if it is not in it.", 2, 2),
+}
 #: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),

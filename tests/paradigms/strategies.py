@@ -372,6 +372,8 @@ class _Author:
     def place(self, it: bool) -> str:
         """Return an expression that is a place."""
         where = [f"where({group})" for group in self.groups]
+        if self.often(8):
+            return f"member({self.pick([*self.groups])}, {self.number(1, it)})"
         return self.pick(
             [*self.zones[:3], *(["it", "it", "it"] if it else []), *where, *self.place_variables(), "none"]
         )
@@ -397,6 +399,8 @@ class _Author:
         ]
         if self.often(4):
             return f"{self.pick(asked)}({place})"
+        if depth and self.often(8):
+            return f"position({self.place(it)}, {self.pick([*self.groups])})"
         held = [*self.variables["n"], *self.columns["number"], *self.columns["wait"]]
         sizes = [*self.variables["t"], *self.variables["m"], *self.sets["place"], *self.sets["number"]]
         clocks = ["steps", "trial", "session", "subject", "x", "y", "heading", "moves"]

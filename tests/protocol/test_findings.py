@@ -258,6 +258,15 @@ ERRORS = {
     "a range without a step": ("E123", "draw: {d: {of: {n: «{from: 1, to: 3, step: 0}}}}"),
     "a range without an end": ("E122", "draw: {d: {of: {n: «{from: 1}}}}"),
     "a range that is too long": ("E123", "draw: {d: {of: {n: «{from: 0, to: 1, step: 0.00001}}}}"),
+    "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
+    "a member that there is not": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«g, 3)'}, end: found}")),
+    "a position in a zone": ("E134", "measures: {m: 'position(goal, «goal)'}"),
+    "a position of a number": (
+        "E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "measures: {m: 'position(«steps, g)'}"
+    ),
     "text with an unknown variable": (
         "E201", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: 'TONE {«ceu}'")
     ),
