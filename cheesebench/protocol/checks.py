@@ -32,7 +32,7 @@ AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 #: What else egocentric views draw, and what it is.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
 #: Names that somebody expects to be replaced in a text: ``{cue}``, ``$cue``, ``<cue>``.
-_MARKED = re.compile(r"(?<=[{$<%])\s*(\w+)")
+_MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
@@ -290,7 +290,7 @@ class _Checks:
                     if name in self.spec.variables or name in self.spec.columns:
                         place = self.root.find(("trial", "states", state.name, "say")).position
                         sentence = f"'say' shows the word '{name}', not what the variable holds."
-                        self.diagnostics.warning(314, place, sentence, "Use one state for each text.")
+                        self.diagnostics.warning(314, place, sentence, f"Write '{{{name}}}' for its value.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Return whether showing floor there replaces another glyph, which is a visible change."""

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.arena_documents import Arena, Model
+from cheesebench.protocol.draw_documents import Draw
 from cheesebench.protocol.features import EFFECTS, TRIGGERS
 from cheesebench.protocol.values import (
     DEFAULT_EDITION,
@@ -42,41 +43,6 @@ class Variable(Model):
 
     init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` means no place or name.")
     per: Scope = Field("trial", description="When it is reset to its initial value.")
-
-
-class Draw(Model):
-    """A small table; when its scope begins, one row is drawn and its columns become variables."""
-
-    per: Scope = Field("trial", description="When a new row is drawn.")
-    order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
-        "random",
-        description=(
-            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
-            "order set by the run's seed; row (subject mod rows)."
-        ),
-    )
-    of: dict[Name, Annotated[list[Scalar], Field(min_length=1)]] = Field(
-        default_factory=dict, description="The table: its columns, of equal length, become variables."
-    )
-    sample: Name | None = Field(
-        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
-    )
-    into: list[Name] = Field(default_factory=list, description="The variables that receive what `sample` deals out.")
-    pick: Count | None = Field(None, description="Draws a subset of this many rows; the columns become sets.")
-    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
-    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
-    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Draw:
-        if bool(self.of) == (self.sample is not None) or bool(self.into) != (self.sample is not None):
-            raise PydanticCustomError("shape", "either 'of', or 'sample' with 'into'")
-        return self
-
-    @property
-    def columns(self) -> list[str]:
-        """The variables that the draw assigns."""
-        return list(self.of) or self.into
 
 
 class Start(Model):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
 import json
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
 from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.draws import DrawBuilder
 from cheesebench.protocol.evidence import EvidenceBuilder
 from cheesebench.protocol.features import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
@@ -29,10 +27,8 @@ from cheesebench.protocol.source import Node
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
 
-#: Most subsets that an ordered ``pick`` may go through.
-MAX_SUBSETS = 10_000
-#: Rows of a permuted block, copies included; and trials of a life, which is planned as a whole.
-MAX_BLOCK, MAX_TRIALS = 10_000, 100_000
+#: Trials of a life, which is planned as a whole.
+MAX_TRIALS = 100_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
 DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct")
 
@@ -60,7 +56,7 @@ def resolve(
         document=document,
         arena=arena,
         variables=builder.variables(),
-        draws=builder.draws(),
+        draws=DrawBuilder(document, root, names, diagnostics).draws(),
         columns={name: kind for name, kind in names.variables.items() if name not in document.vars},
         counters=tuple(counters(document)),
         start=builder.start(),
@@ -132,79 +128,6 @@ class _Builder(Lookup):
             kind = self.names.variables.get(name, NUMBER)
             variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
         return variables
-
-    def draws(self) -> tuple[spec.DrawSpec, ...]:
-        draws = []
-        for name, draw in self.document.draw.items():
-            columns = tuple(draw.columns)
-            rows = tuple(zip(*([runtime_value(cell) for cell in cells] for cells in draw.of.values()), strict=False))
-            place = self.root.find(("draw", name))
-            if draw.sample is not None:
-                self._check_sample(name, draw)
-            elif draw.pick is not None and draw.pick > len(rows):
-                position = self.root.find(("draw", name, "pick")).position
-                self.diagnostics.error(206, position, f"'{name}' picks {draw.pick} of {len(rows)} rows.", "Pick fewer.")
-            if len(rows) * draw.copies > MAX_BLOCK:
-                position = self.root.find(("draw", name)).position
-                sentence = f"{len(rows)} rows in {draw.copies} copies are more than {MAX_BLOCK} of one permuted block."
-                self.diagnostics.error(206, position, sentence, "Use fewer copies, or 'order: random'.")
-            if draw.copies > 1 and draw.order != "shuffle":
-                position = place.key_position("copies")
-                self.diagnostics.error(
-                    206, position, "'copies' is only for 'order: shuffle'.", "Remove it, or shuffle."
-                )
-            if draw.max_run is not None and (draw.order in ("cycle", "balanced", "by_subject") or draw.pick):
-                position = place.key_position("max_run")
-                self.diagnostics.error(206, position, "'max_run' is only for shuffled or random rows.", "Remove it.")
-            if draw.max_run is not None and rows:
-                position = place.key_position("max_run")
-                value, often = Counter(row[0] for row in rows).most_common(1)[0]
-                if often == len(rows):
-                    sentence = "The first column has only one value, so its run never ends."
-                    self.diagnostics.error(206, position, sentence, "Remove 'max_run'.")
-                elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
-                    sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
-                    self.diagnostics.error(206, position, sentence, "Allow longer runs.")
-            subsets = math.comb(len(rows), draw.pick or 0)
-            if draw.order != "random" and subsets > MAX_SUBSETS:
-                position = place.key_position("pick")
-                sentence = f"There are {subsets} subsets to order, more than {MAX_SUBSETS}."
-                self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
-            keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
-            draws.append(
-                spec.DrawSpec(
-                    name,
-                    draw.per,
-                    draw.order,
-                    columns,
-                    rows,
-                    draw.pick,
-                    draw.copies,
-                    draw.max_run,
-                    keep_if,
-                    draw.sample,
-                )
-            )
-        return tuple(draws)
-
-    def _check_sample(self, name: str, draw: doc.Draw) -> None:
-        """Report a draw that deals out what is neither a group nor a set drawn before, or more than there is."""
-        sample, path = draw.sample or "", ("draw", name)
-        self.names.used.add(sample)
-        sizes = {group: len(members) for group, members in self.names.arena.groups.items()}
-        for before in itertools.takewhile(lambda other: other != name, self.document.draw):
-            other = self.document.draw[before]
-            sizes |= {column: other.pick for column in other.of if other.pick}
-        if sample not in sizes:
-            self.unknown("group, or set of a draw above,", sample, sizes, (*path, "sample"))
-        elif len(draw.into) > sizes[sample]:
-            position = self.root.find((*path, "into")).position
-            sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
-            self.diagnostics.error(206, position, sentence, "Ask for fewer.")
-        if draw.order != "random" or draw.pick or draw.max_run:
-            position = self.root.find(path).position
-            sentence = "'sample' deals out in random order: 'order', 'pick' and 'max_run' do not go with it."
-            self.diagnostics.error(206, position, sentence, "Remove them.")
 
     def rotate(self) -> str | None:
         """Return the column by which the picture is turned; it must hold quarter turns, and the picture be square."""

@@ -9,10 +9,11 @@ from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
+from cheesebench.protocol import texts
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.diagnostics import listed
 from cheesebench.protocol.expressions import Expression, Number, Unary, Variable, constant, walk
-from cheesebench.protocol.features import NUMBER, TRIGGERS, TRUTH, Type
+from cheesebench.protocol.features import BUILT_INS, NUMBER, TRIGGERS, TRUTH, Type
 from cheesebench.protocol.lookup import Lookup
 
 #: In place of an action, or of what blocks the way: whichever.
@@ -71,7 +72,7 @@ class TrialBuilder(Lookup):
             states[name] = spec.StateSpec(
                 name=name,
                 entry=self.effects(state, path),
-                say=tuple(line for text in say for line in text.splitlines()),
+                say=self._said(say, state.say, (*path, "say")),
                 show=tuple(self._shown(place, glyph, (*path, "show", place)) for place, glyph in state.show.items()),
                 close=tuple(self._door(door, (*path, "close", number)) for number, door in enumerate(state.close)),
                 freeze=state.freeze,
@@ -80,6 +81,29 @@ class TrialBuilder(Lookup):
                 position=self.root.find(path[:-1]).key_position(name),
             )
         return states
+
+    def _said(self, say: Sequence[str], given: object, path: Sequence[str | int]) -> tuple[str, ...]:
+        """Return the lines of text; report braces without a partner, and names in braces that hold no value."""
+        for number, text in enumerate(say):
+            node = self.root.find((*path, number) if isinstance(given, list) else path)
+            try:
+                blanks = [part for part in texts.parts(text) if isinstance(part, texts.Blank)]
+            except texts.LoneBraceError as lone:
+                sentence = f"This '{text[lone.offset]}' stands alone."
+                self.diagnostics.error(
+                    227, node.inside(lone.offset), sentence, "Double it; or name a variable: '{cue}'."
+                )
+                return ()
+            for blank in blanks:
+                self.names.used.add(blank.name)
+                if blank.name not in self.names.variables:
+                    known = self.names.variables
+                    remedy = did_you_mean(blank.name, known).strip() or f"Known: {listed(known)}."
+                    if blank.name in BUILT_INS:
+                        remedy = f"Copy it into a variable: 'set: {{shown: {blank.name}}}', and write '{{shown}}'."
+                    sentence = f"There is no variable or draw '{blank.name}' to fill in."
+                    self.diagnostics.error(201, node.inside(blank.offset), sentence, remedy)
+        return tuple(line for text in say for line in text.splitlines())
 
     def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
         key = self.root.find(path[:-1])

@@ -15,7 +15,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
 from cheesebench.paradigms.arena.streams import Stream
-from cheesebench.protocol import Specification
+from cheesebench.protocol import Specification, texts
 from cheesebench.protocol.arena import FLOOR, VOID, WALL
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.values import Scope
@@ -111,8 +111,10 @@ class LabelsSwapped(ArenaParadigm):
         super().__init__(specification)
         chance = Stream(seed, f"{specification.paradigm}|labels", 0)
         self._glyphs = _cycle(chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs"))
-        texts = dict.fromkeys(line for state in specification.states.values() for line in state.say)
-        self._texts = _cycle(chance.shuffled([*texts, FRESH_TEXT], "texts"))
+        # A text with values in it has no other that could stand for it: it stays.
+        lines = [line for state in specification.states.values() for line in state.say if not texts.names([line])]
+        plain = dict.fromkeys(texts.filled(line, {}) for line in lines)
+        self._texts = _cycle(chance.shuffled([*plain, FRESH_TEXT], "texts"))
         self._views: dict[str, SwappedView] = {}
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:

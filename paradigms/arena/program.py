@@ -19,6 +19,7 @@ from cheesebench.paradigms.arena.evaluate import (
 from cheesebench.paradigms.arena.scenes import Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
+from cheesebench.protocol import texts
 from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
 
 #: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
@@ -76,7 +77,7 @@ class State:
     steady: bool
     """Whether neither its look nor its timers can change while it lasts."""
     shows: tuple[str, ...]
-    """The variables that say what it shows or closes."""
+    """The variables that say what it shows or closes, or that its text is filled with."""
     look: LookKey | None
     read_look: Function
     freeze: bool
@@ -252,7 +253,8 @@ class Program:
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
         named = [*state.close, *(place for pair in state.show for place in pair)]
-        shows = tuple(dict.fromkeys(place.name for place in named if place.variable))
+        held = [*(place.name for place in named if place.variable), *texts.names(state.say)]
+        shows = tuple(dict.fromkeys(held))
         read_look = self._look_function(state, shows)
         acts = self._mask(("act", name) for name in ACTIONS)
         timed = any(rule.after is not None for rule in rules)
@@ -301,7 +303,7 @@ class Program:
             )
             if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
                 raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
-            return (closed, state.freeze, shown, state.say)
+            return (closed, state.freeze, shown, tuple(texts.filled(line, held) for line in state.say))
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cheesebench.paradigms.arena.program import Program, names_in
+from cheesebench.protocol import texts
 from cheesebench.protocol.expressions import (
     BuiltIn,
     Call,
@@ -41,6 +42,7 @@ class Relevance:
         for state in specification.states.values():
             places += [*state.close, *(place for pair in state.show for place in pair)]
         named |= {place.name for place in places if place.variable}
+        named |= {name for state in specification.states.values() for name in texts.names(state.say)}
         named |= {start.face} if start.face_variable else set()
         if specification.rotate is not None and not is_blind:
             named |= {specification.rotate}  # to the blind it is the same which side of the picture is up
