@@ -262,7 +262,7 @@ def test_what_is_on_its_way_when_a_session_ends_is_recorded(laboratory: Laborato
 def test_a_mistake_of_the_agent_is_said_with_its_traceback(
     laboratory: Laboratory, monkeypatch: Any, kind: type[BaseException]
 ) -> None:
-    import talker
+    import talker  # type: ignore[import-not-found]
 
     def broken(self: object, reply: ChatReply) -> list[int]:
         raise kind("in read")
