@@ -12,6 +12,8 @@ from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import protocol_name
 from cheesebench.protocol.values import is_name, is_protocol_name
 
+#: Paradigms to start from; an edition starts from another protocol.
+TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: The seed with which the tests of a template are played.
 SEED = 1
 #: Trials after which a draw of two values has surely had both.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from benchmarks.verdict_errors import pairs, regression
 from cheesebench.statistics.regression import LOSS, PAIR_LOOKS, Change, RegressionLook, flip_p_values, regression_look
 
 
-def judged(differences: list[float], most: int) -> RegressionLook:
+def judged(differences: Sequence[float], most: int) -> RegressionLook:
     """Return the look at pairs of which no trial is open."""
     return regression_look(differences, differences, most)
 
