@@ -120,7 +120,7 @@ def _row(
         rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
         how=f"{published()['label']}; {where}",
-        where=f"{where}; {model['trials_each']}",
+        where=f"{where.replace(BEST, 'best of 3 views')}; {model['trials_each'].replace(' of each in a view', ' trials each')}",
         source=published()["source"],
         trials=f"{model['trials']}: {model['trials_each']}",
     )
