@@ -115,12 +115,13 @@ def _row(
 ) -> PublishedRow:
     complete = len(protocols) == len(known) and all(one in rates for one in known)
     where = views[0] if len(views) == 1 else BEST
+    each = model["trials_each"].replace(" of each in a view", " trials each")
     return PublishedRow(
         model=name,
         rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
         how=f"{published()['label']}; {where}",
-        where=f"{where.replace(BEST, 'best of 3 views')}; {model['trials_each'].replace(' of each in a view', ' trials each')}",
+        where=f"{where.replace(BEST, 'best of 3 views')}; {each}",
         source=published()["source"],
         trials=f"{model['trials']}: {model['trials_each']}",
     )
