@@ -82,7 +82,7 @@
       line("model", chart.model, c.model, { backgroundColor: isRadar ? c.band : c.model, fill: isRadar, pointRadius: 3 }),
       line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }),
       line("random", chart.random, c.random, { borderDash: [2, 4] }),
-    ];
+    ].filter((set) => set.data.some((rate) => rate !== null)); // no animal answers questions
     const ticks = { color: c.text, stepSize: 25, backdropColor: "transparent", showLabelBackdrop: false };
     const scales = isRadar
       ? { r: { min: 0, max: 100, grid: { color: c.grid }, angleLines: { color: c.grid }, ticks: ticks, pointLabels: { color: c.text, callback: broken, font: { size: 12 } } } }
