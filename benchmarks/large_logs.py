@@ -65,6 +65,7 @@ COMMANDS = {
     "export --csv, calls": ["export", "RUN", "--csv", "--table", "calls", "--output", "out"],
     "export --parquet, trials": ["export", "RUN", "--parquet", "--table", "trials", "--output", "out"],
     "export --parquet, calls": ["export", "RUN", "--parquet", "--table", "calls", "--output", "out"],
+    "export --inspect": ["export", "RUN", "--inspect", "--output", "out"],
     "merge": ["merge", "RUN", "--run-id", "merged"],
 }
 

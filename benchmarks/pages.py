@@ -20,12 +20,14 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("performance.md", "scale.md")
 #: A marker, and the table after it.
 BLOCK = re.compile(r"(<!-- measured: ([a-z-]+) -->\n)((?:.+\n)*)")
-#: Trials of the logs, calls of each trial, and the subjects of cells without any, in the order of the columns.
-TRIALS, CALLS, SUBJECTS = (10_000, 100_000, 1_000_000), 10, (1_000, 10_000, 100_000)
+#: Calls of each trial of the logs, and the subjects of cells without any.
+CALLS, SUBJECTS = 10, (1_000, 10_000, 100_000)
 #: MB that no command takes that reads a log, however large: what the pages promise.
 LIMIT = 300
+#: The export that keeps a summary of each trial, because Inspect AI reads them as a whole.
+INSPECT = "export --inspect"
 #: What a command's rate counts, where it is not trials: it reads, or checks, every call.
-PER_CALL = ("report", "report --html", "export --csv, calls", "export --parquet, calls", "merge", "write")
+PER_CALL = ("report", "report --html", "export --csv, calls", "export --parquet, calls", INSPECT, "merge", "write")
 
 Row = dict[str, float]
 
@@ -52,23 +54,31 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{rounded:,.0f}" if rounded >= 100 or rounded == int(rounded) else f"{rounded:g}"
 
 
+def sizes() -> list[int]:
+    """Return the trials of the logs that were measured, the largest last."""
+    found = (re.fullmatch(r"([\d,]+) trials, ([\d,]+) calls: .*", name) for name in kept("large_logs"))
+    pairs = {tuple(int(one.replace(",", "")) for one in name.groups()) for name in found if name}
+    return sorted(trials for trials, calls in pairs if calls == CALLS * trials)
+
+
 def size(trials: int) -> str:
     """Return what the rows of a log of that size begin with."""
     return f"{trials:,} trials, {trials * CALLS:,} calls"
 
 
 def commands() -> list[str]:
-    """Return everything that was done with logs, in the order in which it was measured."""
-    return list(dict.fromkeys(name.partition(": ")[2] for name in kept("large_logs") if " trials, " in name))
+    """Return everything that was done with logs."""
+    named = {name.partition(": ")[2] for name in kept("large_logs") if " trials, " in name}
+    return sorted(named, key=lambda name: (name != "write", name))
 
 
 def large_logs() -> str:
     """Return the memory of each command by the size of the log, and its rate with the largest."""
     found = kept("large_logs")
-    headers = ["peak MB", *(f"{trials:,}" for trials in TRIALS), "trials/s", "calls/s", "at trials"]
+    headers = ["peak MB", *(f"{trials:,}" for trials in sizes()), "trials/s", "calls/s", "at trials"]
     rows = []
     for command in commands():
-        measured = {trials: found.get(f"{size(trials)}: {command}") for trials in TRIALS}
+        measured = {trials: found.get(f"{size(trials)}: {command}") for trials in sizes()}
         largest = max(trials for trials, row in measured.items() if row)
         row = measured[largest]
         assert row is not None
@@ -125,7 +135,7 @@ def calls() -> str:
 def driver() -> str:
     """Return what bounds every run: the process that talks to models and writes the log."""
     logs, calls = kept("large_logs"), kept("calls")
-    largest = TRIALS[-1]
+    largest = sizes()[-1]
     wrote = logs["100,000 trials, 0 calls: write"]
     [steady] = [row for name, row in calls.items() if "calls/s" in row]
     local = kept("ray_speed")["local"]
@@ -134,13 +144,15 @@ def driver() -> str:
     reading = [
         row["peak MB"]
         for name, row in logs.items()
-        if name.startswith(size(largest)) and not name.endswith(("write", "merge"))
+        if name.startswith(size(largest)) and not name.endswith(("write", "merge", INSPECT))
     ]
+    written, lived = 100_000 / wrote["CPU s"], 1000 / local["CPU ms"]
     rows = [
-        ["calls to models, a second", number(steady["calls/s"], 2)],
-        ["CPU time of a call, ms", number(steady["CPU ms a call"], 2)],
-        ["trials of random actions, a second of two cores, lived and written", number(2000 / local["CPU ms"], 2)],
-        ["trials without calls that are written, a second of CPU time", number(100_000 / wrote["CPU s"], 2)],
+        ["calls to models: CPU time of each, ms", number(steady["CPU ms a call"], 2)],
+        ["calls to models, in a second of CPU time", number(1000 / steady["CPU ms a call"], 2)],
+        ["trials of random actions that are lived and written, in a second of CPU time", number(lived, 2)],
+        ["trials without calls that are written, in a second of CPU time", number(written, 2)],
+        ["cores that random actions keep busy before the driver is the bound", number(written / lived, 2)],
         ["memory for each planned subject, bytes", number(each, 2)],
         [f"memory to read a log of {largest:,} trials and {CALLS * largest:,} calls, MB", number(max(reading))],
     ]
