@@ -45,7 +45,9 @@ def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str],
     A name refers to an installed protocol, else to a file in ``directory`` (``my_maze``, ``my_maze@short``). Without
     ``edition``, a directory gives all of its editions, and a name the default one.
     """
-    return [one for name in names for one in _named(catalogue, directory, name, edition)]
+    # Commas separate, as they do for models, unless they are in the name of a file.
+    single = (part for name in names for part in ([name] if (directory / name).exists() else name.split(",")))
+    return [one for name in filter(None, map(str.strip, single)) for one in _named(catalogue, directory, name, edition)]
 
 
 def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:

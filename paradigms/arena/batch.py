@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.extras import install_command
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -197,7 +198,7 @@ def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None
     if not (installed and num_envs >= MANY if compiled is None else compiled):
         return ScalarLanes(program, view, num_envs)
     if not installed:
-        raise OptionError("'compiled' needs numba. Install it: pip install 'pytest-cheesebench[fast]'.")
+        raise OptionError(f"'compiled' needs numba. Install it: {install_command('fast')}")
     from cheesebench.paradigms.arena.jit.vector import CompiledLanes, UntranslatableError
 
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import MISTAKE, main
+from cheesebench.extras import install_command
 
 HEADER = "graph,domain,condition,model,folder,temperature,successes,total\n"
 SCORES = HEADER + "".join(
@@ -133,7 +134,7 @@ def test_a_missing_extra_is_one_line_with_the_remedy(
     monkeypatch.setitem(sys.modules, "statsmodels.genmod.families", None)
     assert main(["cogeval-stats", "--scores", str(scores)]) == MISTAKE
     message = capsys.readouterr().err
-    assert "pip install 'pytest-cheesebench[cogeval]'" in message
+    assert install_command("cogeval") in message
     assert message.count("\n") == 1
 
 

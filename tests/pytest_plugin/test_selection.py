@@ -256,3 +256,12 @@ def test_after_two_models_only_what_failed_of_each_is_run_again(project: pytest.
         "lab/few.protocol.yaml::few[ascii_2d-statue]",
         "lab/west.protocol.yaml::west[ascii_2d-statue]",
     ]
+
+
+def test_protocols_are_named_with_commas_too(project: pytest.Pytester) -> None:
+    found = collected(project, "--model=walker", "--protocols=lab/east.protocol.yaml, lab/west.protocol.yaml,")
+    assert [bare(one) for one in found] == ["east", "west"]
+    named = project.path / "lab" / "left,right"
+    named.mkdir()
+    (named / "far.protocol.yaml").write_text(corridor("far"), encoding="utf-8")
+    assert [bare(one) for one in collected(project, "--model=walker", "--protocols=lab/left,right")] == ["far"]
