@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cheesebench.api.frames import frame_of, table_frame, verdict_rows
 from cheesebench.api.player import PlayedTrial
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.options import BY_KEY
@@ -106,7 +107,7 @@ class Run:
 
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the page with everything, and every trial to be watched; return where it is."""
-        target = self.directory / "report.html" if path is None else Path(path)
+        target = inside(self.directory, "report.html") if path is None else Path(path)
         target.write_text(self.report("html"), encoding="utf-8")
         return target
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from cheesebench.commands.common import counted, one_line, shown_path
 from cheesebench.commands.parsing import add_run, describe
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.records import CellPlan
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files, and say on stderr which."""
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        directory = Path(options.output) if options.output else log.directory / "export"
+        directory = Path(options.output) if options.output else inside(log.directory, "export")
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
