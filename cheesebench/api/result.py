@@ -15,6 +15,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.film import printable
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
 
@@ -112,7 +113,7 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>"
+        return printable(f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""

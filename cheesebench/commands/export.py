@@ -62,7 +62,7 @@ def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
     for name in _chosen(options.table, TABLES):
         path = directory / f"{name}.{suffix}"
         rows = write(path, TABLES[name].header, source.rows(TABLES[name]))
-        print(f"{shown_path(path)}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
+        print(f"{one_line(shown_path(path))}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
     return 0
 
 
@@ -81,7 +81,7 @@ def _inspect(log: RunLog, directory: Path) -> int:
     for number, plan in enumerate(log.plans()):
         path = directory / f"{_file_name(plan, number)}.eval"
         samples = write_inspect(path, log, plan)
-        print(f"{shown_path(path)}: {counted(samples, 'sample')}", file=sys.stderr)
+        print(f"{one_line(shown_path(path))}: {counted(samples, 'sample')}", file=sys.stderr)
     print(f"To view them: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
     return 0
 

@@ -56,5 +56,5 @@ def run(options: argparse.Namespace) -> int:
             output = options.html or str(inside(log.directory, "report.html"))
     write_output(text, output)
     if options.html is not None:
-        print(output)
+        write_output(f"{output}\n", None)
     return 0
