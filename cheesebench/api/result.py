@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from cheesebench.api.frames import frame_of, table_frame, verdict_rows
 from cheesebench.api.player import PlayedTrial
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.film import printable
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
 
@@ -106,12 +108,12 @@ class Run:
 
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the page with everything, and every trial to be watched; return where it is."""
-        target = self.directory / "report.html" if path is None else Path(path)
+        target = inside(self.directory, "report.html") if path is None else Path(path)
         target.write_text(self.report("html"), encoding="utf-8")
         return target
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>"
+        return printable(f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""

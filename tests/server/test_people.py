@@ -343,6 +343,20 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
     assert lab.seats.count() == 0
 
 
+def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: Serve) -> None:
+    serving = lab.serving
+    serving.patience = 0.2
+    parts = urlsplit(serve(serving))
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection.putrequest("POST", f"{parts.path}join")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "16")
+    connection.endheaders(b'{"agreed"')
+    assert connection.getresponse().status == 408
+    connection.close()
+    assert lab.seats.count() == 0
+
+
 def test_a_place_belongs_to_whoever_has_its_token(lab: Experiment, serve: Serve) -> None:
     base = serve(lab.serving)
     mine, other = join(base), join(base)
