@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import add, mod, mul, sub, truediv
 
+from cheesebench.errors import look_alike
 from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES, Reads
 
 #: Words that cannot be names of an author's things.
@@ -178,7 +179,8 @@ def _tokens(text: str) -> list[_Token]:
         if not match:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
-            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", _REMEDIES.get(odd, "Remove it."))
+            remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
+            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
