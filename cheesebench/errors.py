@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import textwrap
+import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,14 @@ def _listed(names: Iterable[str]) -> str:
         return f" {text}"
     lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     return "".join(f"\n  {line}" for line in lines)
+
+
+def look_alike(word: str) -> str:
+    """Return what is wrong with a word that has a letter of another alphabet, or an empty string."""
+    odd = next((letter for letter in word if letter.isalpha() and not letter.isascii()), None)
+    if odd is None:
+        return ""
+    return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with Latin letters."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -268,8 +268,11 @@ class Still:
 class Illustrated(Protocol):
     """Optional interface of a paradigm that can draw its states, for ``cheesebench render``."""
 
-    def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
-        """Return the start of the subject's first trial, as drawn in ``state`` (default: the initial state)."""
+    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
+        """Return the start of a trial (from 1), as drawn in ``state`` (default: the initial state).
+
+        In earlier trials the subject waits.
+        """
         ...
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from cheesebench.paradigms.dialogue.language.documents import Condition, DialogueDocument, Edit, Graph
 from cheesebench.protocol.arena_documents import Arena, Model
-from cheesebench.protocol.documents import Block, Draw, Effects, ProtocolDocument, Rule, State, Trial
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, SEQUENCES
+from cheesebench.protocol.documents import Block, Effects, ProtocolDocument, Rule, State, Trial
+from cheesebench.protocol.draw_documents import Draw
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Keys that dialogues share with all protocols, and that do nothing of their own there.
@@ -24,7 +25,7 @@ def test_the_language(model: type[Model]) -> None:
 
 def test_names_and_functions() -> None:
     page = (DOCS / "language.md").read_text(encoding="utf-8")
-    assert [name for name in (*FUNCTIONS, *ARITHMETIC, *SEQUENCES) if f"`{name}(" not in page] == []
+    assert [name for name in (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY) if f"`{name}(" not in page] == []
     assert [name for name in BUILT_INS if f"`{name}`" not in page] == []
 
 

@@ -58,6 +58,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         states=tuple(document.trial.states),
         outcomes=tuple(outcomes(document)),
         blocks=tuple(document.schedule),
+        has_success=document.success is not None,
     )
     taken: dict[str, str] = dict.fromkeys(names.places, "a zone or group")
 

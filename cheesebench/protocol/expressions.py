@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import add, mod, mul, sub, truediv
 
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, SEQUENCES, Reads
+from cheesebench.errors import look_alike
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES, Reads
 
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
@@ -68,11 +69,19 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A function of numbers, such as ``min``; before names are resolved, also one of ``features.SEQUENCES``."""
+    """A function of numbers, such as ``min``; until names are resolved, also one of SEQUENCES and HISTORY."""
 
     function: str
     arguments: tuple[Expression, ...]
     offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """How many of the last ``trials`` ended with an outcome, or (None) were a success."""
+
+    outcome: str | None
+    trials: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +116,9 @@ class Word:
     offset: int
 
 
-Expression = Number | Constant | Members | Variable | BuiltIn | Call | Compute | Unary | Binary | Classes | Word
+Expression = (
+    Number | Constant | Members | Variable | BuiltIn | Call | Compute | Recent | Unary | Binary | Classes | Word
+)
 
 
 class ExpressionError(Exception):
@@ -125,6 +136,13 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
+#: Functions whose arguments are expressions, and how those that do not take numbers only are written.
+_WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
+_WRITTEN = {
+    "member": "member(group, number)",
+    "position": "position(place, group)",
+    "recent": "recent(success, 10)",
+}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
     "=": "Write '==' to compare.",
@@ -161,7 +179,8 @@ def _tokens(text: str) -> list[_Token]:
         if not match:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
-            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", _REMEDIES.get(odd, "Remove it."))
+            remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
+            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
@@ -272,7 +291,7 @@ class _Parser:
         if token.kind == "name" and token.text not in _OPERATORS:
             if not self.take("("):
                 return Word(token.text, token.offset)
-            return self.compute(token) if token.text in {**ARITHMETIC, **SEQUENCES} else self.call(token)
+            return self.compute(token) if token.text in _WITH_EXPRESSIONS else self.call(token)
         raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "Write a name or a number here.")
 
     def compute(self, function: _Token) -> Expression:
@@ -283,13 +302,12 @@ class _Parser:
             place = self.peek()
             remedy = "Close the parenthesis."
             raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
-        known, count = {**ARITHMETIC, **SEQUENCES}[function.text], len(arguments)
+        known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
         if count < known.least or (known.most is not None and count > known.most):
             wanted = "one number" if known.most == 1 else f"{known.least} numbers or more"
             remedy = f"Write {function.text}({'a' if known.most == 1 else 'a, b'})."
-            if function.text in SEQUENCES:
-                wanted, written = "two arguments", {"member": "group, number", "position": "place, group"}
-                remedy = f"Write {function.text}({written[function.text]})."
+            if function.text in _WRITTEN:
+                wanted, remedy = "two arguments", f"Write {_WRITTEN[function.text]}."
             raise ExpressionError(function.offset, f"{function.text}() takes {wanted}, not {count}.", remedy, 134)
         return Compute(function.text, tuple(arguments), function.offset)
 

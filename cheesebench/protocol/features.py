@@ -115,6 +115,12 @@ SEQUENCES: dict[str, Arithmetic] = {
     "member": Arithmetic("The member of a group at a place, from 1; `none` where there is none.", 2, 2),
     "position": Arithmetic("The place of a member in a group, from 1; 0 if it is not in it.", 2, 2),
 }
+#: The functions of earlier trials: of `success` or an outcome, and a number of trials.
+HISTORY: dict[str, Arithmetic] = {
+    "recent": Arithmetic("How many of the subject's last trials ended so.", 2, 2, scalar_only=True),
+}
+#: Most trials that `recent` looks back.
+MOST_RECENT = 1000
 #: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),

@@ -10,7 +10,18 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.expressions import ExpressionError
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, NUMBER, SEQUENCES, TRUTH, Domain, Type
+from cheesebench.protocol.features import (
+    ARITHMETIC,
+    BUILT_INS,
+    FUNCTIONS,
+    HISTORY,
+    MOST_RECENT,
+    NUMBER,
+    SEQUENCES,
+    TRUTH,
+    Domain,
+    Type,
+)
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
@@ -36,6 +47,7 @@ class Names:
     outcomes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
+    has_success: bool = False
     used: set[str] = field(default_factory=set)
     #: Symbols declared by a ``set`` only, and the names that appear in comparisons.
     born: list[str] = field(default_factory=list)
@@ -139,6 +151,8 @@ class _Typer:
                 return self.member(group, number)
             case ex.Compute("position", (member, group)):
                 return self.position(member, group)
+            case ex.Compute("recent", (what, trials), offset):
+                return self.recent(what, trials, offset)
             case ex.Compute(function, arguments, offset):
                 return ex.Compute(function, tuple(self.number(argument) for argument in arguments), offset), NUMBER
             case ex.Unary("not", operand):
@@ -194,7 +208,7 @@ class _Typer:
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            known = [*FUNCTIONS, *ARITHMETIC, *SEQUENCES]
+            known = [*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY]
             hint = did_you_mean(function, known).strip() or f"Functions: {', '.join(known)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
         takes = FUNCTIONS[function].takes
@@ -258,6 +272,22 @@ class _Typer:
             pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
             terms = [ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return terms[0], NUMBER
+
+    def recent(self, what: ex.Expression, trials: ex.Expression, offset: int) -> tuple[ex.Expression, Type]:
+        """How many of the last trials ended so."""
+        name = what.name if isinstance(what, ex.Word) else "this"
+        is_success = name == "success" and (self.names.has_success or name not in self.names.outcomes)
+        if is_success and not self.names.has_success:
+            raise ExpressionError(_offset(what), "The protocol has no 'success'.", "Add it, or name an outcome.", 134)
+        if not is_success and name not in self.names.outcomes:
+            known = ["success", *self.names.outcomes]
+            hint = did_you_mean(name, known).strip() or f"Outcomes are {listed(self.names.outcomes)}."
+            sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
+            raise ExpressionError(_offset(what), sentence, hint, 134)
+        if not isinstance(trials, ex.Number) or trials.value not in range(1, MOST_RECENT + 1):
+            sentence = f"recent() looks back over a fixed number of trials, 1 to {MOST_RECENT}."
+            raise ExpressionError(offset, sentence, f"Write recent({name}, 10).", 134)
+        return ex.Recent(None if is_success else name, int(trials.value)), NUMBER
 
     def condition(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)

@@ -18,6 +18,7 @@ from cheesebench.protocol.declare import counters, declare_names, outcomes, runt
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.draws import DrawBuilder
 from cheesebench.protocol.evidence import EvidenceBuilder
+from cheesebench.protocol.expressions import Expression, Recent, walk
 from cheesebench.protocol.features import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
@@ -67,7 +68,7 @@ def resolve(
         watch=trial.rules(document.trial.watch, ("trial", "watch"), watch=True),
         finish=trial.finish(),
         schedule=builder.schedule(),
-        success=builder.expression(document.success, ("success",), TRUTH),
+        success=builder.success(),
         where=evidence.where(),
         measures={
             name: tree
@@ -128,6 +129,14 @@ class _Builder(Lookup):
             kind = self.names.variables.get(name, NUMBER)
             variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
         return variables
+
+    def success(self) -> Expression | None:
+        """Return the condition of success; it cannot count earlier successes, of which it is one."""
+        tree = self.expression(self.document.success, ("success",), TRUTH)
+        if any(isinstance(node, Recent) and node.outcome is None for node in walk(tree)):
+            position = self.root.find(["success"]).position
+            self.diagnostics.error(134, position, "'success' counts itself.", "Count outcomes: recent(correct, 10).")
+        return tree
 
     def rotate(self) -> str | None:
         """Return the column by which the picture is turned; it must hold quarter turns, and the picture be square."""

@@ -88,6 +88,7 @@ def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
     names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
     moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
     paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
+    paths |= {"recent" for node in nodes if isinstance(node, ex.Recent)}
     long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
     return list(names) if long and len(names) <= _FEW and not moments and not paths else None
 
@@ -133,6 +134,8 @@ def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
         case ex.Call(function, argument):
             place, method = compiled(argument), operator.attrgetter(function)
             return lambda memory: method(memory)(place(memory))
+        case ex.Recent() as earlier:
+            return lambda memory: memory.recent(earlier)
         case ex.Compute(function, (argument,)):
             number, of_one = compiled(argument), _ONE[function]
             return lambda memory: of_one(number(memory))

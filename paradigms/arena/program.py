@@ -20,7 +20,7 @@ from cheesebench.paradigms.arena.scenes import Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol import texts
-from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
+from cheesebench.protocol.expressions import Expression, Recent, reads_clock, reads_place, reads_trace, walk
 
 #: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
 Who = Callable[[Any, int], str | None]
@@ -109,6 +109,9 @@ class Program:
         self.reads_path = any(map(reads_place, self.all_expressions()))
         #: Whether ``finish`` can become true without an event since it was last tested.
         self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
+        nodes = (node for tree in self.all_expressions() for node in walk(tree))
+        #: What is counted of earlier trials, and which part of a life's past that is.
+        self.recents = {node: n for n, node in enumerate(dict.fromkeys(n for n in nodes if isinstance(n, Recent)))}
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:

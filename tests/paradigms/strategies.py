@@ -399,6 +399,8 @@ class _Author:
         ]
         if self.often(4):
             return f"{self.pick(asked)}({place})"
+        if self.often(24):
+            return f"recent({self.pick([*OUTCOMES, 'timeout'])}, {self.pick([1, 3])})"
         if depth and self.often(8):
             return f"position({self.place(it)}, {self.pick([*self.groups])})"
         held = [*self.variables["n"], *self.columns["number"], *self.columns["wait"]]

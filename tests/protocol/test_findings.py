@@ -258,6 +258,12 @@ ERRORS = {
     "a range without a step": ("E123", "draw: {d: {of: {n: «{from: 1, to: 3, step: 0}}}}"),
     "a range without an end": ("E122", "draw: {d: {of: {n: «{from: 1}}}}"),
     "a range that is too long": ("E123", "draw: {d: {of: {n: «{from: 0, to: 1, step: 0.00001}}}}"),
+    "recent successes of what has none": ("E134", "measures: {m: 'recent(«success, 3)'}"),
+    "recent outcomes that there are not": ("E134", "measures: {m: 'recent(«fuond, 3)'}"),
+    "recent trials that vary": ("E134", "measures: {m: '«recent(found, trial)'}"),
+    "no recent trials": ("E134", "measures: {m: '«recent(found, 0)'}"),
+    "recent without trials": ("E134", "measures: {m: '«recent(found)'}"),
+    "a success that counts itself": ("E134", "success: «recent(success, 3) > 1"),
     "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
         "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
     "a member that there is not": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'

@@ -134,6 +134,8 @@ class Formulas:
                 self._emit(left, made)
                 self._emit(right, made)
                 made.append((_instruction(OPERATORS, operator), 0))
+            case ex.Recent():
+                raise UntranslatableError("it uses 'recent', which only the scalar kernel supports")
             case _:  # pragma: no cover - a word that was never resolved
                 raise TypeError(f"not a resolved expression: {tree}")
 

@@ -19,7 +19,7 @@ from cheesebench.paradigms.arena.path import Path
 from cheesebench.paradigms.arena.program import names_in
 from cheesebench.paradigms.arena.vector import ScalarLanes
 from cheesebench.protocol.documents import Effects, Rule, State
-from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, EFFECTS, FUNCTIONS, TRIGGERS, Function
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, EFFECTS, FUNCTIONS, HISTORY, TRIGGERS, Function
 from cheesebench.protocol.specification import EffectsSpec
 from tests.arenas import examine_text
 
@@ -29,6 +29,7 @@ COMPILED = (
     (BUILT_INS, formulas.BUILT_INS),
     (FUNCTIONS, formulas.FUNCTIONS),
     (ARITHMETIC, formulas.ARITHMETIC),
+    (HISTORY, ()),
     (TRIGGERS, translate.TRIGGERS),
     (EFFECTS, translate.EFFECTS),
 )
@@ -59,7 +60,7 @@ def neither(table: dict[str, Any], compiled: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("table", "compiled"), COMPILED, ids=["names", "functions", "arithmetic", "triggers", "effects"]
+    ("table", "compiled"), COMPILED, ids=["names", "functions", "arithmetic", "history", "triggers", "effects"]
 )
 def test_every_entry_is_compiled_or_declared_to_fall_back(table: dict[str, Any], compiled: Any) -> None:
     assert neither(table, compiled) == []
