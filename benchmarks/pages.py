@@ -105,7 +105,7 @@ def executors() -> str:
     rows = [[name, *(number(found[name][column]) for column in columns)] for name in ("local", "ray")]
     local, ray = (found[name] for name in ("local", "ray"))
     speeds = (ray["trials/s"] / local["trials/s"], local["CPU ms"] / ray["CPU ms"])
-    rows.append(["ray / local, speed", "–", "–", "–", *(number(speed, 2) for speed in speeds)])
+    rows.append(["ray / local, speed", "–", "–", "–", *(number(speed) for speed in speeds)])
     return table(["executor", "trials", "start, s", "wall, s", "trials/s", "CPU of all processes, ms a trial"], rows)
 
 
@@ -114,21 +114,19 @@ def calls() -> str:
     found = kept("calls")
     headers = [
         "run",
-        "calls",
         "calls/s",
         "of the capacity",
         "served",
         "CPU, ms a call",
-        "MB after 10,000",
+        "MB after 10,000 calls",
         "after 100,000",
     ]
     rows = []
     for name, row in sorted(found.items(), reverse=True):
-        share, served = (row.get(column) for column in ("calls/s, %", "served, %"))
-        rate = row.get("calls/s", row["calls"] / row["wall s"])
-        shares = ("–" if one is None else f"{one:.0f} %" for one in (share, served))
+        rate = row["calls/s"] if "calls/s" in row else row["calls"] / row["wall s"]
+        shares = (f"{row[column]:.0f} %" if column in row else "–" for column in ("calls/s, %", "served, %"))
         memory = (number(row.get(f"MB at {calls:,}")) for calls in (10_000, 100_000))
-        rows.append([name, number(row["calls"]), number(rate), *shares, number(row["CPU ms a call"], 2), *memory])
+        rows.append([name, number(rate, 4), *shares, number(row["CPU ms a call"], 2), *memory])
     return table(headers, rows)
 
 

@@ -186,8 +186,8 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
-        # Reading in WAL mode needs two files beside the log. Where they cannot be created, and nobody writes, it is read
-        # without them; what a killed process has left in the journal needs a copy.
+        # Reading in WAL mode needs two files beside the log. Where they cannot be created, and nobody writes, it is
+        # read without them; what a killed process has left in the journal needs a copy.
         if not path.with_name(f"{path.name}-wal").exists():
             return connect(path, "ro&immutable=1")
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
