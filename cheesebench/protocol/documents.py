@@ -313,6 +313,18 @@ _MeasureClass = Annotated[
 ]
 
 
+_Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
+
+
+class MeasureBy(Model):
+    """A measure that reports give by condition, too."""
+
+    value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
+    by: Annotated[Names, Field(min_length=1)] = Field(
+        description="Variables, draws, counters or measures: reports give the measure for each of their values."
+    )
+
+
 class ProtocolDocument(Model):
     """A protocol: one paradigm in one edition."""
 
@@ -352,9 +364,9 @@ class ProtocolDocument(Model):
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = Field("all", description="The trials that count for the pass rate.")
-    measures: dict[Name, Expression | Annotated[list[_MeasureClass], Field(min_length=1)]] = Field(
+    measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
-        description="Expressions; or a list of names, of which the first whose `if` holds is used.",
+        description="Expressions; or names, of which the first whose `if` holds is used; or `value` and `by`.",
     )
     split: Names = Field(
         default_factory=list, description="Variables and measures by which reports split the pass rate."
@@ -370,3 +382,9 @@ class ProtocolDocument(Model):
     )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
+
+    @property
+    def by(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a measure and a variable by whose values reports give it."""
+        given = ((name, one.by) for name, one in self.measures.items() if isinstance(one, MeasureBy))
+        return tuple((name, variable) for name, variables in given for variable in variables)

@@ -112,6 +112,12 @@ def canonical(plain: Mapping[str, Any]) -> str:
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
+    measures = relevant.get("measures")
+    if isinstance(measures, dict):  # by what a measure is shown changes nothing that is measured
+        plainly = {
+            name: one["value"] if isinstance(one, dict) and "value" in one else one for name, one in measures.items()
+        }
+        relevant["measures"] = plainly
     return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
 from cheesebench.statistics.choices import ChoiceCounter, Choices
-from cheesebench.statistics.measures import STRATEGY, Moments, Tally
+from cheesebench.statistics.measures import STRATEGY, Condition, Moments, Tally, by_condition, with_conditions
 from cheesebench.statistics.summary import ClassShares, SplitRate
 
 #: What a value of a trial can be, in the order of columns: of every trial, of the agent's moves, of the protocol.
@@ -63,27 +63,31 @@ class BlockSummary:
     choices: tuple[Choices, ...]
 
 
-def block_summaries(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[BlockSummary, ...]:
+def block_summaries(
+    records: Iterable[TrialRecord], split: Sequence[str] = (), by: Sequence[tuple[str, str]] = ()
+) -> tuple[BlockSummary, ...]:
     """Summarise the trials of one cell (a model on a protocol in a view) by block, in order of first appearance.
 
-    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``). Trials are
-    not kept in memory.
+    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``); ``by``
+    pairs measures with variables by whose values they are given. Trials are not kept in memory.
     """
     blocks: dict[str, _Block] = {}
     for record in records:
-        blocks.setdefault(record.block, _Block(split)).add(record)
+        blocks.setdefault(record.block, _Block(split, by)).add(record)
     return tuple(block.summary(name) for name, block in blocks.items())
 
 
 class _Block:
     """One block while its trials are counted."""
 
-    def __init__(self, split: Sequence[str]) -> None:
-        self._tally = Tally(split=split)
+    def __init__(self, split: Sequence[str], by: Sequence[tuple[str, str]]) -> None:
+        self._tally = Tally(split=split, by=by)
+        self._by = by
         self._trials = self._missing = 0
         self._subjects: set[int] = set()
         #: Kind and name -> all numbers, and those of each subject.
         self._numbers: dict[tuple[str, str], tuple[Moments, dict[int, Moments]]] = {}
+        self._numbers_by: dict[Condition, tuple[Moments, dict[int, Moments]]] = {}
         self._choices = ChoiceCounter(split)
 
     def add(self, record: TrialRecord) -> None:
@@ -99,22 +103,34 @@ class _Block:
                 continue  # conditions, not results
             for name, value in values.items():
                 if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
-                    every, by_subject = self._numbers.setdefault((kind, name), (Moments(), {}))
-                    every.add(float(value))
-                    by_subject.setdefault(record.subject, Moments()).add(float(value))
+                    _add(self._numbers.setdefault((kind, name), (Moments(), {})), record.subject, float(value))
+        for condition, number in by_condition(record, self._by):
+            if isinstance(number, float):
+                _add(self._numbers_by.setdefault(condition, (Moments(), {})), record.subject, number)
 
     def summary(self, name: str) -> BlockSummary:
-        ordered = sorted(self._numbers.items(), key=lambda item: KINDS.index(item[0][0]))
+        kinds: dict[str, dict[str, tuple[Moments, dict[int, Moments]]]] = {kind: {} for kind in KINDS}
+        for (kind, own), numbers in self._numbers.items():
+            kinds[kind][own] = numbers
+        kinds["measure"] = with_conditions(kinds["measure"], self._numbers_by)
         return BlockSummary(
             block=name,
             subjects=len(self._subjects),
             trials=self._trials,
             missing=self._missing,
-            measures=tuple(_measure(*key, *numbers) for key, numbers in ordered),
+            measures=tuple(
+                _measure(kind, own, *numbers) for kind, found in kinds.items() for own, numbers in found.items()
+            ),
             classes=self._tally.class_shares(),
             splits=self._tally.split_rates(),
             choices=self._choices.choices(),
         )
+
+
+def _add(numbers: tuple[Moments, dict[int, Moments]], subject: int, number: float) -> None:
+    every, by_subject = numbers
+    every.add(number)
+    by_subject.setdefault(subject, Moments()).add(number)
 
 
 def _measure(kind: str, name: str, every: Moments, by_subject: Mapping[int, Moments]) -> BlockMeasure:
