@@ -143,11 +143,25 @@ class Trial(Model):
 
 
 class Until(Model):
-    """Ends a block's repetition once `count` of the last `of` outcomes were `outcome`."""
+    """Ends a block's repetition once `count` of the last `of` trials had an outcome, or met a condition."""
 
-    outcome: Names = Field(description="The outcomes that count.")
-    count: Count = Field(description="How many of them are needed.")
-    of: Count = Field(description="Out of how many of the last trials.")
+    outcome: Names = Field(default_factory=list, description="The outcomes that count.")
+    if_: Expression | None = Field(
+        None, alias="if", description="Instead of `outcome`: a condition, evaluated after each trial as measures are."
+    )
+    count: Count = Field(description="How many such trials are needed.")
+    of: Count | None = Field(None, description="Out of how many of the last trials (default: `count`, in a row).")
+
+    @model_validator(mode="after")
+    def _one_criterion(self) -> Until:
+        if bool(self.outcome) == (self.if_ is not None):
+            raise PydanticCustomError("shape", "either 'outcome' or 'if', with 'count'")
+        return self
+
+    @property
+    def window(self) -> int:
+        """Over how many of the last trials is counted."""
+        return self.count if self.of is None else self.of
 
 
 class Block(Model):

@@ -203,7 +203,9 @@ class _Builder(Lookup):
                 values.append((variable, self._constant(variable, value, (*path, variable))))
             until = None
             if block.until is not None:
-                until = spec.UntilSpec(frozenset(block.until.outcome), block.until.count, block.until.of)
+                condition = self.expression(block.until.if_, ("schedule", name, "until", "if"), TRUTH)
+                met = frozenset([spec.MET] if block.until.if_ is not None else block.until.outcome)
+                until = spec.UntilSpec(met, block.until.count, block.until.window, condition)
             for outcome in block.until.outcome if block.until else ():
                 if outcome not in self.names.outcomes:
                     self.unknown("outcome", outcome, self.names.outcomes, ("schedule", name, "until", "outcome"))
@@ -216,7 +218,7 @@ class _Builder(Lookup):
                     f"has {block.sessions * block.trials}.",
                     "Add trials, or lower 'count'.",
                 )
-            if block.until and block.until.count > block.until.of:
+            if block.until and block.until.count > block.until.window:
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"{block.until.count} of the last {block.until.of} outcomes is impossible."
                 self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")
