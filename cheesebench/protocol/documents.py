@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from cheesebench.protocol.arena_documents import Arena, Model
 from cheesebench.protocol.draw_documents import Draw
 from cheesebench.protocol.features import EFFECTS, TRIGGERS
+from cheesebench.protocol.schedule_documents import Block
 from cheesebench.protocol.values import (
     DEFAULT_EDITION,
     MAX_COUNT,
@@ -140,40 +141,6 @@ class Trial(Model):
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
     finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps where a rule fired.")
-
-
-class Until(Model):
-    """Ends a block's repetition once `count` of the last `of` trials had an outcome, or met a condition."""
-
-    outcome: Names = Field(default_factory=list, description="The outcomes that count.")
-    if_: Expression | None = Field(
-        None, alias="if", description="Instead of `outcome`: a condition, evaluated after each trial as measures are."
-    )
-    count: Count = Field(description="How many such trials are needed.")
-    of: Count | None = Field(None, description="Out of how many of the last trials (default: `count`, in a row).")
-
-    @model_validator(mode="after")
-    def _one_criterion(self) -> Until:
-        if bool(self.outcome) == (self.if_ is not None):
-            raise PydanticCustomError("shape", "either 'outcome' or 'if', with 'count'")
-        return self
-
-    @property
-    def window(self) -> int:
-        """Over how many of the last trials is counted."""
-        return self.count if self.of is None else self.of
-
-
-class Block(Model):
-    """Sessions x trials, `repeat` times."""
-
-    sessions: Count = Field(1, description="Sessions of one repetition.")
-    trials: Count = Field(1, description="Trials of a session.")
-    repeat: Count = Field(1, description="Repetitions of the block.")
-    set: dict[Name, Scalar | list[Scalar]] = Field(
-        default_factory=dict, description="Values of variables in this block."
-    )
-    until: Until | None = Field(None, description="A criterion that ends a repetition early.")
 
 
 class Estimand(Model):
