@@ -278,11 +278,19 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """312: a success that is a number. 314: a text that is the name of a variable."""
+        """312: a success that is a number. 314: a text that is the name of a variable. 319: a split of nothing."""
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
             self.diagnostics.warning(
                 312, place, "'success' is a number: anything except 0 counts as success.", "Write a comparison."
+            )
+        if self.spec.success is None and self.spec.document.split:
+            place = self.root.find(["split"]).position
+            self.diagnostics.warning(
+                319,
+                place,
+                "'split' is ignored: it splits the pass rate, and there is no 'success'.",
+                "Write 'by' in a measure: 'latency: {value: steps, by: delay}'.",
             )
         for state in self.spec.states.values():
             for line in state.say:

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from cheesebench.protocol.arena_documents import Arena, Model
 from cheesebench.protocol.draw_documents import Draw
 from cheesebench.protocol.features import EFFECTS, TRIGGERS
+from cheesebench.protocol.schedule_documents import Block
 from cheesebench.protocol.values import (
     DEFAULT_EDITION,
     MAX_COUNT,
@@ -140,26 +141,6 @@ class Trial(Model):
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
     finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps where a rule fired.")
-
-
-class Until(Model):
-    """Ends a block's repetition once `count` of the last `of` outcomes were `outcome`."""
-
-    outcome: Names = Field(description="The outcomes that count.")
-    count: Count = Field(description="How many of them are needed.")
-    of: Count = Field(description="Out of how many of the last trials.")
-
-
-class Block(Model):
-    """Sessions x trials, `repeat` times."""
-
-    sessions: Count = Field(1, description="Sessions of one repetition.")
-    trials: Count = Field(1, description="Trials of a session.")
-    repeat: Count = Field(1, description="Repetitions of the block.")
-    set: dict[Name, Scalar | list[Scalar]] = Field(
-        default_factory=dict, description="Values of variables in this block."
-    )
-    until: Until | None = Field(None, description="A criterion that ends a repetition early.")
 
 
 class Estimand(Model):
@@ -313,6 +294,18 @@ _MeasureClass = Annotated[
 ]
 
 
+_Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
+
+
+class MeasureBy(Model):
+    """A measure that reports give by condition, too."""
+
+    value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
+    by: Annotated[Names, Field(min_length=1)] = Field(
+        description="Variables, draws, counters or measures: reports give the measure for each of their values."
+    )
+
+
 class ProtocolDocument(Model):
     """A protocol: one paradigm in one edition."""
 
@@ -352,9 +345,9 @@ class ProtocolDocument(Model):
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = Field("all", description="The trials that count for the pass rate.")
-    measures: dict[Name, Expression | Annotated[list[_MeasureClass], Field(min_length=1)]] = Field(
+    measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
-        description="Expressions; or a list of names, of which the first whose `if` holds is used.",
+        description="Expressions; or names, of which the first whose `if` holds is used; or `value` and `by`.",
     )
     split: Names = Field(
         default_factory=list, description="Variables and measures by which reports split the pass rate."
@@ -370,3 +363,9 @@ class ProtocolDocument(Model):
     )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
+
+    @property
+    def by(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a measure and a variable by whose values reports give it."""
+        given = ((name, one.by) for name, one in self.measures.items() if isinstance(one, MeasureBy))
+        return tuple((name, variable) for name, variables in given for variable in variables)

@@ -83,6 +83,7 @@ _ERRORS = {
     225: "An animal data file cannot be read, is not in the protocol's folder, or has an invalid row.",
     226: "A reference contradicts itself, or gives no value.",
     227: "A brace in `say` is neither doubled nor one of a pair.",
+    228: "A measure is to be given by itself.",
     229: "A dialogue is asked for something that only an arena has, such as a picture.",
     230: "The graph has no such node.",
     231: "A node has no name in a vocabulary.",
@@ -116,6 +117,7 @@ _WARNINGS = {
     316: "`null` has nothing to delete.",
     317: "`estimand: {last: K}` asks for more trials than a subject has.",
     318: "CheeseBench or a plugin already has a protocol with this id.",
+    319: "`split` has nothing to split, because there is no `success`.",
     325: "The animals' value and the pass rate compared with it cover different sessions.",
     326: "The animals' curve and the schedule have different sessions.",
 }

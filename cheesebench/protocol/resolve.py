@@ -112,6 +112,12 @@ def canonical(plain: Mapping[str, Any]) -> str:
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
+    measures = relevant.get("measures")
+    if isinstance(measures, dict):  # by what a measure is shown changes nothing that is measured
+        plainly = {
+            name: one["value"] if isinstance(one, dict) and "value" in one else one for name, one in measures.items()
+        }
+        relevant["measures"] = plainly
     return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
 
@@ -197,7 +203,9 @@ class _Builder(Lookup):
                 values.append((variable, self._constant(variable, value, (*path, variable))))
             until = None
             if block.until is not None:
-                until = spec.UntilSpec(frozenset(block.until.outcome), block.until.count, block.until.of)
+                condition = self.expression(block.until.if_, ("schedule", name, "until", "if"), TRUTH)
+                met = frozenset([spec.MET] if block.until.if_ is not None else block.until.outcome)
+                until = spec.UntilSpec(met, block.until.count, block.until.window, condition)
             for outcome in block.until.outcome if block.until else ():
                 if outcome not in self.names.outcomes:
                     self.unknown("outcome", outcome, self.names.outcomes, ("schedule", name, "until", "outcome"))
@@ -210,7 +218,7 @@ class _Builder(Lookup):
                     f"has {block.sessions * block.trials}.",
                     "Add trials, or lower 'count'.",
                 )
-            if block.until and block.until.count > block.until.of:
+            if block.until and block.until.count > block.until.window:
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"{block.until.count} of the last {block.until.of} outcomes is impossible."
                 self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")

@@ -119,7 +119,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     """
     known: set[str] = set()
     found: list[SubjectCount] = []
-    tally, tallies = Tally(split=plan.split), dict[int, Tally]()
+    tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     for records in trials:
         # What a sequential cell is described by are the subjects that it was judged by.
         tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}

@@ -301,4 +301,4 @@ class YokedSubject(ArenaSubject):
         by_clock = self._due(taken) or master.outcome if taken is not None and taken.after is not None else None
         self.outcome = self._would or by_clock or TIMEOUT
         self._close()
-        self._schedule.note(master.outcome or TIMEOUT)
+        self._schedule.note(master.noted if master.outcome else TIMEOUT)

@@ -66,7 +66,7 @@ class ArenaSubject(Path, Past):
         self.steps = 0
         self.state = ""
         self.occupied: dict[str, str | None] = {}
-        self._past = ((),) * len(program.recents)
+        self._past, self.noted = ((),) * len(program.recents), None
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None
@@ -243,7 +243,7 @@ class ArenaSubject(Path, Past):
             reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
         else:
             self._close()
-            self._schedule.note(self.outcome)
+            self._schedule.note(self.noted)
         if self._ended or not state.steady or self._current is not state:
             self._look_around()
         return self._observation(), reward, status  # 17

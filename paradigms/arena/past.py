@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol.expressions import Recent
+from cheesebench.protocol.specification import MET
 
 
 class Past:
@@ -13,6 +14,9 @@ class Past:
     _ended: bool
     outcome: str | None
     last: str | None
+    block: str
+    #: What the schedule is told of the trial: its outcome, or whether it met the block's condition.
+    noted: str | None
     #: Of each ``Recent`` of the program, whether the last trials ended so.
     _past: tuple[tuple[bool, ...], ...]
 
@@ -34,3 +38,5 @@ class Past:
             so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
             now = (*self._past[number], so)[-noted.trials :]
             self._past = (*self._past[:number], now, *self._past[number + 1 :])
+        criterion = self._program.criteria.get(self.block)
+        self.noted = self.outcome if criterion is None else MET if criterion(self) else None

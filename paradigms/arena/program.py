@@ -100,6 +100,12 @@ class Program:
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
+        #: Of each block that ends on a condition, the condition.
+        self.criteria = {
+            block.name: compile_expression(block.until.condition)
+            for block in specification.schedule
+            if block.until is not None and block.until.condition is not None
+        }
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
@@ -156,6 +162,7 @@ class Program:
         yield from (specification.success, specification.where, *specification.measures.values())
         for guarded in (*specification.entry, *specification.finish):
             yield guarded.guard
+        yield from (block.until.condition for block in specification.schedule if block.until is not None)
         for draw in specification.draws:
             yield draw.keep_if
         for rule in self._all_rules():

@@ -244,6 +244,8 @@ class _Author:
                 count = 1 + self.below(2)
                 outcomes = self.some([*OUTCOMES, "timeout"], 1, 2)
                 block["until"] = {"outcome": outcomes, "count": count, "of": count + self.below(2)}
+                if self.often(4):
+                    block["until"] = {"if": self.condition(1), "count": count}
             found[name] = block
         return found
 

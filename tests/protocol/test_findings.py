@@ -199,6 +199,14 @@ ERRORS = {
     "watch goes": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «go: run}], ")),
     "watch ends": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «end: run}], ")),
     "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
+    "until nothing": ("E123", "schedule: {one: {trials: 9, until: «{count: 4}}}"),
+    "until an outcome and a condition": (
+        "E123", "schedule: {one: {trials: 9, until: «{outcome: found, if: steps < 9, count: 4}}}"
+    ),
+    "until a condition on what there is not": (
+        "E131", "schedule: {one: {trials: 9, until: {if: «stepz < 9, count: 4}}}"
+    ),
+    "until a condition without a count": ("E122", "schedule: {one: {trials: 9, until: «{if: steps < 9}}}"),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
@@ -264,6 +272,11 @@ ERRORS = {
     "no recent trials": ("E134", "measures: {m: '«recent(found, 0)'}"),
     "recent without trials": ("E134", "measures: {m: '«recent(found)'}"),
     "a success that counts itself": ("E134", "success: «recent(success, 3) > 1"),
+    "a measure by what there is not": ("E201", "measures: {m: {value: steps, by: «dealy}}"),
+    "a measure by itself": ("E228", "measures: {m: {value: steps, by: «m}}"),
+    "a measure by nothing": ("E123", "measures: {m: {value: steps, by: «[]}}"),
+    "a measure without a value": ("E122", "measures: {m: «{by: [trial]}}"),
+    "a mistake in a measure by condition": ("E131", "measures: {m: {value: «stepz, by: n}, n: steps}"),
     "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
         "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
     "a member that there is not": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
@@ -358,6 +371,7 @@ WARNINGS = {
         "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE $cue'"),
     ),
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
+    "a split of nothing": ("W319", "draw: {d: {of: {k: [1, 2]}}}\nsplit: «[k]"),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "an asymptote for all trials": (

@@ -229,7 +229,7 @@ class Hypothesis(ArenaSubject):
         """Begin the next trial; None when the schedule is over."""
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
-            plan.note(self.outcome)
+            plan.note(self.noted)
         self._plan = self._schedule = plan
         self._open = [(draw, sequence.copy()) for draw, sequence in self._open]
         self._trace = type(self._trace)(self._geometry)
@@ -362,7 +362,7 @@ class Hypothesis(ArenaSubject):
         """Return the schedule once the next trial has begun, and what, besides histories, its beginning depends on."""
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
-            plan.note(self.outcome)
+            plan.note(self.noted)
         position = plan.next()
         if position is None:
             return plan, None
