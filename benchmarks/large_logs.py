@@ -1,10 +1,13 @@
 """Logs of many trials and calls: what commands that read them need, by the number of trials.
 
-A log of each size is written through the log's own writer: the lives of a few real subjects of the random agent on
-t_maze, repeated under other numbers and the name of a language model, with calls as long as those it makes (a system
-prompt that all share, 400 characters asked, a short reply). Then each command reads it in a process of its own. *Peak*
-is the largest resident size of that process, *CPU* its processor time; rates are by CPU time, so that other jobs on the
-machine disturb them little. What is bounded stays as it is from size to size.
+A log of each size is written through the log's own writer: lives of the random agent on t_maze, under the name of a
+language model, with calls as long as those it makes (a system prompt that all share, 400 characters asked, a short
+reply). The calls are invented, so a page replays the trials and does not show their replies. After the first 5,000
+subjects, a few lives are repeated under other numbers.
+
+Then each command reads the log in a process of its own. *Peak* is the largest resident size of that process, *CPU* its
+processor time; rates are by CPU time, so that other jobs on the machine disturb them little. What is bounded stays as
+it is from size to size.
 
     python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory /some/disk
 
@@ -37,16 +40,19 @@ from cheesebench.experiment.contestants import language_model
 from cheesebench.experiment.designs import find_design
 from cheesebench.experiment.jobs import run_job
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import TrialRecord
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import KEY, Shard, describe_shard
 from cheesebench.family import CellRequest
+from cheesebench.interfaces import TaskEvent
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 
 #: This program, to be run as a process of its own.
 SCRIPT = (sys.executable, str(Path(__file__).absolute()))
-#: Lives that are repeated, and subjects that are written in one transaction.
-LIVES, TOGETHER = 40, 25
+#: Subjects that are really lived (``report --html`` replays no more), lives that later ones repeat, and subjects that
+#: are written in one transaction.
+REPLAYED, LIVES, TOGETHER = 5_000, 40, 25
 #: A system prompt, a question and a reply as long as those of a run in ascii_2d.
 SYSTEM, ASKED, REPLY = (
     "You are in a maze. " * 150,
@@ -75,23 +81,27 @@ def write(directory: Path, trials: int, calls: int) -> None:
     plugins = installed_plugins()
     [specification] = common.specifications(["t_maze"])
     request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", 1), views=("ascii_2d",))
-    [plan] = plugins.family(specification).cells(specification, request)
-    jobs = [Job(plan=plan, specification=specification, seed=1, subject=subject) for subject in range(LIVES)]
-    lives = [[trial for report in run_job(job) for trial in report.trials] for job in jobs]
+    [random] = plugins.family(specification).cells(specification, request)
+
+    def live(subject: int) -> list[tuple[TrialRecord, Sequence[TaskEvent]]]:
+        job = Job(plan=random, specification=specification, seed=1, subject=subject)
+        return [trial for report in run_job(job) for trial in report.trials]
+
+    lives = [live(subject) for subject in range(LIVES)]
     subjects = -(-trials // len(lives[0]))
     model = resolve_model(plugins, "openai/tiny")
     settings = language_model(plugins, model, base_url="http://127.0.0.1:1/v1").settings
-    plan = dataclasses.replace(plan, subjects=subjects, model="tiny", agent="llm", settings=settings)
+    plan = dataclasses.replace(random, subjects=subjects, model="tiny", agent="llm", settings=settings)
     options = {"seed": 1, KEY: "1/1"}
     with RunLog.create(directory, "RUN", [(plan, specification)], options=options) as log:
         log.add_to_manifest({KEY: describe_shard(Shard(1, 1), [plan])})
         for first in range(0, subjects, TOGETHER):
             with log.transaction():
                 for subject in range(first, min(first + TOGETHER, subjects)):
-                    life = lives[subject % LIVES]
+                    # What a page replays has to be what was lived; of the others none is a copy of an earlier one.
+                    life = live(subject) if subject < REPLAYED else lives[subject % LIVES]
                     for record, events in life:
-                        # A subject of its own, and no copy of an earlier one.
-                        variables = {**record.variables, "number": subject}
+                        variables = {**record.variables, "number": subject} if subject >= REPLAYED else record.variables
                         life_of = dataclasses.replace(record, model="tiny", subject=subject, variables=variables)
                         log.write_trial(life_of, events)
                     made = (some_call(subject, record.trial, call) for record, _ in life for call in range(calls))
