@@ -271,6 +271,8 @@ def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
         supplied: Any = one.function()
         items = [] if supplied is None else [supplied] if isinstance(supplied, str | bytes) else list(supplied)
     except (Exception, SystemExit) as error:
+        if isinstance(error, PluginError):  # of something that the hook was about to supply
+            raise PluginError(f"{who}: {error}") from None
         if isinstance(error, CheeseBenchError):
             raise
         raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Fix it, or remove it.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -106,8 +107,11 @@ def _prompt(name: str) -> str:
     if not path.suffix and path.name == name:
         return name
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        if path.exists() and not path.is_file():  # a FIFO would be waited for
+            raise OSError(errno.EINVAL, "it is not a file")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_PROMPT + 1)
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that cannot be one
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
     if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
