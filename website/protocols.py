@@ -92,7 +92,7 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     document, reference = one.document, one.reference
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
-        + (f", until {block.until.count} of {block.until.window}" if block.until else "")
+        + (f", until {block.until.count} of {block.until.of}" if block.until else "")
         for block in one.schedule
     ]
     arena = document.arena

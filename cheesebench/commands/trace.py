@@ -43,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     specification = load_protocol(options.protocol)
     plugins = installed_plugins()
     life = plugins.compile(specification).life(plugins.view(options.view), options.seed, options.subject)
-    number, observation = options.trial, wait_for_trial(life, options.trial)
+    number = options.trial
+    observation: str | None = wait_for_trial(life, number)
     while actions and observation is not None:
         print(one_line(f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"))
         trace = Trace(life, observation)

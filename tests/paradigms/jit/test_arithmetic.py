@@ -61,10 +61,10 @@ def python(name: str, a: float, b: float) -> float:
         case "log":
             return math.log(a) if a > 0 else math.nan
         case "rest":
-            return (
-                math.nan if b == 0 else float(a) % float(b) if isinstance(a, float) or isinstance(b, float) else a % b
-            )
-    return {"abs": abs, "round": round, "floor": math.floor}[name](a)
+            return math.nan if b == 0 else a % b
+        case "abs":
+            return abs(a)
+    return round(a) if name == "round" else math.floor(a)
 
 
 @pytest.mark.parametrize("name", ["abs", "round", "floor", "exp", "log", "rest"])
