@@ -300,5 +300,6 @@ class YokedSubject(ArenaSubject):
         taken = master.taken if status == TERMINATED else None
         by_clock = self._due(taken) or master.outcome if taken is not None and taken.after is not None else None
         self.outcome = self._would or by_clock or TIMEOUT
+        self._ended = True
         self._close()
         self._schedule.note(master.noted if master.outcome else TIMEOUT)

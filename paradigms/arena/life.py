@@ -242,6 +242,7 @@ class ArenaSubject(Path, Past):
             now = self._current
             reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
         else:
+            self._ended = True
             self._close()
             self._schedule.note(self.noted)
         if self._ended or not state.steady or self._current is not state:

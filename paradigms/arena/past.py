@@ -11,7 +11,6 @@ class Past:
     """Base class with the subject's earlier trials."""
 
     _program: Program
-    _ended: bool
     outcome: str | None
     last: str | None
     block: str
@@ -31,7 +30,7 @@ class Past:
 
     def _close(self) -> None:
         """The trial has ended: it is the last one, and one of the recent ones."""
-        self._ended, self.last = True, self.outcome
+        self.last = self.outcome
         # Success may depend on recent outcomes, which are noted first.
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]

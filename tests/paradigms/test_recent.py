@@ -38,7 +38,7 @@ LEFT, RIGHT = [1, 1, 0, 0], [2, 2, 0, 0]
 
 def lived(life: ArenaSubject, *trials: list[int]) -> list[tuple[object, ...]]:
     """Return the measures of trials with these actions; each goes on until the trial ends."""
-    found = []
+    found: list[tuple[object, ...]] = []
     for actions in trials:
         life.begin_trial()
         going = iter([3, *actions] if life.state == "reverse" else actions)

@@ -64,10 +64,7 @@ def python(name: str, a: float, b: float) -> float:
             return math.nan if b == 0 else a % b
         case "abs":
             return abs(a)
-        case "round":
-            return round(a)
-        case _:
-            return math.floor(a)
+    return round(a) if name == "round" else math.floor(a)
 
 
 @pytest.mark.parametrize("name", ["abs", "round", "floor", "exp", "log", "rest"])
