@@ -117,7 +117,10 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE t (x)")
     journal(path, precious)
-    opened = {"run.sqlite": lambda: RunLog.open(run), LOCK_NAME: lambda: claim(run / "run.sqlite")}
+    opened: dict[str, Callable[[], object]] = {
+        "run.sqlite": lambda: RunLog.open(run),
+        LOCK_NAME: lambda: claim(run / "run.sqlite"),
+    }
     with pytest.raises(RunLogError, match="names another file to be deleted"):
         opened.get(name, lambda: Seats(run))()
     assert precious.exists()
