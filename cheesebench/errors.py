@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import textwrap
+import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -104,8 +105,19 @@ def _listed(names: Iterable[str]) -> str:
     return "".join(f"\n  {line}" for line in lines)
 
 
+def look_alike(word: str) -> str:
+    """Return what is wrong with a word that has a letter of another alphabet, or an empty string."""
+    odd = next((letter for letter in word if letter.isalpha() and not letter.isascii()), None)
+    if odd is None:
+        return ""
+    return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with Latin letters."
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
     # get_close_matches is slow for long names and long lists.
-    close = difflib.get_close_matches(name[:100], list(known)[:500], n=1, cutoff=0.6)
+    name, names = name[:100], list(known)[:500]
+    # Who stops early means the name that goes on: 'gpt-4' is 'gpt-4-32k', though 'gpt-35' has more letters in common.
+    longer = [one for one in names if len(name) > 2 and one.startswith(name)]
+    close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

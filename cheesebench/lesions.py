@@ -6,6 +6,7 @@ by ``LesionedView``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -127,7 +128,7 @@ def _no_lesion(part: str) -> str:
 class Hidden:
     """The hidden parts of a scene. ``squares`` are (column, row) of the arena; ``instead`` has the tiles shown there.
 
-    ``texts`` are the lines of each state whose text is hidden. ``landmarks`` hides all landmarks, replaced by
+    ``texts`` match the lines of each state whose text is hidden. ``landmarks`` hides all landmarks, replaced by
     ``instead`` or by empty space.
     """
 
@@ -135,7 +136,7 @@ class Hidden:
     squares: frozenset[tuple[int, int]] = frozenset()
     glyphs: frozenset[str] = frozenset()
     text: bool = False
-    texts: frozenset[tuple[str, ...]] = frozenset()
+    texts: tuple[re.Pattern[str], ...] = ()
     instead: Mapping[tuple[int, int], Tile] = field(default_factory=dict)
 
     def filtered(self, scene: Scene) -> Scene:
@@ -155,7 +156,9 @@ class Hidden:
             )
             for row, line in enumerate(scene.tiles)
         )
-        return Scene(tiles, () if self.text or scene.text in self.texts else scene.text)
+        lines = "\n".join(scene.text)
+        is_hidden = self.text or any(pattern.fullmatch(lines) for pattern in self.texts)
+        return Scene(tiles, () if is_hidden else scene.text)
 
     def _hides(self, tile: Tile, square: tuple[int, int]) -> bool:
         return square in self.squares or tile.glyph in self.glyphs or (self.landmarks and tile.kind == "landmark")

@@ -24,8 +24,8 @@ from cheesebench.protocol.source import read_text
 #: Numbers that an expression may read, by name.
 VALUES = {"a": 0, "b": 1, "c": 2.5, "d": -3, "nought": 0.0}
 ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
-_WORDS = "a b1 _c and or not in none it where size ( ) (( )) + - * / // ** == = != ! < <= => > <> 0 7 1.5 1e5 1e"
-_SIGNS = "7a 0x1 1.2.3 . , [ ] { ' % & | ^ ~ \\ $ é → 1e99"
+_WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
+_SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
 #: What an expression is made of, and what it is not.
 PIECES = [*_WORDS.split(), *_SIGNS.split(), '"', "\t", "\n", "  ", "9" * 400]
 #: What means something in the protocol below.
@@ -69,7 +69,7 @@ class Expressions:
         assert root is not None
         self._node = root.find(("success",))
         self._names = declare_names(specification.document, root, specification.arena, Diagnostics())
-        life = ArenaParadigm(specification).life(installed_plugins().view("ascii_2d"), 1, 0)
+        life = ArenaParadigm(specification).environment(installed_plugins().view("ascii_2d"), 1, 0)
         life.begin_trial()
         while life.step(0)[2] == RUNNING:
             pass
@@ -138,7 +138,7 @@ def _expected(text: str) -> float | None:
 
 
 #: Characters of expressions that mean the same in Python (no quotes, brackets, braces or line breaks).
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/()<>=! ")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/%(),<>=! ")
 _DEEP = 15
 
 
@@ -155,7 +155,9 @@ def _is_shared(node: ast.AST) -> bool:
         case ast.Compare(ops=signs):
             return len(signs) == 1 and type(signs[0]) in _BINARY
         case ast.BinOp(op=sign):
-            return type(sign) in _BINARY or isinstance(sign, ast.Div)
+            return type(sign) in _BINARY or isinstance(sign, ast.Div | ast.Mod)
+        case ast.Call(ast.Name(function), arguments, []):
+            return function in _FUNCTIONS and (len(arguments) > 1) == (function in ("min", "max"))
         case ast.UnaryOp(op=sign):
             return isinstance(sign, ast.USub | ast.Not)
     return isinstance(node, (*_SHARED, ast.BoolOp))
@@ -170,6 +172,10 @@ def written(chance: random.Random, room: int) -> str:
 
     def atom() -> str:
         text = f"({disjunction()})" if room > 0 and chance.random() < 0.3 else chance.choice(ATOMS)
+        if room > 0 and chance.random() < 0.15:
+            function = chance.choice(list(_FUNCTIONS))
+            others = [disjunction() for _ in range(chance.randint(1, 2))] if function in ("min", "max") else []
+            text = f"{function}({', '.join([disjunction(), *others])})"
         return chance.choice(["", "", "", "-", "- -"]) + text
 
     def chain(inner: Callable[[], str], longest: int, *signs: str) -> str:
@@ -181,7 +187,7 @@ def written(chance: random.Random, room: int) -> str:
         return text
 
     def total() -> str:
-        return chain(lambda: chain(atom, 2, "*", "/"), 2, "+", "-")
+        return chain(lambda: chain(atom, 2, "*", "/", "%"), 2, "+", "-")
 
     def negation() -> str:
         compared = chance.choice(["==", "!=", "<", "<=", ">", ">="]) if chance.random() < 0.4 else ""
@@ -201,6 +207,23 @@ _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+#: Python's own functions, which raise where ours are undefined or infinite.
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "min": min, "max": max, "abs": abs, "round": round, "floor": math.floor, "exp": math.exp, "log": math.log,
+}  # fmt: skip
+
+
+def _call(function: str, values: list[float]) -> float:
+    if any(map(math.isnan, values)):
+        return math.nan
+    try:
+        return float(_FUNCTIONS[function](*values))
+    except OverflowError:
+        return math.inf if function == "exp" else values[0]
+    except ValueError:
+        return math.nan
+
+
 def by_python(node: ast.AST) -> float:
     """Compute what Python's parser read; a division by nought is no number, and `and` and `or` give truth."""
     match node:
@@ -218,9 +241,13 @@ def by_python(node: ast.AST) -> float:
             return all(by_python(value) for value in values)
         case ast.BoolOp(_, values):
             return any(by_python(value) for value in values)
-        case ast.BinOp(left, ast.Div(), right):
-            divisor = by_python(right)
-            return by_python(left) / divisor if divisor else float("nan")
+        case ast.BinOp(left, ast.Div() | ast.Mod() as sign, right):
+            dividend, divisor = by_python(left), by_python(right)
+            if not divisor:
+                return float("nan")
+            return dividend / divisor if isinstance(sign, ast.Div) else float(dividend) % float(divisor)
+        case ast.Call(ast.Name(function), arguments):
+            return _call(function, [float(by_python(argument)) for argument in arguments])
         case ast.BinOp(left, sign, right):
             return float(_BINARY[type(sign)](by_python(left), by_python(right)))
         case ast.Compare(left, [sign], [right]):

@@ -8,15 +8,19 @@ import pytest
 
 from cheesebench.paradigms.dialogue.language.documents import Condition, DialogueDocument, Edit, Graph
 from cheesebench.protocol.arena_documents import Arena, Model
-from cheesebench.protocol.documents import Block, Draw, Effects, ProtocolDocument, Rule, State, Trial
-from cheesebench.protocol.features import BUILT_INS, FUNCTIONS
+from cheesebench.protocol.documents import Effects, MeasureBy, ProtocolDocument, Rule, State, Trial
+from cheesebench.protocol.draw_documents import Draw, Range
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES
+from cheesebench.protocol.schedule_documents import Block, Until
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: Keys that dialogues share with all protocols, and that do nothing of their own there.
 SHARED = set(ProtocolDocument.model_fields) & set(DialogueDocument.model_fields)
 
 
-@pytest.mark.parametrize("model", [ProtocolDocument, Arena, Draw, Trial, State, Rule, Effects, Block])
+@pytest.mark.parametrize(
+    "model", [ProtocolDocument, Arena, Draw, Range, Trial, State, Rule, Effects, Block, Until, MeasureBy]
+)
 def test_the_language(model: type[Model]) -> None:
     page = (DOCS / "language.md").read_text(encoding="utf-8")
     assert [key for key in _keys(model) if f"`{key}" not in page and f"{key}:" not in page] == []
@@ -24,7 +28,7 @@ def test_the_language(model: type[Model]) -> None:
 
 def test_names_and_functions() -> None:
     page = (DOCS / "language.md").read_text(encoding="utf-8")
-    assert [name for name in FUNCTIONS if f"`{name}(" not in page] == []
+    assert [name for name in (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY) if f"`{name}(" not in page] == []
     assert [name for name in BUILT_INS if f"`{name}`" not in page] == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,8 +79,8 @@ SCENE = Scene(((WALL, SIGN, WALL), (WALL, FLOOR, CUP)), ("GO",))
         ("hide=cup", Hidden(squares=frozenset({(2, 1)}), instead={(2, 1): WALL}), "#1#\n#.#\nGO\n1 1 4"),
         ("hide=glyph:o", Hidden(glyphs=frozenset("o")), "#1#\n#. \nGO\n1 1 4"),
         ("hide=text", Hidden(text=True), "#1#\n#.o\n1 1 4"),
-        ("hide=text:run", Hidden(texts=frozenset({("GO",)})), "#1#\n#.o\n1 1 4"),
-        ("hide=text:rest", Hidden(texts=frozenset({("STOP",)})), "#1#\n#.o\nGO\n1 1 4"),
+        ("hide=text:run", Hidden(texts=(re.compile("GO"),)), "#1#\n#.o\n1 1 4"),
+        ("hide=text:rest", Hidden(texts=(re.compile("STOP"),)), "#1#\n#.o\nGO\n1 1 4"),
         ("anhedonia", Hidden(), "#1#\n#.o\nGO\n1 1 4"),
     ],
 )

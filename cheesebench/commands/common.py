@@ -11,6 +11,7 @@ from pathlib import Path
 from cheesebench.chat import Picture
 from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
 from cheesebench.film import printable
+from cheesebench.interfaces import RUNNING, STAY, SubjectEnvironment
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, Specification
 from cheesebench.protocol.inherit import file_names, protocol_name
@@ -101,6 +102,17 @@ def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
         [cell if len(cell) <= room else f"{cell[: room - 1]}…" for cell, room in zip(row, wide, strict=True)]
         for row in rows
     ]
+
+
+def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
+    """Begin a subject's trial (from 1), in the earlier ones of which it has waited; return the first observation."""
+    for number in range(1, trial + 1):
+        observation = life.begin_trial()
+        if observation is None:
+            raise OptionError(f"The schedule ends after {counted(number - 1, 'trial')}. Use a smaller --trial.")
+        while number < trial and life.step(STAY)[2] == RUNNING:
+            pass
+    return observation or ""
 
 
 def write_picture(picture: Picture, path: str) -> None:

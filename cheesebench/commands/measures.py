@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
             print("\n\n".join(_cell(plan, _Records(log, [plan])) for plan in plans) or "No cell was run.")
             return 0
         records = _Records(log, plans)
-        lines = long_lines(records) if options.protocol is None else wide_lines(records)
+        by = {plan.protocol: plan.by for plan in plans}
+        lines = long_lines(records, by) if options.protocol is None else wide_lines(records)
         write_lines(lines, None if options.csv == "-" else options.csv)
     if options.csv != "-":
         print(f"cheesebench: {counted(records.count, 'trial')} written to {one_line(options.csv)}.", file=sys.stderr)
@@ -103,18 +104,26 @@ def wide_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
     yield from csv_lines(header, rows)
 
 
-def long_lines(records: Iterable[TrialRecord]) -> Iterator[str]:
-    """Yield CSV with one row per value of each trial, because protocols differ in what they measure."""
-    yield from csv_lines([*KEYS, "kind", "name", "value"], _long_rows(records))
+def long_lines(
+    records: Iterable[TrialRecord], by: Mapping[str, Sequence[tuple[str, str]]] | None = None
+) -> Iterator[str]:
+    """Yield CSV with one row per value of each trial, because protocols differ in what they measure.
+
+    ``by`` has each protocol's pairs of a measure and a variable by whose values it is given: one more row each.
+    """
+    yield from csv_lines([*KEYS, "kind", "name", "value"], _long_rows(records, by or {}))
 
 
-def _long_rows(records: Iterable[TrialRecord]) -> Iterator[list[Value]]:
+def _long_rows(records: Iterable[TrialRecord], by: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[list[Value]]:
     from cheesebench.statistics.blocks import trial_values
+    from cheesebench.statistics.measures import by_condition
 
     for record in records:
         for kind, values in trial_values(record).items():
             for name, value in values.items():
                 yield [*_key(record), kind, name, value]
+        for condition, measured in by_condition(record, by.get(record.protocol, ())):
+            yield [*_key(record), "measure", str(condition), measured]
 
 
 def _key(record: TrialRecord) -> list[Value]:
@@ -125,7 +134,7 @@ def _cell(plan: CellPlan, records: Iterable[TrialRecord]) -> str:
     from cheesebench.statistics.blocks import block_summaries
 
     title = one_line(f"{plan.model} on {plan.protocol} in {plan.view}")
-    blocks = block_summaries(records, plan.split)
+    blocks = block_summaries(records, plan.split, plan.by)
     if not blocks:
         return f"{title}: no trial was run."
     return "\n\n".join(_block(title, block) for block in blocks)

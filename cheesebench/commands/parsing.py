@@ -67,6 +67,17 @@ def add_life(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_trial(parser: argparse.ArgumentParser) -> None:
+    """Add ``--trial``."""
+    parser.add_argument(
+        "--trial",
+        metavar="N",
+        type=positive_number,
+        default=1,
+        help="begin in this trial; in earlier ones the subject waits",
+    )
+
+
 def positive_number(text: str) -> int:
     """Return a whole number from 1; argparse says so where it is none."""
     if (number := whole_number(text)) < 1:

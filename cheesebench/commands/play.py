@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from cheesebench.chat import Picture
 from cheesebench.commands import keys
-from cheesebench.commands.common import counted, load_protocol, one_line, write_picture
-from cheesebench.commands.parsing import PROTOCOL, add_life, describe
+from cheesebench.commands.common import counted, load_protocol, one_line, wait_for_trial, write_picture
+from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.interfaces import (
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
     parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write each image to this file")
     parser.add_argument("--actions", metavar="LETTERS", help="play these actions (F L R S), then stop")
+    add_trial(parser)
     add_life(parser)
 
 
@@ -57,19 +58,20 @@ def run(options: argparse.Namespace) -> int:
             else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
         )
     specification = load_protocol(options.protocol)
-    life = installed_plugins().compile(specification).life(view, options.seed, options.subject)
+    life = installed_plugins().compile(specification).environment(view, options.seed, options.subject)
     by_key = given is None and keys.reads_keys()
-    game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output)
+    first = wait_for_trial(life, options.trial)
+    game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output, trial=options.trial)
     if given is not None:
-        game.play(iter(given))
+        game.play(iter(given), first)
     elif by_key:
         print("Arrows or WASD move, the space bar stays, q quits.\n")
         # Closed whatever happens, so that the terminal is given back as it was.
         with contextlib.closing(keys.from_terminal()) as actions:
-            game.play(actions)
+            game.play(actions, first)
     else:
         print("Letters move: F (forward), L and R (turn), S (stay), then Enter; q quits.\n")
-        game.play(keys.from_lines(sys.stdin))
+        game.play(keys.from_lines(sys.stdin), first)
     return 0
 
 
@@ -80,21 +82,24 @@ def _can_clear() -> bool:
 class Game:
     """One life played by a person; everything that happens is printed."""
 
-    def __init__(self, life: SubjectEnvironment, name: str, *, clear: bool = False, output: str | None = None) -> None:
+    def __init__(
+        self, life: SubjectEnvironment, name: str, *, clear: bool = False, output: str | None = None, trial: int = 1
+    ) -> None:
+        self._first = trial
         self._life, self._name, self._clear, self._output = life, name, clear, output
         self._trials = self._successes = 0
         #: Reward of all trials.
         self._total = 0.0
 
-    def play(self, actions: Iterator[int]) -> None:
-        """Play trial after trial until the schedule or the actions are over; print a summary."""
-        over = False
-        while not over:
+    def play(self, actions: Iterator[int], observation: str | None) -> None:
+        """Play the trial that begins with an observation, and those after it; print a summary.
+
+        It ends with the schedule or the actions.
+        """
+        while observation is not None and self._play_trial(observation, actions):
             observation = self._life.begin_trial()
-            if observation is None:
-                print("The schedule is complete.")
-                break
-            over = not self._play_trial(observation, actions)
+        if observation is None:
+            print("The schedule is complete.")
         judged = f", {self._successes} with success" if self._trials else ""
         print(f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}.")
 
@@ -126,7 +131,7 @@ class Game:
 
     def _show(self, steps: int, action: str, observation: str, reward: float) -> None:
         life = self._life
-        where = [f"trial {self._trials + 1}", f"step {steps}: {action}"]
+        where = [f"trial {self._first + self._trials}", f"step {steps}: {action}"]
         if isinstance(life, ObservableSubject):
             where[:1] = [f"block {life.block}", f"session {life.session}", f"trial {life.trial}"]
             where.append(f"state {life.state}")

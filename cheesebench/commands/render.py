@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Iterable
 
 from cheesebench.chat import Picture
-from cheesebench.commands.common import load_protocol, one_line, shown_path, table, write_picture
-from cheesebench.commands.parsing import PROTOCOL, add_life, describe
+from cheesebench.commands.common import load_protocol, one_line, shown_path, table, wait_for_trial, write_picture
+from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.film import printable
 from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Scene, Still, View
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "The picture is what an agent sees at the start of the first trial, followed by a legend.",
+        "The picture is what an agent sees at the start of the first trial (or of --trial), followed by a legend.",
         "my_maze.protocol.yaml",
         "my_maze --state choice --seed 3",
         "my_maze --view topdown_2d --output my_maze.png",
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expand", action="store_true", help="print the arena of a generator as a map in YAML, to edit by hand"
     )
+    add_trial(parser)
     add_life(parser)
 
 
@@ -60,9 +61,13 @@ def run(options: argparse.Namespace) -> int:
     views = _views(options.view)
     if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
         raise OptionError("--output needs one view that draws images. Name it with --view.")
-    stills = [(view, paradigm.still(view, options.seed, options.subject, options.state)) for view in views]
+    wait_for_trial(paradigm.environment(views[0], options.seed, options.subject), options.trial)
+    stills = [
+        (view, paradigm.still(view, options.seed, options.subject, options.state, options.trial)) for view in views
+    ]
     state = stills[0][1].state
-    where = f"first trial of subject {options.subject}, seed {options.seed}"
+    which = "first trial" if options.trial == 1 else f"trial {options.trial}"
+    where = f"{which} of subject {options.subject}, seed {options.seed}"
     print(f"{specification.name}: state {state} ({where})")
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")

@@ -8,10 +8,10 @@ from itertools import zip_longest
 
 from cheesebench.chat import Picture
 from cheesebench.commands import keys
-from cheesebench.commands.common import load_protocol, one_line, table
-from cheesebench.commands.parsing import PROTOCOL, describe, positive_number, whole_number
+from cheesebench.commands.common import load_protocol, one_line, table, wait_for_trial
+from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import ACTIONS, RUNNING, STAY, ObservableSubject, SubjectEnvironment, TrialResult
+from cheesebench.interfaces import ACTIONS, RUNNING, ObservableSubject, SubjectEnvironment, TrialResult
 from cheesebench.plugin_manager import installed_plugins
 
 #: Maximum number of changed squares of one step that are listed one by one.
@@ -31,17 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("protocol", metavar="FILE", help=PROTOCOL)
     parser.add_argument("--actions", metavar="LETTERS", required=True, help="F (forward), L and R (turn), S (stay)")
     parser.add_argument("--view", metavar="NAME", default="ascii_2d", help="the view (default: ascii_2d)")
-    parser.add_argument(
-        "--trial",
-        metavar="N",
-        type=positive_number,
-        default=1,
-        help="begin in this trial; in earlier ones the subject waits",
-    )
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help="seed of the subject (default: 0)")
-    parser.add_argument(
-        "--subject", metavar="N", type=whole_number, default=0, help="number of the subject (default: 0)"
-    )
+    add_trial(parser)
+    add_life(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,20 +42,18 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("--actions has no action. Use F (forward), L and R (turn), S (stay).")
     specification = load_protocol(options.protocol)
     plugins = installed_plugins()
-    life = plugins.compile(specification).life(plugins.view(options.view), options.seed, options.subject)
-    number = 0
-    while actions and (observation := life.begin_trial()) is not None:
-        number += 1
-        if number < options.trial:
-            while life.step(STAY)[2] == RUNNING:
-                pass
-            continue
+    life = plugins.compile(specification).environment(plugins.view(options.view), options.seed, options.subject)
+    number = options.trial
+    observation: str | None = wait_for_trial(life, number)
+    while actions and observation is not None:
         print(one_line(f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"))
         trace = Trace(life, observation)
         result = trace.play(actions)
         print(f"\n{table(_HEADERS, trace.rows)}\n\n{_end(result)}\n")
         if result is None:
             return 0
+        observation = life.begin_trial() if actions else None
+        number += observation is not None
     if actions:
         print(f"The schedule ends after {number} trials; {len(actions)} actions are left.")
     return 0
@@ -118,18 +107,18 @@ def changes(before: str, now: str) -> str:
     if isinstance(now, Picture):
         words = f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
         return f"the picture{words}"
-    found = []
+    changes = []
     for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):
         if old is None or new is None:
-            found.append(f"line {row}: {(new or '').strip() or '(gone)'}")
+            changes.append(f"line {row}: {(new or '').strip() or '(gone)'}")
             continue
         pairs = enumerate(zip_longest(old, new, fillvalue=" "))
         differing = [(column, one, other) for column, (one, other) in pairs if one != other]
         if len(differing) > MOST_CHANGES:
-            found.append(f"line {row}: {new.strip() or '(empty)'}")
+            changes.append(f"line {row}: {new.strip() or '(empty)'}")
         else:
-            found += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
-    return "; ".join(found) if len(found) <= MOST_CHANGES else f"{len(found)} squares"
+            changes += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
+    return "; ".join(changes) if len(changes) <= MOST_CHANGES else f"{len(changes)} squares"
 
 
 def _glyph(glyph: str) -> str:

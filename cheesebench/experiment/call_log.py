@@ -218,10 +218,12 @@ class CallLog:
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
         self._known_texts = known
 
-    def _row(self, plan: CellPlan, subject: int, record: CallRecord, mark: str, system: str) -> tuple[object, ...]:
+    def _row(
+        self, plan: CellPlan, subject: int, record: CallRecord, text_digest: str, system: str
+    ) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
         values = (
-            *(*plan.key, subject, record.trial, record.call, record.digest, mark),
+            *(*plan.key, subject, record.trial, record.call, record.digest, text_digest),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
             *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
@@ -273,13 +275,13 @@ def _unsealed(row: Sequence[Any]) -> Sequence[Any]:
 
 def _record(row: Sequence[Any]) -> CallRecord:
     system, values = row[-1], _unsealed(row)
-    trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = values[5:]
+    trial, call, request_digest, _, asked, text, reasoning, finish, fault, served_by, *numbers = values[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(
         trial=trial,
         call=call,
-        digest=mark,
+        digest=request_digest,
         system=system,
         asked=asked,
         reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),

@@ -140,6 +140,7 @@ def plan_cell(
         estimand=specification.estimand,
         margin=document.margin,
         split=tuple(document.split),
+        by=tuple(getattr(document, "by", ())),
         reference=reference,
         chance=None if document.chance is None else document.chance.value,
         goal_visible=specification.goal_visible,

@@ -244,6 +244,7 @@ class CellPlan:
     variant: Variant = PLAIN
     agent: str = ""
     split: tuple[str, ...] = ()
+    by: tuple[tuple[str, str], ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     against: Literal["reference", "chance"] = "reference"
     construct: Construct | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from cheesebench.commands.csv_text import cell
 from cheesebench.errors import OptionError
 from cheesebench.exporting.tables import Kind, Row
+from cheesebench.extras import install_command
 
 #: Rows of a group in a Parquet file, and characters of its texts: enough to compress well, little enough for any
 #: memory (pyarrow has them twice, and Python once).
@@ -61,6 +62,6 @@ def _pyarrow() -> tuple[Any, Any]:
     except ImportError:
         raise OptionError(
             "--parquet needs pyarrow, which is not installed. "
-            "Install it with: pip install 'pytest-cheesebench[parquet]', or use --csv."
+            f"Install it with: {install_command('parquet')}, or use --csv."
         ) from None
     return pyarrow, pyarrow.parquet

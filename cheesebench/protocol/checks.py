@@ -32,7 +32,7 @@ AGENT_GLYPHS = "↑↗→↘↓↙←↖"
 #: What else egocentric views draw, and what it is.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
 #: Names that somebody expects to be replaced in a text: ``{cue}``, ``$cue``, ``<cue>``.
-_MARKED = re.compile(r"(?<=[{$<%])\s*(\w+)")
+_MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
 
 
 def check(specification: Specification, names: Names, root: Node, diagnostics: Diagnostics) -> Specification:
@@ -278,11 +278,19 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """312: a success that is a number. 314: a text that is the name of a variable."""
+        """312: a success that is a number. 314: a text that is the name of a variable. 319: a split of nothing."""
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
             self.diagnostics.warning(
                 312, place, "'success' is a number: anything except 0 counts as success.", "Write a comparison."
+            )
+        if self.spec.success is None and self.spec.document.split:
+            place = self.root.find(["split"]).position
+            self.diagnostics.warning(
+                319,
+                place,
+                "'split' is ignored: it splits the pass rate, and there is no 'success'.",
+                "Write 'by' in a measure: 'latency: {value: steps, by: delay}'.",
             )
         for state in self.spec.states.values():
             for line in state.say:
@@ -290,7 +298,7 @@ class _Checks:
                     if name in self.spec.variables or name in self.spec.columns:
                         place = self.root.find(("trial", "states", state.name, "say")).position
                         sentence = f"'say' shows the word '{name}', not what the variable holds."
-                        self.diagnostics.warning(314, place, sentence, "Use one state for each text.")
+                        self.diagnostics.warning(314, place, sentence, f"Write '{{{name}}}' for its value.")
 
     def _floor_is_special(self, place: Place) -> bool:
         """Return whether showing floor there replaces another glyph, which is a visible change."""

@@ -58,6 +58,7 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
         states=tuple(document.trial.states),
         outcomes=tuple(outcomes(document)),
         blocks=tuple(document.schedule),
+        has_success=document.success is not None,
     )
     taken: dict[str, str] = dict.fromkeys(names.places, "a zone or group")
 
@@ -99,15 +100,20 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
                 "Complete the rows.",
             )
         for column, cells in draw.of.items():
-            path = ("draw", draw_name, "of", column)
+            path: tuple[str | int, ...] = ("draw", draw_name, "of", column)
+            if draw.permute is not None:
+                path = ("draw", draw_name, "into", draw.into.index(column))
             column_values: list[spec.RuntimeValue] = [runtime_value(cell) for cell in cells]
-            if _mixed(column_values):
+            if _mixed(column_values) and (draw.permute is None or column == draw.into[0]):
                 position = root.find(path).position
                 diagnostics.error(203, position, f"The column '{column}' mixes numbers and names.", "Keep one.")
             kind = _type_of(column_values, names, symbols)
-            _only_places(column, cells, root.find(path), names, diagnostics)
+            if draw.permute is None:
+                _only_places(column, cells, root.find(path), names, diagnostics)
             declare(column, Type("set", kind.domains) if draw.pick else kind, "a column of a draw", path)
-        for number, column in enumerate(draw.into):
+        if draw.permute is not None:
+            _only_places(draw_name, draw.permute, root.find(("draw", draw_name, "permute")), names, diagnostics)
+        for number, column in enumerate(draw.into if draw.sample is not None else ()):
             # Where `sample` names nothing that can be dealt out, the builder says so.
             group = Type("set", frozenset[Domain]({"place"})) if draw.sample in arena.groups else None
             dealt = group or names.variables.get(draw.sample or "", Type("set", frozenset[Domain]({"any"})))

@@ -12,7 +12,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.arena_documents import Arena, Model
+from cheesebench.protocol.draw_documents import Draw
 from cheesebench.protocol.features import EFFECTS, TRIGGERS
+from cheesebench.protocol.schedule_documents import Block
 from cheesebench.protocol.values import (
     DEFAULT_EDITION,
     MAX_COUNT,
@@ -42,41 +44,6 @@ class Variable(Model):
 
     init: Scalar | list[Scalar] = Field(description="Initial value; a list makes a set; `none` means no place or name.")
     per: Scope = Field("trial", description="When it is reset to its initial value.")
-
-
-class Draw(Model):
-    """A small table; when its scope begins, one row is drawn and its columns become variables."""
-
-    per: Scope = Field("trial", description="When a new row is drawn.")
-    order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
-        "random",
-        description=(
-            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
-            "order set by the run's seed; row (subject mod rows)."
-        ),
-    )
-    of: dict[Name, Annotated[list[Scalar], Field(min_length=1)]] = Field(
-        default_factory=dict, description="The table: its columns, of equal length, become variables."
-    )
-    sample: Name | None = Field(
-        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
-    )
-    into: list[Name] = Field(default_factory=list, description="The variables that receive what `sample` deals out.")
-    pick: Count | None = Field(None, description="Draws a subset of this many rows; the columns become sets.")
-    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
-    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
-    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Draw:
-        if bool(self.of) == (self.sample is not None) or bool(self.into) != (self.sample is not None):
-            raise PydanticCustomError("shape", "either 'of', or 'sample' with 'into'")
-        return self
-
-    @property
-    def columns(self) -> list[str]:
-        """The variables that the draw assigns."""
-        return list(self.of) or self.into
 
 
 class Start(Model):
@@ -174,26 +141,6 @@ class Trial(Model):
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
     finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps where a rule fired.")
-
-
-class Until(Model):
-    """Ends a block's repetition once `count` of the last `of` outcomes were `outcome`."""
-
-    outcome: Names = Field(description="The outcomes that count.")
-    count: Count = Field(description="How many of them are needed.")
-    of: Count = Field(description="Out of how many of the last trials.")
-
-
-class Block(Model):
-    """Sessions x trials, `repeat` times."""
-
-    sessions: Count = Field(1, description="Sessions of one repetition.")
-    trials: Count = Field(1, description="Trials of a session.")
-    repeat: Count = Field(1, description="Repetitions of the block.")
-    set: dict[Name, Scalar | list[Scalar]] = Field(
-        default_factory=dict, description="Values of variables in this block."
-    )
-    until: Until | None = Field(None, description="A criterion that ends a repetition early.")
 
 
 class Estimand(Model):
@@ -347,6 +294,18 @@ _MeasureClass = Annotated[
 ]
 
 
+_Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
+
+
+class MeasureBy(Model):
+    """A measure that reports give by condition, too."""
+
+    value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
+    by: Annotated[Names, Field(min_length=1)] = Field(
+        description="Variables, draws, counters or measures: reports give the measure for each of their values."
+    )
+
+
 class ProtocolDocument(Model):
     """A protocol: one paradigm in one edition."""
 
@@ -386,9 +345,9 @@ class ProtocolDocument(Model):
         Literal["all"] | Estimand,
         checked(lambda v: v == "all" or isinstance(v, dict), "all, or keys of 'last', 'block', 'where'"),
     ] = Field("all", description="The trials that count for the pass rate.")
-    measures: dict[Name, Expression | Annotated[list[_MeasureClass], Field(min_length=1)]] = Field(
+    measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
-        description="Expressions; or a list of names, of which the first whose `if` holds is used.",
+        description="Expressions; or names, of which the first whose `if` holds is used; or `value` and `by`.",
     )
     split: Names = Field(
         default_factory=list, description="Variables and measures by which reports split the pass rate."
@@ -404,3 +363,9 @@ class ProtocolDocument(Model):
     )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
+
+    @property
+    def by(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a measure and a variable by whose values reports give it."""
+        given = ((name, one.by) for name, one in self.measures.items() if isinstance(one, MeasureBy))
+        return tuple((name, variable) for name, variables in given for variable in variables)

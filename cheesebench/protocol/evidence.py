@@ -43,6 +43,9 @@ class EvidenceBuilder(Lookup):
 
     def measure(self, written: object, path: Sequence[str | int]) -> Expression | None:
         """Resolve a measure: an expression, or a guarded list of names."""
+        if isinstance(written, doc.MeasureBy):
+            self._check_conditions(written, path)
+            return self.measure(written.value, (*path, "value"))
         if not isinstance(written, list):
             return self.expression(written, path)
         cases = [
@@ -55,6 +58,17 @@ class EvidenceBuilder(Lookup):
                 self.diagnostics.error(221, position, sentence, "Give it an 'if', or put it last.")
                 break
         return Classes(tuple(cases))
+
+    def _check_conditions(self, written: doc.MeasureBy, path: Sequence[str | int]) -> None:
+        """Report conditions that there are not, and a measure that would be its own."""
+        for number, name in enumerate(written.by):
+            self.names.used.add(name)
+            here = (*path, "by", number)
+            if name == path[-1]:
+                position = self.root.find(here).position
+                self.diagnostics.error(228, position, f"'{name}' is not its own condition.", "Name another variable.")
+            elif name not in (known := [*self.names.variables, *self.document.measures]):
+                self.unknown("variable or measure", name, [one for one in known if one != path[-1]], here)
 
     def construct(self) -> ConstructSpec | None:
         """Resolve the construct; every lesion in it is checked."""

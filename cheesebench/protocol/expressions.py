@@ -1,7 +1,7 @@
 """Expressions of the language: a small parser and the syntax tree; names and types are resolved before a run.
 
-Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* /``,
-unary ``-``, and names, numbers, ``name(name)``, parentheses. Never ``eval``.
+Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >= in``), ``+ -``, ``* / %``,
+unary ``-``, and names, numbers, ``name(name)``, ``name(expression, ...)``, parentheses. Never ``eval``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from operator import add, mul, sub, truediv
+from operator import add, mod, mul, sub, truediv
 
-from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, Reads
+from cheesebench.errors import look_alike
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES, Reads
 
 #: Words that cannot be names of an author's things.
 KEYWORDS = ("and", "or", "not", "in", "none")
@@ -67,6 +68,23 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Compute:
+    """A function of numbers, such as ``min``; until names are resolved, also one of SEQUENCES and HISTORY."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """How many of the last ``trials`` ended with an outcome, or (None) were a success."""
+
+    outcome: str | None
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unary:
     """``not`` or ``-``."""
 
@@ -98,7 +116,9 @@ class Word:
     offset: int
 
 
-Expression = Number | Constant | Members | Variable | BuiltIn | Call | Unary | Binary | Classes | Word
+Expression = (
+    Number | Constant | Members | Variable | BuiltIn | Call | Compute | Recent | Unary | Binary | Classes | Word
+)
 
 
 class ExpressionError(Exception):
@@ -111,19 +131,26 @@ class ExpressionError(Exception):
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?(?![A-Za-z_0-9.]))"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<symbol>==|!=|<=|>=|[<>+\-*/()]))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<symbol>==|!=|<=|>=|[<>+\-*/%(),]))"
 )
 _OPERATORS = ("and", "or", "not", "in")
+#: Operators whose result is a number.
+ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
+#: Functions whose arguments are expressions, and how those that do not take numbers only are written.
+_WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
+_WRITTEN = {
+    "member": "member(group, number)",
+    "position": "position(place, group)",
+    "recent": "recent(success, 10)",
+}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
     "=": "Write '==' to compare.",
     "&": "Write 'and'.",
     "|": "Write 'or'.",
     "!": "Write 'not ( ... )' or '!='.",
-    ",": "Functions take one argument.",
     "'": "Write names without quotes.",
     '"': "Write names without quotes.",
-    "%": "Write a share as a number: 0.8 for 80 %.",
     "≥": "Write '>='.",
     "≤": "Write '<='.",
     "≠": "Write '!='.",
@@ -152,7 +179,8 @@ def _tokens(text: str) -> list[_Token]:
         if not match:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
-            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", _REMEDIES.get(odd, "Remove it."))
+            remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
+            raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
         place = match.end()
@@ -182,6 +210,8 @@ class _Parser:
         tree = self.disjunction()
         if token := self.peek():
             remedy = "Write 'not (a in b)'." if token.text == "not" else "Join conditions with 'and' or 'or'."
+            if token.text == ",":
+                remedy = "Only the arguments of a function are separated by commas."
             if token.text in _COMPARISONS:
                 remedy = "Compare two values at a time and join them with 'and'."
             raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
@@ -224,7 +254,7 @@ class _Parser:
         return self.chain(self.product, "+", "-")
 
     def product(self) -> Expression:
-        return self.chain(self.sign, "*", "/")
+        return self.chain(self.sign, "*", "/", "%")
 
     def sign(self) -> Expression:
         if self.take("-"):
@@ -242,7 +272,10 @@ class _Parser:
     def atom(self) -> Expression:
         token = self.peek()
         if token is None:
-            raise ExpressionError(self.end, "The expression ends too early.", "Complete or remove the last operator.")
+            remedy = "Complete or remove the last operator."
+            if self.tokens[-1].text == "%":
+                remedy = "Write a share as a number: 0.8 for 80 %."
+            raise ExpressionError(self.end, "The expression ends too early.", remedy)
         self.at += 1
         if token.kind == "number":
             value = float(token.text)
@@ -256,8 +289,27 @@ class _Parser:
                 )
             return tree
         if token.kind == "name" and token.text not in _OPERATORS:
-            return self.call(token) if self.take("(") else Word(token.text, token.offset)
+            if not self.take("("):
+                return Word(token.text, token.offset)
+            return self.compute(token) if token.text in _WITH_EXPRESSIONS else self.call(token)
         raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "Write a name or a number here.")
+
+    def compute(self, function: _Token) -> Expression:
+        arguments = [] if self.take(")") else [self.nested(self.disjunction)]
+        while arguments and self.take(","):
+            arguments.append(self.nested(self.disjunction))
+        if arguments and not self.take(")"):
+            place = self.peek()
+            remedy = "Close the parenthesis."
+            raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
+        known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
+        if count < known.least or (known.most is not None and count > known.most):
+            wanted = "one number" if known.most == 1 else f"{known.least} numbers or more"
+            remedy = f"Write {function.text}({'a' if known.most == 1 else 'a, b'})."
+            if function.text in _WRITTEN:
+                wanted, remedy = "two arguments", f"Write {_WRITTEN[function.text]}."
+            raise ExpressionError(function.offset, f"{function.text}() takes {wanted}, not {count}.", remedy, 134)
+        return Compute(function.text, tuple(arguments), function.offset)
 
     def call(self, function: _Token) -> Expression:
         argument = self.peek()
@@ -279,6 +331,9 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
     match tree:
         case Call(_, argument):
             yield from walk(argument)
+        case Compute(_, arguments):
+            for argument in arguments:
+                yield from walk(argument)
         case Unary(_, operand):
             yield from walk(operand)
         case Binary(_, left, right):
@@ -297,13 +352,13 @@ def constant(tree: Expression) -> float | None:
         case Unary("-", operand):
             inner = constant(operand)
             return None if inner is None else -inner
-        case Binary("+" | "-" | "*" | "/" as operator, left, right):
+        case Binary("+" | "-" | "*" | "/" | "%" as operator, left, right):
             first, second = constant(left), constant(right)
-            if operator == "/" and second == 0:
+            if operator in "/%" and second == 0:
                 return math.nan  # whatever the dividend
             if first is None or second is None:
                 return None
-            return float({"+": add, "-": sub, "*": mul, "/": truediv}[operator](float(first), float(second)))
+            return float({"+": add, "-": sub, "*": mul, "/": truediv, "%": mod}[operator](float(first), float(second)))
     return None
 
 
@@ -337,5 +392,5 @@ def is_condition(tree: Expression) -> bool:
         case Unary(operator, _):
             return operator == "not"
         case Binary(operator, _, _):
-            return operator not in "+-*/"
+            return operator not in ARITHMETIC_SIGNS
     return False

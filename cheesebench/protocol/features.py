@@ -56,6 +56,16 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A function of numbers: of how many, at least and at most (None: of any number of them)."""
+
+    meaning: str
+    least: int = 1
+    most: int | None = 1
+    scalar_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A trigger or an effect of a rule, by its key."""
 
@@ -90,6 +100,27 @@ FUNCTIONS: dict[str, Function] = {
     "column": Function("place"),
     "row": Function("place"),
 }
+#: The functions of numbers (language page, section 1); arguments are expressions.
+ARITHMETIC: dict[str, Arithmetic] = {
+    "min": Arithmetic("The smallest.", 2, None),
+    "max": Arithmetic("The largest.", 2, None),
+    "abs": Arithmetic("Without its sign."),
+    "round": Arithmetic("The nearest whole number; of two, the even one."),
+    "floor": Arithmetic("The largest whole number that is not larger."),
+    "exp": Arithmetic("e to the power of it."),
+    "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
+}
+#: The functions of a group as a sequence (language page, section 1): made of other expressions, so no kernel has them.
+SEQUENCES: dict[str, Arithmetic] = {
+    "member": Arithmetic("The member of a group at a place, from 1; `none` where there is none.", 2, 2),
+    "position": Arithmetic("The place of a member in a group, from 1; 0 if it is not in it.", 2, 2),
+}
+#: The functions of earlier trials: of `success` or an outcome, and a number of trials.
+HISTORY: dict[str, Arithmetic] = {
+    "recent": Arithmetic("How many of the subject's last trials ended so.", 2, 2, scalar_only=True),
+}
+#: Most trials that `recent` looks back.
+MOST_RECENT = 1000
 #: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),

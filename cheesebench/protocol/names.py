@@ -10,7 +10,18 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.expressions import ExpressionError
-from cheesebench.protocol.features import BUILT_INS, FUNCTIONS, NUMBER, TRUTH, Domain, Type
+from cheesebench.protocol.features import (
+    ARITHMETIC,
+    BUILT_INS,
+    FUNCTIONS,
+    HISTORY,
+    MOST_RECENT,
+    NUMBER,
+    SEQUENCES,
+    TRUTH,
+    Domain,
+    Type,
+)
 from cheesebench.protocol.source import Node
 
 _PLACE = frozenset[Domain]({"place"})
@@ -36,6 +47,7 @@ class Names:
     outcomes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
+    has_success: bool = False
     used: set[str] = field(default_factory=set)
     #: Symbols declared by a ``set`` only, and the names that appear in comparisons.
     born: list[str] = field(default_factory=list)
@@ -135,6 +147,14 @@ class _Typer:
                 return self.word(name, offset, want)
             case ex.Call(function, ex.Word() as argument, offset):
                 return self.call(function, argument, offset)
+            case ex.Compute("member", (group, number)):
+                return self.member(group, number)
+            case ex.Compute("position", (member, group)):
+                return self.position(member, group)
+            case ex.Compute("recent", (what, trials), offset):
+                return self.recent(what, trials, offset)
+            case ex.Compute(function, arguments, offset):
+                return ex.Compute(function, tuple(self.number(argument) for argument in arguments), offset), NUMBER
             case ex.Unary("not", operand):
                 return ex.Unary("not", self.condition(operand)), TRUTH
             case ex.Unary(operator, operand):
@@ -146,7 +166,7 @@ class _Typer:
             case ex.Binary("in", left, right):
                 return self.membership(left, right), TRUTH
             case ex.Binary(operator, left, right):
-                kind = NUMBER if operator in "+-*/" else TRUTH
+                kind = NUMBER if operator in ex.ARITHMETIC_SIGNS else TRUTH
                 return ex.Binary(operator, self.number(left), self.number(right)), kind
         raise TypeError(tree)  # pragma: no cover - the parser makes no other trees
 
@@ -188,7 +208,8 @@ class _Typer:
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            hint = did_you_mean(function, FUNCTIONS).strip() or f"Functions: {', '.join(FUNCTIONS)}."
+            known = [*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY]
+            hint = did_you_mean(function, known).strip() or f"Functions: {', '.join(known)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
         takes = FUNCTIONS[function].takes
         if takes == "group":
@@ -215,6 +236,58 @@ class _Typer:
                 argument.offset, f"{function}() takes a zone; '{name}' is {describe(kind)}.", remedy, 134
             )
         return ex.Call(function, resolved), NUMBER
+
+    def members(self, function: str, tree: ex.Expression) -> list[str]:
+        """Return the members of the group that a function of a sequence names."""
+        groups = self.names.arena.groups
+        if isinstance(tree, ex.Word) and tree.name in groups:
+            self.names.used.add(tree.name)
+            return list(groups[tree.name])
+        name = tree.name if isinstance(tree, ex.Word) else "this"
+        hint = did_you_mean(name, groups).strip() or "Declare it under 'arena: groups'."
+        which = "first" if function == "member" else "second"
+        sentence = f"The {which} argument of {function}() is a group; '{name}' is not a group."
+        raise ExpressionError(_offset(tree), sentence, hint, 134)
+
+    def member(self, group: ex.Expression, number: ex.Expression) -> tuple[ex.Expression, Type]:
+        """The first name whose number is right."""
+        members, place = self.members("member", group), self.number(number)
+        if isinstance(place, ex.Number) and place.value not in range(1, len(members) + 1):
+            sentence = f"There is no member {place.value:g} of {len(members)}."
+            raise ExpressionError(_offset(group), sentence, "Count from 1.", 134)
+        numbers = ((ex.Binary("==", place, ex.Number(n)), name) for n, name in enumerate(members, 1))
+        return ex.Classes(tuple(numbers)), Type("name", _PLACE)
+
+    def position(self, member: ex.Expression, group: ex.Expression) -> tuple[ex.Expression, Type]:
+        """The sum over the members of their number, times whether it is this one."""
+        members = self.members("position", group)
+        place, kind = self.resolve(member, Type("name", _PLACE))
+        if kind.kind != "name" or not kind.overlaps(Type("name", _PLACE)):
+            sentence = f"position() takes a zone or solid first, not {describe(kind)}."
+            raise ExpressionError(_offset(member), sentence, "Write position(place, group).", 134)
+        terms: list[ex.Expression] = [
+            ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n)) for n, name in enumerate(members, 1)
+        ]
+        while len(terms) > 1:  # in halves, so that it is not deep
+            pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
+            terms = [ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return terms[0], NUMBER
+
+    def recent(self, what: ex.Expression, trials: ex.Expression, offset: int) -> tuple[ex.Expression, Type]:
+        """How many of the last trials ended so."""
+        name = what.name if isinstance(what, ex.Word) else "this"
+        is_success = name == "success" and (self.names.has_success or name not in self.names.outcomes)
+        if is_success and not self.names.has_success:
+            raise ExpressionError(_offset(what), "The protocol has no 'success'.", "Add it, or name an outcome.", 134)
+        if not is_success and name not in self.names.outcomes:
+            known = ["success", *self.names.outcomes]
+            hint = did_you_mean(name, known).strip() or f"Outcomes are {listed(self.names.outcomes)}."
+            sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
+            raise ExpressionError(_offset(what), sentence, hint, 134)
+        if not isinstance(trials, ex.Number) or trials.value not in range(1, MOST_RECENT + 1):
+            sentence = f"recent() looks back over a fixed number of trials, 1 to {MOST_RECENT}."
+            raise ExpressionError(offset, sentence, f"Write recent({name}, 10).", 134)
+        return ex.Recent(None if is_success else name, int(trials.value)), NUMBER
 
     def condition(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
@@ -296,7 +369,7 @@ def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
 def _offset(tree: ex.Expression) -> int:
     """Return the column of the first name in a parsed tree, or 0."""
     match tree:
-        case ex.Word(offset=offset) | ex.Call(offset=offset):
+        case ex.Word(offset=offset) | ex.Call(offset=offset) | ex.Compute(offset=offset):
             return offset
         case ex.Unary(operand=operand):
             return _offset(operand)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import itertools
 import json
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,9 @@ from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
 from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.draws import DrawBuilder
 from cheesebench.protocol.evidence import EvidenceBuilder
+from cheesebench.protocol.expressions import Expression, Recent, walk
 from cheesebench.protocol.features import NUMBER, TRUTH
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
@@ -29,10 +28,8 @@ from cheesebench.protocol.source import Node
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
 
-#: Most subsets that an ordered ``pick`` may go through.
-MAX_SUBSETS = 10_000
-#: Rows of a permuted block, copies included; and trials of a life, which is planned as a whole.
-MAX_BLOCK, MAX_TRIALS = 10_000, 100_000
+#: Trials of a life, which is planned as a whole.
+MAX_TRIALS = 100_000
 #: Keys that describe a protocol without changing a life or a verdict; the hash leaves them out.
 DESCRIPTIVE = ("title", "cite", "fidelity", "notes", "tests", "checks", "chance", "split", "construct")
 
@@ -60,7 +57,7 @@ def resolve(
         document=document,
         arena=arena,
         variables=builder.variables(),
-        draws=builder.draws(),
+        draws=DrawBuilder(document, root, names, diagnostics).draws(),
         columns={name: kind for name, kind in names.variables.items() if name not in document.vars},
         counters=tuple(counters(document)),
         start=builder.start(),
@@ -71,7 +68,7 @@ def resolve(
         watch=trial.rules(document.trial.watch, ("trial", "watch"), watch=True),
         finish=trial.finish(),
         schedule=builder.schedule(),
-        success=builder.expression(document.success, ("success",), TRUTH),
+        success=builder.success(),
         where=evidence.where(),
         measures={
             name: tree
@@ -115,6 +112,12 @@ def canonical(plain: Mapping[str, Any]) -> str:
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a resolved protocol (without descriptions) and the language version."""
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
+    measures = relevant.get("measures")
+    if isinstance(measures, dict):  # by what a measure is shown changes nothing that is measured
+        plainly = {
+            name: one["value"] if isinstance(one, dict) and "value" in one else one for name, one in measures.items()
+        }
+        relevant["measures"] = plainly
     return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
 
@@ -122,7 +125,7 @@ class _Builder(Lookup):
     """Builds what surrounds the trial: variables, draws, start and schedule."""
 
     def variables(self) -> dict[str, spec.VariableSpec]:
-        found = {}
+        variables = {}
         for name, variable in self.document.vars.items():
             initial: spec.RuntimeValue
             if isinstance(variable.init, list):
@@ -130,81 +133,16 @@ class _Builder(Lookup):
             else:
                 initial = runtime_value(variable.init)
             kind = self.names.variables.get(name, NUMBER)
-            found[name] = spec.VariableSpec(name, kind, initial, variable.per)
-        return found
+            variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
+        return variables
 
-    def draws(self) -> tuple[spec.DrawSpec, ...]:
-        found = []
-        for name, draw in self.document.draw.items():
-            columns = tuple(draw.columns)
-            rows = tuple(zip(*([runtime_value(cell) for cell in cells] for cells in draw.of.values()), strict=False))
-            place = self.root.find(("draw", name))
-            if draw.sample is not None:
-                self._check_sample(name, draw)
-            elif draw.pick is not None and draw.pick > len(rows):
-                position = self.root.find(("draw", name, "pick")).position
-                self.diagnostics.error(206, position, f"'{name}' picks {draw.pick} of {len(rows)} rows.", "Pick fewer.")
-            if len(rows) * draw.copies > MAX_BLOCK:
-                position = self.root.find(("draw", name)).position
-                sentence = f"{len(rows)} rows in {draw.copies} copies are more than {MAX_BLOCK} of one permuted block."
-                self.diagnostics.error(206, position, sentence, "Use fewer copies, or 'order: random'.")
-            if draw.copies > 1 and draw.order != "shuffle":
-                position = place.key_position("copies")
-                self.diagnostics.error(
-                    206, position, "'copies' is only for 'order: shuffle'.", "Remove it, or shuffle."
-                )
-            if draw.max_run is not None and (draw.order in ("cycle", "balanced", "by_subject") or draw.pick):
-                position = place.key_position("max_run")
-                self.diagnostics.error(206, position, "'max_run' is only for shuffled or random rows.", "Remove it.")
-            if draw.max_run is not None and rows:
-                position = place.key_position("max_run")
-                value, often = Counter(row[0] for row in rows).most_common(1)[0]
-                if often == len(rows):
-                    sentence = "The first column has only one value, so its run never ends."
-                    self.diagnostics.error(206, position, sentence, "Remove 'max_run'.")
-                elif draw.order == "shuffle" and often > (len(rows) - often) * draw.max_run:
-                    sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
-                    self.diagnostics.error(206, position, sentence, "Allow longer runs.")
-            subsets = math.comb(len(rows), draw.pick or 0)
-            if draw.order != "random" and subsets > MAX_SUBSETS:
-                position = place.key_position("pick")
-                sentence = f"There are {subsets} subsets to order, more than {MAX_SUBSETS}."
-                self.diagnostics.error(206, position, sentence, "Use 'order: random'.")
-            keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
-            found.append(
-                spec.DrawSpec(
-                    name,
-                    draw.per,
-                    draw.order,
-                    columns,
-                    rows,
-                    draw.pick,
-                    draw.copies,
-                    draw.max_run,
-                    keep_if,
-                    draw.sample,
-                )
-            )
-        return tuple(found)
-
-    def _check_sample(self, name: str, draw: doc.Draw) -> None:
-        """Report a draw that deals out what is neither a group nor a set drawn before, or more than there is."""
-        sample, path = draw.sample or "", ("draw", name)
-        self.names.used.add(sample)
-        sizes = {group: len(members) for group, members in self.names.arena.groups.items()}
-        for before in itertools.takewhile(lambda other: other != name, self.document.draw):
-            other = self.document.draw[before]
-            sizes |= {column: other.pick for column in other.of if other.pick}
-        if sample not in sizes:
-            self.unknown("group, or set of a draw above,", sample, sizes, (*path, "sample"))
-        elif len(draw.into) > sizes[sample]:
-            position = self.root.find((*path, "into")).position
-            sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
-            self.diagnostics.error(206, position, sentence, "Ask for fewer.")
-        if draw.order != "random" or draw.pick or draw.max_run:
-            position = self.root.find(path).position
-            sentence = "'sample' deals out in random order: 'order', 'pick' and 'max_run' do not go with it."
-            self.diagnostics.error(206, position, sentence, "Remove them.")
+    def success(self) -> Expression | None:
+        """Return the condition of success; it cannot count earlier successes, of which it is one."""
+        tree = self.expression(self.document.success, ("success",), TRUTH)
+        if any(isinstance(node, Recent) and node.outcome is None for node in walk(tree)):
+            position = self.root.find(["success"]).position
+            self.diagnostics.error(134, position, "'success' counts itself.", "Count outcomes: recent(correct, 10).")
+        return tree
 
     def rotate(self) -> str | None:
         """Return the column by which the picture is turned; it must hold quarter turns, and the picture be square."""
@@ -265,7 +203,9 @@ class _Builder(Lookup):
                 values.append((variable, self._constant(variable, value, (*path, variable))))
             until = None
             if block.until is not None:
-                until = spec.UntilSpec(frozenset(block.until.outcome), block.until.count, block.until.of)
+                condition = self.expression(block.until.if_, ("schedule", name, "until", "if"), TRUTH)
+                met = frozenset([spec.MET] if block.until.if_ is not None else block.until.outcome)
+                until = spec.UntilSpec(met, block.until.count, block.until.window, condition)
             for outcome in block.until.outcome if block.until else ():
                 if outcome not in self.names.outcomes:
                     self.unknown("outcome", outcome, self.names.outcomes, ("schedule", name, "until", "outcome"))
@@ -278,7 +218,7 @@ class _Builder(Lookup):
                     f"has {block.sessions * block.trials}.",
                     "Add trials, or lower 'count'.",
                 )
-            if block.until and block.until.count > block.until.of:
+            if block.until and block.until.count > block.until.window:
                 position = self.root.find(("schedule", name, "until")).position
                 sentence = f"{block.until.count} of the last {block.until.of} outcomes is impossible."
                 self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")

@@ -9,10 +9,11 @@ from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import ACTIONS
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol import specification as spec
+from cheesebench.protocol import texts
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.diagnostics import listed
 from cheesebench.protocol.expressions import Expression, Number, Unary, Variable, constant, walk
-from cheesebench.protocol.features import NUMBER, TRIGGERS, TRUTH, Type
+from cheesebench.protocol.features import BUILT_INS, NUMBER, TRIGGERS, TRUTH, Type
 from cheesebench.protocol.lookup import Lookup
 
 #: In place of an action, or of what blocks the way: whichever.
@@ -64,14 +65,14 @@ class TrialBuilder(Lookup):
 
     def states(self) -> dict[str, spec.StateSpec]:
         """Return all states, in file order."""
-        found = {}
+        states = {}
         for name, state in self.document.trial.states.items():
             path = ("trial", "states", name)
             say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
-            found[name] = spec.StateSpec(
+            states[name] = spec.StateSpec(
                 name=name,
                 entry=self.effects(state, path),
-                say=tuple(line for text in say for line in text.splitlines()),
+                say=self._said(say, state.say, (*path, "say")),
                 show=tuple(self._shown(place, glyph, (*path, "show", place)) for place, glyph in state.show.items()),
                 close=tuple(self._door(door, (*path, "close", number)) for number, door in enumerate(state.close)),
                 freeze=state.freeze,
@@ -79,7 +80,30 @@ class TrialBuilder(Lookup):
                 rules=self.rules(state.rules, (*path, "rules")),
                 position=self.root.find(path[:-1]).key_position(name),
             )
-        return found
+        return states
+
+    def _said(self, say: Sequence[str], given: object, path: Sequence[str | int]) -> tuple[str, ...]:
+        """Return the lines of text; report braces without a partner, and names in braces that hold no value."""
+        for number, text in enumerate(say):
+            node = self.root.find((*path, number) if isinstance(given, list) else path)
+            try:
+                blanks = [part for part in texts.parts(text) if isinstance(part, texts.Blank)]
+            except texts.LoneBraceError as lone:
+                sentence = f"This '{text[lone.offset]}' stands alone."
+                self.diagnostics.error(
+                    227, node.inside(lone.offset), sentence, "Double it; or name a variable: '{cue}'."
+                )
+                return ()
+            for blank in blanks:
+                self.names.used.add(blank.name)
+                if blank.name not in self.names.variables:
+                    known = self.names.variables
+                    remedy = did_you_mean(blank.name, known).strip() or f"Known: {listed(known)}."
+                    if blank.name in BUILT_INS:
+                        remedy = f"Copy it into a variable: 'set: {{shown: {blank.name}}}', and write '{{shown}}'."
+                    sentence = f"There is no variable or draw '{blank.name}' to fill in."
+                    self.diagnostics.error(201, node.inside(blank.offset), sentence, remedy)
+        return tuple(line for text in say for line in text.splitlines())
 
     def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
         key = self.root.find(path[:-1])
@@ -144,8 +168,12 @@ class TrialBuilder(Lookup):
         self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
     ) -> tuple[Expression, Expression] | None:
         """Resolve column and row; None when there are none, or when they have an error."""
-        found = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
-        return (found[0], found[1]) if found and found[0] is not None and found[1] is not None else None
+        coordinates = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
+        return (
+            (coordinates[0], coordinates[1])
+            if coordinates and coordinates[0] is not None and coordinates[1] is not None
+            else None
+        )
 
     def _check_reward(self, reward: Expression | None, path: Sequence[str | int]) -> None:
         """Report a reward that is never a number, whatever happens; others are met when they are paid."""
@@ -165,7 +193,7 @@ class TrialBuilder(Lookup):
     def _assignments(
         self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, adding: bool
     ) -> tuple[spec.Assignment, ...]:
-        found = []
+        rules = []
         for name, value in entries.items():
             here = (*path, name)
             position = self.root.find(path).key_position(name)
@@ -186,8 +214,8 @@ class TrialBuilder(Lookup):
             else:
                 tree = self.expression(value, here, want, it=it)
             if tree is not None:
-                found.append(spec.Assignment(name, tree))
-        return tuple(found)
+                rules.append(spec.Assignment(name, tree))
+        return tuple(rules)
 
     def rules(
         self, rules: Sequence[doc.Rule], path: Sequence[str | int], *, watch: bool = False

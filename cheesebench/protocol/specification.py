@@ -125,13 +125,18 @@ class GuardedName:
     position: Position
 
 
+#: What a trial is noted as that met the condition of ``until``: no outcome is called so.
+MET = "met "
+
+
 @dataclass(frozen=True, slots=True)
 class UntilSpec:
-    """Ends a block repetition once ``count`` of the last ``of`` outcomes are in ``outcomes``."""
+    """Ends a block repetition once ``count`` of the last ``of`` trials ended in ``outcomes``, or met ``condition``."""
 
     outcomes: frozenset[str]
     count: int
     of: int
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

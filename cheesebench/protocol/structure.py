@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cheesebench.errors import did_you_mean
+from cheesebench.errors import did_you_mean, look_alike
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
@@ -183,7 +183,7 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             hint = did_you_mean(key, known).strip() or (
                 f"It belongs under '{owner}'." if owner and not path[:-1] else ""
             )
-            remedy = hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
+            remedy = look_alike(key) or hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
             position = root.find(path[:-1]).key_position(key)
             diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
         elif not any(_is_meant(other, path, key) for other in found):
@@ -206,14 +206,19 @@ def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnos
     if is_key:
         key = str(path[-1]) if path else ""
         position = root.find(path[:-1]).key_position(key)
-        diagnostics.error(124, position, f"{_shown(key)} cannot be a key here: expected {expected}.", "Rename it.")
+        diagnostics.error(
+            124, position, f"{_shown(key)} cannot be a key here: expected {expected}.", look_alike(key) or "Rename it."
+        )
         return
     value = root.find(path).value
     kind = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, list) else _shown(value)
     sentence = f"The value of {_spoken(path)} does not fit: {kind}."
     choices = re.findall(r"'([^']+)'", expected) if expected.startswith("one of ") else []
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-    diagnostics.error(123, root.find(path).position, sentence, f"Expected {expected}.{hint}")
+    remedy = f"Expected {expected}.{hint}"
+    if expected.startswith(("a name", "the id")) and isinstance(value, str):
+        remedy = look_alike(value) or remedy
+    diagnostics.error(123, root.find(path).position, sentence, remedy)
 
 
 #: What a value can be that has a short form, by model.

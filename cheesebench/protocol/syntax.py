@@ -26,7 +26,33 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
         return "Quote a text that contains a colon."
     if "alphabetic or numeric" in problem or "cannot start any token" in problem:
         return "Put glyphs such as '*', '&' and '@' in quotes."
-    return "Check quotes, colons and indentation."
+    return _between_levels(lines, row) or "Check quotes, colons and indentation."
+
+
+def _between_levels(lines: Sequence[str], row: int) -> str | None:
+    """Return what to do where this line begins below nothing that encloses it."""
+    above = [line for line in lines[:row] if line.strip() and not line.lstrip().startswith("#")]
+    if row >= len(lines) or not above or sum(map(_opened, above)) > 0:
+        return None  # lines within brackets begin anywhere
+    indent, levels, lowest = _indent(lines[row]), set[int](), len(lines[row]) + 1
+    for line in reversed(above):
+        if (level := _indent(line)) < lowest:
+            lowest = level
+            levels |= {level, *([level + len(dash[0])] if (dash := re.match(r"- +", line[level:])) else [])}
+    last = _indent(above[-1])
+    levels.add(last)
+    if indent in levels:
+        return None
+    nearest = min(levels, key=lambda level: (abs(level - indent), level))
+    return f"This line is indented by {indent}, the line above by {last}: indent it by {nearest}."
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _opened(line: str) -> int:
+    return sum(line.count(mark) for mark in "{[") - sum(line.count(mark) for mark in "}]")
 
 
 def block_cut_short(lines: Sequence[str], row: int) -> str | None:

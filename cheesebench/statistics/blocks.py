@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import Value
 from cheesebench.statistics.choices import ChoiceCounter, Choices
-from cheesebench.statistics.measures import STRATEGY, Moments, Tally
+from cheesebench.statistics.measures import STRATEGY, Condition, Moments, Tally, by_condition, with_conditions
 from cheesebench.statistics.summary import ClassShares, SplitRate
 
 #: What a value of a trial can be, in the order of columns: of every trial, of the agent's moves, of the protocol.
@@ -63,28 +63,33 @@ class BlockSummary:
     choices: tuple[Choices, ...]
 
 
-def block_summaries(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[BlockSummary, ...]:
+def block_summaries(
+    records: Iterable[TrialRecord], split: Sequence[str] = (), by: Sequence[tuple[str, str]] = ()
+) -> tuple[BlockSummary, ...]:
     """Summarise the trials of one cell (a model on a protocol in a view) by block, in order of first appearance.
 
     ``records`` come subject by subject, as a log has them. ``split`` names variables and measures by which pass rate
-    and choices are split (``CellPlan.split``). Trials are not kept in memory.
+    and choices are split (``CellPlan.split``); ``by`` pairs measures with variables by whose values they are given.
+    Trials are not kept in memory.
     """
     blocks: dict[str, _Block] = {}
     for record in records:
-        blocks.setdefault(record.block, _Block(split)).add(record)
+        blocks.setdefault(record.block, _Block(split, by)).add(record)
     return tuple(block.summary(name) for name, block in blocks.items())
 
 
 class _Block:
     """One block while its trials are counted."""
 
-    def __init__(self, split: Sequence[str]) -> None:
-        self._tally = Tally(split=split)
+    def __init__(self, split: Sequence[str], by: Sequence[tuple[str, str]]) -> None:
+        self._tally = Tally(split=split, by=by)
+        self._by = by
         self._trials = self._missing = self._subjects = 0
         #: The subject whose trials are being counted.
         self._subject: int | None = None
         #: Kind and name -> its numbers.
         self._numbers: dict[tuple[str, str], _Numbers] = {}
+        self._numbers_by: dict[Condition, _Numbers] = {}
         self._choices = ChoiceCounter(split)
 
     def add(self, record: TrialRecord) -> None:
@@ -95,7 +100,7 @@ class _Block:
         if record.subject != self._subject:
             self._subject = record.subject
             self._subjects += 1
-            for numbers in self._numbers.values():
+            for numbers in (*self._numbers.values(), *self._numbers_by.values()):
                 numbers.end_subject()
         self._choices.add(record)
         self._tally.add(record)
@@ -105,15 +110,23 @@ class _Block:
             for name, value in values.items():
                 if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
                     self._numbers.setdefault((kind, name), _Numbers()).add(float(value))
+        for condition, number in by_condition(record, self._by):
+            if isinstance(number, float):
+                self._numbers_by.setdefault(condition, _Numbers()).add(number)
 
     def summary(self, name: str) -> BlockSummary:
-        ordered = sorted(self._numbers.items(), key=lambda item: KINDS.index(item[0][0]))
+        kinds: dict[str, dict[str, _Numbers]] = {kind: {} for kind in KINDS}
+        for (kind, own), numbers in self._numbers.items():
+            kinds[kind][own] = numbers
+        kinds["measure"] = with_conditions(kinds["measure"], self._numbers_by)
         return BlockSummary(
             block=name,
             subjects=self._subjects,
             trials=self._trials,
             missing=self._missing,
-            measures=tuple(numbers.measure(*key) for key, numbers in ordered),
+            measures=tuple(
+                numbers.measure(kind, own) for kind, named in kinds.items() for own, numbers in named.items()
+            ),
             classes=self._tally.class_shares(),
             splits=self._tally.split_rates(),
             choices=self._choices.choices(),

@@ -8,7 +8,7 @@ same answer is right on one kind and wrong on the other.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -114,14 +114,6 @@ class ChoiceCounter:
             for name, sides in self._counts.items()
             if sides is not None and len(sides.every) == 2 and self._named[name] == self._answered
         }
-
-
-def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
-    """Return the choices in trials of one block; see ``ChoiceCounter``."""
-    counter = ChoiceCounter(split)
-    for record in records:
-        counter.add(record)
-    return counter.choices()
 
 
 class _Sides:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
 from cheesebench.statistics.summary import TAXONOMY, ClassShares, Measure, SplitRate
+
+T = TypeVar("T")
 
 
 class Moments:
@@ -34,16 +37,65 @@ class Moments:
         return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
 
 
+class Condition(NamedTuple):
+    """A value of a variable by which a measure is given."""
+
+    measure: str
+    variable: str
+    value: Value
+
+    def __str__(self) -> str:
+        value = f"{self.value:g}" if isinstance(self.value, float) else "none" if self.value is None else self.value
+        return f"{self.measure} ({self.variable} = {value})"
+
+
+def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator[tuple[Condition, float | str]]:
+    """Yield each condition that a trial was under, and what was measured; sets are no conditions."""
+    for measure, variable in by:
+        measured, value = record.measures.get(measure), None
+        for held in (record.variables, record.counters, record.measures):
+            if variable in held:
+                value = held[variable]
+                break
+        if isinstance(value, list):
+            continue
+        if isinstance(measured, str):
+            yield Condition(measure, variable, value), measured
+        elif isinstance(measured, (int, float)) and math.isfinite(measured):
+            yield Condition(measure, variable, value), float(measured)
+
+
+def with_conditions(whole: Mapping[str, T], parts: Mapping[Condition, T]) -> dict[str, T]:
+    """Return each measure, and after it what it is under each of its conditions; values in rising order."""
+    found: dict[str, T] = {}
+    for name, one in whole.items():
+        found[name] = one
+        mine = [condition for condition in parts if condition.measure == name]
+        variables = list(dict.fromkeys(condition.variable for condition in mine))
+        for condition in sorted(mine, key=lambda one: (variables.index(one.variable), _rank(one.value))):
+            found[str(condition)] = parts[condition]
+    return found
+
+
 class Tally:
     """What became of trials and what they measured, counted trial by trial: no trial is kept."""
 
-    def __init__(self, records: Iterable[TrialRecord] = (), split: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        records: Iterable[TrialRecord] = (),
+        split: Iterable[str] = (),
+        by: Iterable[tuple[str, str]] = (),
+    ) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._own: dict[str, Moments] = {}
         self._names: dict[str, Counter[str]] = {}
         #: Passed and scored trials by variable and value.
         self._splits: dict[str, dict[Value, tuple[int, int]]] = {name: {} for name in split}
+        self._by = tuple(by)
+        #: Measure, variable and value of a condition -> what was measured under it.
+        self._own_by: dict[Condition, Moments] = {}
+        self._names_by: dict[Condition, Counter[str]] = {}
         self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
         for record in records:
@@ -62,6 +114,11 @@ class Tally:
                 self._own.setdefault(name, Moments()).add(float(value))
             elif isinstance(value, str):
                 self._names.setdefault(name, Counter())[value] += 1
+        for condition, measured in by_condition(record, self._by):
+            if isinstance(measured, str):
+                self._names_by.setdefault(condition, Counter())[measured] += 1
+            else:
+                self._own_by.setdefault(condition, Moments()).add(measured)
         for name, found in self._splits.items():
             value = record.variables[name] if name in record.variables else record.measures.get(name)
             if record.success is not None and not isinstance(value, list):
@@ -89,13 +146,13 @@ class Tally:
 
     def own_measures(self) -> tuple[Measure, ...]:
         """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
-        return _measures(self._own)
+        return _measures(with_conditions(self._own, self._own_by))
 
     def class_shares(self) -> tuple[ClassShares, ...]:
         """Return the protocol's categorical measures."""
         return tuple(
             ClassShares(name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
-            for name, counts in self._names.items()
+            for name, counts in with_conditions(self._names, self._names_by).items()
         )
 
     def split_rates(self) -> tuple[SplitRate, ...]:

@@ -99,11 +99,11 @@ class Sample:
 
     def subjects(self) -> tuple[SubjectTrials, ...]:
         """Return what a verdict needs of every subject; an absent one is open throughout."""
-        found = [
+        counted = [
             SubjectTrials(sum(one.results), len(one.results), one.missing + one.settled, one.distinct)
             for one in self.per_subject
         ]
-        return (*found, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+        return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
@@ -119,7 +119,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     """
     known: set[str] = set()
     found: list[SubjectCount] = []
-    tally, tallies = Tally(split=plan.split), dict[int, Tally]()
+    tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     for records in trials:
         # What a sequential cell is described by are the subjects that it was judged by.
         tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}

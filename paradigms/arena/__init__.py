@@ -29,23 +29,27 @@ class ArenaParadigm:
         self.specification = specification
         self.program = Program(specification)
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         from cheesebench.paradigms.arena.life import ArenaSubject
 
         return ArenaSubject(self.program, view, seed, subject)
 
-    def still(self, view: View, seed: int, subject: int, state: str | None = None) -> Still:
-        """Return how the first trial of this life begins; or what ``state`` would show at that moment.
+    def still(self, view: View, seed: int, subject: int, state: str | None = None, trial: int = 1) -> Still:
+        """Return how a trial of this life begins (it waits in earlier ones); or what ``state`` would show then.
 
         Nothing happens for it: the subject stays where it is, whatever ``place`` would do on entry.
         """
-        from cheesebench.interfaces import Still
+        from cheesebench.interfaces import RUNNING, STAY, Still
         from cheesebench.paradigms.arena.life import ArenaSubject
         from cheesebench.paradigms.arena.scenes import canvas_of
 
         life = ArenaSubject(self.program, view, seed, subject)
-        life.begin_trial()
+        for _ in range(trial - 1):
+            life.begin_next_trial()
+            while life.step(STAY)[2] == RUNNING:
+                pass
+        life.begin_next_trial()
         geometry, state = self.program.geometry, state or life.state
         canvas = canvas_of(geometry.arena)
         column, row, heading = life.standing
@@ -77,7 +81,9 @@ class ArenaParadigm:
 
         return lesioned_view(view, lesion, hidden_by(lesion, self.specification))
 
-    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
+    def yoked_environment(
+        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
+    ) -> SubjectEnvironment:
         """Return the life yoked to the one that ``subject`` led with these actions; see ``controls.YokedSubject``."""
         from cheesebench.paradigms.arena.controls import YokedSubject
 

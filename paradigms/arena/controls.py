@@ -15,7 +15,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
 from cheesebench.paradigms.arena.streams import Stream
-from cheesebench.protocol import Specification
+from cheesebench.protocol import Specification, texts
 from cheesebench.protocol.arena import FLOOR, VOID, WALL
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.values import Scope
@@ -40,7 +40,7 @@ def without_cues(specification: Specification) -> Specification:
 class CuesDrawnAnew(ArenaParadigm):
     """Landmarks, shown glyphs and texts are random, and independent of state, draws and position."""
 
-    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+    def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         return ShuffledCueSubject(self.program, view, seed, subject)
 
@@ -111,11 +111,13 @@ class LabelsSwapped(ArenaParadigm):
         super().__init__(specification)
         chance = Stream(seed, f"{specification.paradigm}|labels", 0)
         self._glyphs = _cycle(chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs"))
-        texts = dict.fromkeys(line for state in specification.states.values() for line in state.say)
-        self._texts = _cycle(chance.shuffled([*texts, FRESH_TEXT], "texts"))
+        # A text with values in it has no other that could stand for it: it stays.
+        lines = [line for state in specification.states.values() for line in state.say if not texts.names([line])]
+        plain = dict.fromkeys(texts.filled(line, {}) for line in lines)
+        self._texts = _cycle(chance.shuffled([*plain, FRESH_TEXT], "texts"))
         self._views: dict[str, SwappedView] = {}
 
-    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+    def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         known = self._views.get(view.name)
         if known is None or known.view is not view:
@@ -156,17 +158,17 @@ def _labels(specification: Specification) -> list[str]:
     """Return the glyphs that are labels, in the protocol's order (not floor, walls and doors)."""
     arena = specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
-    found = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
-    found += [mark.glyph for mark in arena.landmarks]
+    glyphs = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
+    glyphs += [mark.glyph for mark in arena.landmarks]
     for state in specification.states.values():
         for _, glyph in state.show:
             if not glyph.variable:
-                found.append(glyph.name)
+                glyphs.append(glyph.name)
             elif glyph.name in specification.variables:
-                found.append(str(specification.variables[glyph.name].initial))
+                glyphs.append(str(specification.variables[glyph.name].initial))
             else:
-                found += specification.drawn(glyph.name)
-    return [glyph for glyph in dict.fromkeys(found) if len(glyph) == 1 and glyph not in STRUCTURE]
+                glyphs += specification.drawn(glyph.name)
+    return [glyph for glyph in dict.fromkeys(glyphs) if len(glyph) == 1 and glyph not in STRUCTURE]
 
 
 def _fresh(specification: Specification) -> str:
@@ -298,5 +300,6 @@ class YokedSubject(ArenaSubject):
         taken = master.taken if status == TERMINATED else None
         by_clock = self._due(taken) or master.outcome if taken is not None and taken.after is not None else None
         self.outcome = self._would or by_clock or TIMEOUT
-        self._ended, self.last = True, self.outcome
-        self._schedule.note(master.outcome or TIMEOUT)
+        self._ended = True
+        self._close()
+        self._schedule.note(master.noted if master.outcome else TIMEOUT)

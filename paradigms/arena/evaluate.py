@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from cheesebench.paradigms.arena.jit import arithmetic
+from cheesebench.paradigms.arena.jit.layout import EXACT
 from cheesebench.protocol import expressions as ex
 
 #: Of a life (``life.ArenaSubject``), which has the names and functions of the language as attributes and methods.
@@ -27,18 +30,48 @@ def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
     def compute_bounded(left: float, right: float) -> float:
         result: float = compute(left, right) + 0
-        return result if -_EXACT < result < _EXACT else float(result)
+        return result if -EXACT < result < EXACT else float(result)
 
     return compute_bounded
 
 
-#: Whole numbers below this are exact as floats too.
-_EXACT = 2**53
+def _modulo(left: float, right: float) -> float:
+    rest = arithmetic.modulo(float(left), float(right))
+    return int(rest) if isinstance(left, int) and isinstance(right, int) and right else rest
+
+
+def _whole(compute: Callable[[float], float]) -> Callable[[float], float]:
+    """Return a function whose values are whole numbers, where these are exact."""
+
+    def compute_whole(number: float) -> float:
+        result = compute(float(number))
+        return int(result) if -EXACT < result < EXACT else result
+
+    return compute_whole
+
+
+def _smallest(numbers: Sequence[float]) -> float:
+    """Return the first of the smallest; NaN where one is undefined."""
+    return math.nan if any(map(math.isnan, numbers)) else min(numbers) + 0
+
+
+def _largest(numbers: Sequence[float]) -> float:
+    """Return the first of the largest; NaN where one is undefined."""
+    return math.nan if any(map(math.isnan, numbers)) else max(numbers) + 0
+
+
+#: The functions of one number; of several.
+_ONE: Mapping[str, Callable[[float], float]] = {
+    "abs": lambda number: abs(number) + 0, "round": _whole(arithmetic.nearest), "floor": _whole(arithmetic.floor),
+    "exp": lambda number: arithmetic.exponential(float(number)),
+    "log": lambda number: arithmetic.logarithm(float(number)),
+}  # fmt: skip
+_SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {"min": _smallest, "max": _largest}
 #: Operators of an expression that is worth remembering, and most names that it may read (few values, few of them).
 _LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": _bounded(operator.add), "-": _bounded(operator.sub), "*": _bounded(operator.mul), "/": _divide,
+    "+": _bounded(operator.add), "-": _bounded(operator.sub), "*": _bounded(operator.mul), "/": _divide, "%": _modulo,
     "in": lambda member, collection: member in collection,
 }  # fmt: skip
 
@@ -55,6 +88,7 @@ def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
     names = dict.fromkeys(node.name for node in nodes if isinstance(node, ex.Variable | ex.BuiltIn))
     moments = {node.name for node in nodes if isinstance(node, ex.BuiltIn)} - {"it"}
     paths = {node.function for node in nodes if isinstance(node, ex.Call)} - {"size"}
+    paths |= {"recent" for node in nodes if isinstance(node, ex.Recent)}
     long = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes) >= _LONG
     return list(names) if long and len(names) <= _FEW and not moments and not paths else None
 
@@ -100,6 +134,14 @@ def _function(tree: ex.Expression, compiled: Callable[[ex.Expression], Function]
         case ex.Call(function, argument):
             place, method = compiled(argument), operator.attrgetter(function)
             return lambda memory: method(memory)(place(memory))
+        case ex.Recent() as earlier:
+            return lambda memory: memory.recent(earlier)
+        case ex.Compute(function, (argument,)):
+            number, of_one = compiled(argument), _ONE[function]
+            return lambda memory: of_one(number(memory))
+        case ex.Compute(function, arguments):
+            numbers, of_all = [compiled(argument) for argument in arguments], _SEVERAL[function]
+            return lambda memory: of_all([number(memory) for number in numbers])
         case ex.Classes(cases):
             guarded = [(None if guard is None else compiled(guard), name) for guard, name in cases]
             return lambda memory: next((name for guard, name in guarded if guard is None or guard(memory)), None)

@@ -22,6 +22,7 @@ from cheesebench.interfaces import (
 from cheesebench.paradigms.arena.draws import DrawSequence
 from cheesebench.paradigms.arena.endings import Ending, plain_value
 from cheesebench.paradigms.arena.mistakes import bad_face, bad_limit, bad_reward, no_floor
+from cheesebench.paradigms.arena.past import Past
 from cheesebench.paradigms.arena.path import Path
 from cheesebench.paradigms.arena.program import Effects, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.arena.scenes import Look, LookKey
@@ -37,7 +38,7 @@ from cheesebench.protocol.values import Scope
 NEVER = 2**62
 
 
-class ArenaSubject(Path):
+class ArenaSubject(Path, Past):
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED or TRUNCATED, and so on.
 
     The public attributes are those that expressions use (``evaluate.Memory``); do not write them from outside.
@@ -65,6 +66,7 @@ class ArenaSubject(Path):
         self.steps = 0
         self.state = ""
         self.occupied: dict[str, str | None] = {}
+        self._past, self.noted = ((),) * len(program.recents), None
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None
@@ -240,8 +242,9 @@ class ArenaSubject(Path):
             now = self._current
             reward += self._apply(now.each, "each") + self._apply(program.each, "each") if now.busy else now.pay
         else:
-            self._ended, self.last = True, self.outcome
-            self._schedule.note(self.outcome)
+            self._ended = True
+            self._close()
+            self._schedule.note(self.noted)
         if self._ended or not state.steady or self._current is not state:
             self._look_around()
         return self._observation(), reward, status  # 17
@@ -398,11 +401,6 @@ class ArenaSubject(Path):
     def limit(self) -> int:
         """Step limit of the trial."""
         return self._limit
-
-    def is_success(self) -> bool:
-        """Return whether the trial that has ended is a success (``ending`` says the same, and more)."""
-        success = self._program.success
-        return success is not None and bool(success(self))
 
     # -- what a batch of lives reads and does (``batch``)
 

@@ -19,7 +19,8 @@ from cheesebench.paradigms.arena.evaluate import (
 from cheesebench.paradigms.arena.scenes import Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
-from cheesebench.protocol.expressions import Expression, reads_clock, reads_place, reads_trace
+from cheesebench.protocol import texts
+from cheesebench.protocol.expressions import Expression, Recent, reads_clock, reads_place, reads_trace, walk
 
 #: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
 Who = Callable[[Any, int], str | None]
@@ -76,7 +77,7 @@ class State:
     steady: bool
     """Whether neither its look nor its timers can change while it lasts."""
     shows: tuple[str, ...]
-    """The variables that say what it shows or closes."""
+    """The variables that say what it shows or closes, or that its text is filled with."""
     look: LookKey | None
     read_look: Function
     freeze: bool
@@ -99,6 +100,12 @@ class Program:
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
+        #: Of each block that ends on a condition, the condition.
+        self.criteria = {
+            block.name: compile_expression(block.until.condition)
+            for block in specification.schedule
+            if block.until is not None and block.until.condition is not None
+        }
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
         self.measures = {name: compile_expression(tree) for name, tree in specification.measures.items()}
@@ -108,6 +115,9 @@ class Program:
         self.reads_path = any(map(reads_place, self.all_expressions()))
         #: Whether ``finish`` can become true without an event since it was last tested.
         self.finish_ripens = any(reads_clock(entry.guard) for entry in specification.finish)
+        nodes = (node for tree in self.all_expressions() for node in walk(tree))
+        #: What is counted of earlier trials, and which part of a life's past that is.
+        self.recents = {node: n for n, node in enumerate(dict.fromkeys(n for n in nodes if isinstance(n, Recent)))}
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
     def gallery(self, view: View) -> Gallery:
@@ -152,6 +162,7 @@ class Program:
         yield from (specification.success, specification.where, *specification.measures.values())
         for guarded in (*specification.entry, *specification.finish):
             yield guarded.guard
+        yield from (block.until.condition for block in specification.schedule if block.until is not None)
         for draw in specification.draws:
             yield draw.keep_if
         for rule in self._all_rules():
@@ -252,7 +263,8 @@ class Program:
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
         named = [*state.close, *(place for pair in state.show for place in pair)]
-        shows = tuple(dict.fromkeys(place.name for place in named if place.variable))
+        held = [*(place.name for place in named if place.variable), *texts.names(state.say)]
+        shows = tuple(dict.fromkeys(held))
         read_look = self._look_function(state, shows)
         acts = self._mask(("act", name) for name in ACTIONS)
         timed = any(rule.after is not None for rule in rules)
@@ -301,7 +313,7 @@ class Program:
             )
             if odd := {glyph for _, glyph in shown if len(glyph) != 1 or not glyph.isprintable()}:
                 raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
-            return (closed, state.freeze, shown, state.say)
+            return (closed, state.freeze, shown, tuple(texts.filled(line, held) for line in state.say))
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import string
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from cheesebench.errors import PluginError
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.protocol import texts
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
@@ -21,6 +24,8 @@ _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
+#: What numbers, names and sets are written with in a text.
+_OF_VALUES = string.ascii_letters + string.digits + "_-+., "
 #: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
 #: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual.
@@ -107,18 +112,23 @@ class Gallery:
 
     def characters(self, specification: Specification) -> frozenset[str]:
         """Return every character that a scene of the protocol can hold."""
-        found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
-        found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
-        variables = set()
+        glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
+        glyphs |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        variables: set[str] = set()
         for state in specification.states.values():
-            found |= set("".join(state.say))
-            found |= {glyph.name for _, glyph in state.show if not glyph.variable}
+            glyphs |= set("".join(state.say))
+            if said := texts.names(state.say):
+                variables.update(said)
+                glyphs.add(_OF_VALUES)
+            glyphs |= {glyph.name for _, glyph in state.show if not glyph.variable}
             variables |= {glyph.name for _, glyph in state.show if glyph.variable}
         for draw in specification.draws:
             for number, column in enumerate(draw.columns):
-                found |= {str(row[number]) for row in draw.rows if column in variables}
-        found |= {str(v.initial) for v in specification.variables.values() if v.name in variables}
-        return frozenset(character for text in found for character in text)
+                glyphs |= {texts.as_text(row[number]) for row in draw.rows if column in variables}
+        glyphs |= {texts.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
+        for block in specification.schedule:
+            glyphs |= {texts.as_text(value) for name, value in block.set if name in variables}
+        return frozenset(character for text in glyphs for character in text)
 
     def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
         """Return the scene with these doors closed and these glyphs shown."""
@@ -173,12 +183,27 @@ def _squares(arena: Arena, place: str) -> list[Square]:
     ]
 
 
+def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[str]:
+    """Return what the text of a state matches, whatever it is filled with."""
+
+    def value(name: str) -> str:
+        variable = specification.variables.get(name)
+        kind = specification.columns[name].kind if variable is None else variable.type.kind
+        return {"number": r"[-+.e\d]+|-?inf|nan", "set": ".*"}.get(kind, r"\S+")
+
+    lines = [
+        "".join(re.escape(part) if isinstance(part, str) else f"(?:{value(part.name)})" for part in texts.parts(line))
+        for line in say
+    ]
+    return re.compile("\n".join(lines))
+
+
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
     """Return what a lesion hides of a protocol's scenes, in the squares of its canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     named = {name: name.partition(":") for name in sorted(lesion.hide)}
     glyphs = {rest for kind, colon, rest in named.values() if kind == "glyph" and colon}
-    texts = {specification.states[rest].say for kind, colon, rest in named.values() if kind == "text" and colon}
+    said = [specification.states[rest] for kind, colon, rest in named.values() if kind == "text" and colon]
     places = [name for name, (_, colon, _) in named.items() if not colon and name not in (LANDMARKS, TEXT)]
     squares = {square for place in places for square in _squares(arena, place)}
     plain = {
@@ -195,6 +220,6 @@ def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
         squares=frozenset(map(moved, squares)),
         glyphs=frozenset(glyphs),
         text=TEXT in lesion.hide,
-        texts=frozenset(texts),
+        texts=tuple(_pattern(state.say, specification) for state in said),
         instead={moved(square): tile for square, tile in plain.items()},
     )

@@ -33,7 +33,7 @@ class Schedule:
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
-        self._recent: deque[str] = deque(maxlen=1)
+        self._recent: deque[str | None] = deque(maxlen=1)
 
     def next(self) -> Position | None:
         """Return the next trial, or None at the end of the schedule."""
@@ -56,8 +56,8 @@ class Schedule:
                 self._block, self._repetition = self._block + 1, 0
         return None
 
-    def note(self, outcome: str) -> None:
-        """Record the outcome of the trial, for ``until``."""
+    def note(self, outcome: str | None) -> None:
+        """Record how the trial ended, for ``until``: its outcome, or whether it met a condition."""
         self._recent.append(outcome)
 
     def repeat(self) -> None:

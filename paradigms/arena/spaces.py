@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from cheesebench.chat import Picture
 from cheesebench.interfaces import PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.protocol import Specification, texts
+from cheesebench.protocol.values import MAX_NAME
 
 #: A picture: uint8, height x width x 3, RGB.
 Pixels = NDArray[np.uint8]
@@ -35,7 +37,7 @@ def _refuse(space: TextSpace, n: int = 1, ctx: Any = None) -> Any:
 def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     """Return the space of all texts that a view can draw of a paradigm."""
     gallery = paradigm.program.gallery(view)
-    scenes = [gallery.scene((), (), state.say) for state in paradigm.specification.states.values()]
+    scenes = [gallery.scene((), (), text) for text in _longest_texts(paradigm.specification)]
     characters = frozenset(view.characters) | gallery.characters(paradigm.specification)
     return TextSpace(
         min_length=0,
@@ -43,6 +45,19 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
         # Text numbers characters in this order; the order of a set differs between processes.
         charset="".join(sorted(characters)),
     )
+
+
+def _longest_texts(specification: Specification) -> list[tuple[str, ...]]:
+    """Return the text of each state, filled with what is at least as long as any value."""
+    rows = [value for draw in specification.draws for row in draw.rows for value in row]
+    held = [variable.initial for variable in specification.variables.values()]
+    held += [value for block in specification.schedule for _, value in block.set]
+    longest = max(MAX_NAME, *map(len, map(texts.as_text, [*rows, *held])), 0)
+    everything = len({*rows, *held}) + len(specification.arena.zones) + len(specification.arena.solids)
+    kinds = {name: variable.type.kind for name, variable in specification.variables.items()}
+    kinds |= {name: type_.kind for name, type_ in specification.columns.items()}
+    values = {name: "m" * (longest * (everything if kind == "set" else 1)) for name, kind in kinds.items()}
+    return [tuple(texts.filled(line, values) for line in state.say) for state in specification.states.values()]
 
 
 def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:

@@ -12,7 +12,16 @@ from asyncio.subprocess import Process
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cheesebench import CheeseBenchError, ExecutorContext, Job, OptionError, PluginError, Report, WorkerDiedError
+from cheesebench import (
+    CheeseBenchError,
+    ExecutorContext,
+    Job,
+    OptionError,
+    PluginError,
+    Report,
+    WorkerDiedError,
+    install_command,
+)
 from cheesebench.plugins.executors import pipes
 
 #: Log of the driver process: what Ray and the agents print.
@@ -28,7 +37,7 @@ class RayExecutor:
 
     def __init__(self, context: ExecutorContext) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise OptionError("--executor ray needs Ray. Install it with: pip install 'pytest-cheesebench[ray]'")
+            raise OptionError(f"--executor ray needs Ray. Install it with: {install_command('ray')}")
         options = context.options
         address = options.get("address") or os.environ.get("RAY_ADDRESS") or None
         if address is not None and address.startswith("ray://"):

@@ -22,6 +22,7 @@ from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.experiment.session import RunSession
 from cheesebench.exporting.files import GROUP_TEXT, write_parquet
 from cheesebench.exporting.tables import TABLES
+from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
@@ -129,7 +130,7 @@ def test_without_pyarrow_there_is_one_remedy(run: Run, results: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     found = run("export", RUN, "--parquet")
     assert found.code == 2
-    assert "pip install 'pytest-cheesebench[parquet]'" in found.err
+    assert install_command("parquet") in found.err
 
 
 def test_a_trial_that_was_not_run_is_a_row_without_values(run: Run, results: Path) -> None:

@@ -49,6 +49,13 @@ def test_pictures_and_files_belong_together(run: Run, options: list[str], messag
     assert message in refused.err
 
 
+def test_play_begins_in_a_later_trial(run: Run) -> None:
+    result = run("play", "little", "--trial", "2", "--actions", "S")
+    assert result.code == 0
+    assert result.out.startswith("little · block main · session 1 · trial 2 · step 0: start")
+    assert "0 trials played to the end" in result.out
+
+
 def test_actions_are_played_and_rules_named(run: Run) -> None:
     result = run("play", "little", "--actions", "SSFFFF")
     assert result.code == 0

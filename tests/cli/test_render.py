@@ -128,3 +128,14 @@ def test_expand_prints_an_arena_to_paste(run: Run, here: Path) -> None:
 
 def test_a_name_is_enough_for_a_file_in_this_directory(run: Run) -> None:
     assert run("render", "little").out == run("render", "little.protocol.yaml").out
+
+
+def test_a_later_trial_is_drawn_as_a_life_that_waits_meets_it(run: Run, here: Path) -> None:
+    text = BOXES.replace("main: {}", "main: {trials: 4}").replace("close: gate,", 'close: gate, say: "{goal}",')
+    (here / "boxes.protocol.yaml").write_text(text, encoding="utf-8")
+    goals = [run("render", "boxes.protocol.yaml", "--trial", number).out for number in "123"]
+    assert ["\neast\n" in out for out in goals] == [True, False, True]
+    assert "state run (trial 3 of subject 0, seed 0)" in goals[2]
+    refused = run("render", "boxes.protocol.yaml", "--trial", "5")
+    assert refused.code != 0
+    assert "The schedule ends after 4 trials. Use a smaller --trial." in refused.err

@@ -183,6 +183,9 @@ class _Author:
         """Return up to three draws."""
         found: Node = {}
         for number in range(self.below(4)):
+            if self.often(4):
+                found[f"draw{number}"] = self.dealt(number)
+                continue
             order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
             kinds = self.some([kind for kind in COLUMNS if kind != "door" or self.doors], 1, 2)
             count, picks = 2 + self.below(3), self.often(4)
@@ -197,10 +200,31 @@ class _Author:
                 entry["copies"] = 1 + self.below(12)
             for kind in kinds:
                 (self.sets if picks else self.columns)[kind].append(f"{kind}{number}")
+            if not picks and order in ("random", "shuffle") and self.often(4):
+                entry["weights"] = [1 + self.below(3) for _ in range(count)]
             if self.often(4):
                 entry["keep_if"] = self.condition(1)
             found[f"draw{number}"] = {**entry, "of": columns}
         return found
+
+    def dealt(self, number: int) -> Node:
+        """Return a draw without a table: permutations, members of a group, a range of numbers."""
+        entry: Node = {"per": self.pick(SCOPES)}
+        into = [f"{letter}{number}" for letter in ("first", "second")[: 1 + self.below(2)]]
+        kind = self.pick(["permute", "range", "sample", "deal"])
+        if kind == "range":
+            self.columns["number"].append(f"span{number}")
+            bounds = self.pick([{"from": 1, "to": 4}, {"from": -0.5, "to": 1, "step": 0.25}])
+            return {**entry, "order": self.pick(["random", "shuffle", "cycle"]), "of": {f"span{number}": bounds}}
+        if kind == "permute":
+            self.columns["symbol"] += into
+            order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
+            return {**entry, "order": order, "permute": list(SYMBOLS), "into": into}
+        group = self.pick([*self.groups])
+        self.columns["place"] += into if kind == "sample" else into[: len(self.groups[group])]
+        if kind == "sample":
+            return {**entry, "sample": group, "distinct": False, "into": into}
+        return {**entry, "sample": group, "into": into[: len(self.groups[group])]}
 
     def cells(self, kind: str, count: int, different: bool) -> list[Any]:
         """Return the cells of a column."""
@@ -220,6 +244,8 @@ class _Author:
                 count = 1 + self.below(2)
                 outcomes = self.some([*OUTCOMES, "timeout"], 1, 2)
                 block["until"] = {"outcome": outcomes, "count": count, "of": count + self.below(2)}
+                if self.often(4):
+                    block["until"] = {"if": self.condition(1), "count": count}
             found[name] = block
         return found
 
@@ -249,7 +275,9 @@ class _Author:
         if first:
             state.pop("reward", None)
         if self.often(4):
-            state["say"] = self.pick(["hm", ["one", "two"]])
+            columns = [name for names in (*self.columns.values(), *self.sets.values()) for name in names]
+            known = [*(name for names in self.variables.values() for name in names), *columns]
+            state["say"] = self.pick(["hm", ["one", "two"], *(f"{{{name}}} {{{{!}}}}" for name in known)])
         if self.often(3):
             places = [*self.zones, *self.groups, *self.solids, *self.place_variables(), *self.sets["place"]]
             glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"]]
@@ -346,6 +374,8 @@ class _Author:
     def place(self, it: bool) -> str:
         """Return an expression that is a place."""
         where = [f"where({group})" for group in self.groups]
+        if self.often(8):
+            return f"member({self.pick([*self.groups])}, {self.number(1, it)})"
         return self.pick(
             [*self.zones[:3], *(["it", "it", "it"] if it else []), *where, *self.place_variables(), "none"]
         )
@@ -353,7 +383,9 @@ class _Author:
     def number(self, depth: int = 2, it: bool = False, plain: bool = False) -> str:
         """Return a number; a ``plain`` one is finite, or nearly always."""
         if depth and self.often(3):
-            sign = self.pick("+-*" if plain else "+-*+-*/")
+            sign = self.pick("+-*" if plain else "+-*+-*/%")
+            if self.often(4):
+                return self.computed(depth - 1, it, plain)
             if self.often(6):
                 return f"(- {self.number(depth - 1, it, plain)} * 1)"
             if self.often(6):
@@ -369,6 +401,10 @@ class _Author:
         ]
         if self.often(4):
             return f"{self.pick(asked)}({place})"
+        if self.often(24):
+            return f"recent({self.pick([*OUTCOMES, 'timeout'])}, {self.pick([1, 3])})"
+        if depth and self.often(8):
+            return f"position({self.place(it)}, {self.pick([*self.groups])})"
         held = [*self.variables["n"], *self.columns["number"], *self.columns["wait"]]
         sizes = [*self.variables["t"], *self.variables["m"], *self.sets["place"], *self.sets["number"]]
         clocks = ["steps", "trial", "session", "subject", "x", "y", "heading", "moves"]
@@ -381,6 +417,12 @@ class _Author:
                 *(f"size({name})" for name in sizes),
             ]
         )
+
+    def computed(self, depth: int, it: bool, plain: bool) -> str:
+        """Return a function of numbers; a ``plain`` one is finite."""
+        name = self.pick(["min", "max", "abs", "round", "floor", *([] if plain else ["exp", "log"])])
+        count = 2 + self.below(2) if name in ("min", "max") else 1
+        return f"{name}({', '.join(self.number(depth, it, plain) for _ in range(count))})"
 
     def condition(self, depth: int = 2, it: bool = False) -> str:
         """Return a condition."""

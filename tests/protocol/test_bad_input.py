@@ -10,7 +10,8 @@ import pytest
 from cheesebench.cli import main
 from cheesebench.errors import ProtocolError
 from cheesebench.protocol import Catalogue
-from cheesebench.protocol.resolve import MAX_BLOCK, MAX_TRIALS
+from cheesebench.protocol.draw_documents import MAX_ROWS
+from cheesebench.protocol.resolve import MAX_TRIALS
 from tests.arenas import examine_text
 
 MAZE = """
@@ -45,7 +46,7 @@ def test_the_file_is_sound_as_it_is() -> None:
     ("changes", "code"),
     [
         ({"MEASURE": "[]"}, 123),
-        ({"DRAW": f"{{of: {{side: [1, 2]}}, order: shuffle, copies: {MAX_BLOCK // 2 + 1}}}"}, 206),
+        ({"DRAW": f"{{of: {{side: [1, 2]}}, order: shuffle, copies: {MAX_ROWS // 2 + 1}}}"}, 206),
         ({"TRIALS": str(MAX_TRIALS)}, 224),
         ({"TRIALS": "1000000"}, 123),
     ],

@@ -18,6 +18,7 @@ from cheesebench.protocol.expressions import (
     MAX_PARTS,
     Binary,
     Call,
+    Compute,
     Expression,
     ExpressionError,
     Number,
@@ -49,6 +50,8 @@ def resolved(tree: Expression) -> Expression:
             return Unary(sign, resolved(operand))
         case Binary(sign, left, right):
             return Binary(sign, resolved(left), resolved(right))
+        case Compute(function, arguments):
+            return Compute(function, tuple(map(resolved, arguments)))
     return tree
 
 
@@ -70,6 +73,8 @@ def shown(tree: Expression) -> str:
             return name
         case Call(function, Word(name)):
             return f"{function}({name})"
+        case Compute(function, arguments):
+            return f"{function}({', '.join(map(shown, arguments))})"
         case Unary(sign, operand):
             return f"({sign} {shown(operand)})"
         case Binary(sign, left, right):
@@ -119,9 +124,17 @@ def test_nothing_but_an_expression_error(text: str) -> None:
         ("a = b", 2, "'=' is not allowed in an expression.", "Write '==' to compare."),
         ("a & b", 2, "'&' is not allowed in an expression.", "Write 'and'."),
         ("last == 'x'", 8, "''' is not allowed in an expression.", "Write names without quotes."),
-        ("a % 2", 2, "'%' is not allowed in an expression.", "Write a share as a number: 0.8 for 80 %."),
+        ("80 %", 4, "The expression ends too early.", "Write a share as a number: 0.8 for 80 %."),
         ("x in [a]", 5, "'[' is not allowed in an expression.", "Brackets are not supported; use a set or a group."),
-        ("f(a, b)", 3, "',' is not allowed in an expression.", "Functions take one argument."),
+        ("f(a, b)", 3, "f() takes one name.", "Close the parenthesis after it."),
+        ("a, b", 1, "',' is not expected here.", "Only the arguments of a function are separated by commas."),
+        ("1 + min(a)", 4, "min() takes 2 numbers or more, not 1.", "Write min(a, b)."),
+        ("max()", 0, "max() takes 2 numbers or more, not 0.", "Write max(a, b)."),
+        ("abs(a, b)", 0, "abs() takes one number, not 2.", "Write abs(a)."),
+        ("log()", 0, "log() takes one number, not 0.", "Write log(a)."),
+        ("min(a b)", 6, "A ')' is missing.", "Close the parenthesis."),
+        ("min(a,)", 6, "')' is not expected here.", "Write a name or a number here."),
+        ("round(a", 7, "A ')' is missing.", "Close the parenthesis."),
         ("f()", 2, "f() takes one name.", "Name a zone, a group or a set."),
         ("f(1)", 2, "f() takes one name.", "Name a zone, a group or a set."),
         ("f(a b)", 4, "f() takes one name.", "Close the parenthesis after it."),

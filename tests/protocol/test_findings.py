@@ -199,6 +199,14 @@ ERRORS = {
     "watch goes": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «go: run}], ")),
     "watch ends": ("E215", trial("{enter: goal, end: found}", "watch: [{enter: box, «end: run}], ")),
     "watch keeps time": ("E215", trial("{enter: goal, end: found}", "watch: [«{after: 3, count: n}], ")),
+    "until nothing": ("E123", "schedule: {one: {trials: 9, until: «{count: 4}}}"),
+    "until an outcome and a condition": (
+        "E123", "schedule: {one: {trials: 9, until: «{outcome: found, if: steps < 9, count: 4}}}"
+    ),
+    "until a condition on what there is not": (
+        "E131", "schedule: {one: {trials: 9, until: {if: «stepz < 9, count: 4}}}"
+    ),
+    "until a condition without a count": ("E122", "schedule: {one: {trials: 9, until: «{if: steps < 9}}}"),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
@@ -233,6 +241,58 @@ ERRORS = {
     "sessions in words": ("E123", SCORED + "reference: [{measure: success, value: 1, over: «first, status: x}]"),
     "a column of zones with another name": ("E201", "draw: {d: {of: {g: [goal, «gaol]}}}\n" + state("show: {g: x}")),
     "a short variable that holds no glyph": ("E210", "draw: {d: {of: {k: [xx, oo]}}}\n" + state("show: {goal: «k}")),
+    "more variables than permuted values": ("E206", "draw: {d: {permute: [1, 2], «into: [a, b, c]}}"),
+    "too many permutations": (
+        "E206", "draw: {d: {«permute: [1, 2, 3, 4, 5, 6, 7, 8], into: [a, b, c, d, e, f, g, h]}}"
+    ),
+    "a value twice in a permutation": ("E206", "draw: {d: {«permute: [1, 2, 1], into: [a, b]}}"),
+    "a permutation of a zone and no zone": ("E201", "draw: {d: {permute: [goal, «gaol], into: [a, b]}}"),
+    "a permutation of numbers and names": ("E203", "draw: {d: {permute: [goal, 1], into: [«a, b]}}"),
+    "a permutation without variables": ("E123", "draw: {d: «{permute: [1, 2]}}"),
+    "a permutation beside a table": ("E123", "draw: {d: «{permute: [1, 2], into: [a], of: {b: [1, 2]}}}"),
+    "a permutation of one": ("E123", "draw: {d: {permute: «[1], into: [a]}}"),
+    "weights of other rows": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 2, 3]}}"),
+    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: [«0.5, 1]}}"),
+    "weights of permutations": ("E206", "draw: {d: {permute: [1, 2], into: [a, b], «weights: [1, 2]}}"),
+    "weights of subsets": ("E206", "draw: {d: {of: {n: [1, 2]}, pick: 1, «weights: [1, 2]}}"),
+    "weights of a group": (
+        "E206", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "draw: {d: {sample: g, into: [a], «weights: [1, 2]}}"
+    ),
+    "heavy weights": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 20000]}}"),
+    "a table with replacement": ("E206", "draw: {d: {of: {n: [1, 2]}, «distinct: false}}"),
+    "with replacement from no group": ("E201", "draw: {d: {sample: «grp, into: [a, b], distinct: false}}"),
+    "a range that goes backwards": ("E123", "draw: {d: {of: {n: «{from: 3, to: 1}}}}"),
+    "a range without a step": ("E123", "draw: {d: {of: {n: «{from: 1, to: 3, step: 0}}}}"),
+    "a range without an end": ("E122", "draw: {d: {of: {n: «{from: 1}}}}"),
+    "a range that is too long": ("E123", "draw: {d: {of: {n: «{from: 0, to: 1, step: 0.00001}}}}"),
+    "recent successes of what has none": ("E134", "measures: {m: 'recent(«success, 3)'}"),
+    "recent outcomes that there are not": ("E134", "measures: {m: 'recent(«fuond, 3)'}"),
+    "recent trials that vary": ("E134", "measures: {m: '«recent(found, trial)'}"),
+    "no recent trials": ("E134", "measures: {m: '«recent(found, 0)'}"),
+    "recent without trials": ("E134", "measures: {m: '«recent(found)'}"),
+    "a success that counts itself": ("E134", "success: «recent(success, 3) > 1"),
+    "a measure by what there is not": ("E201", "measures: {m: {value: steps, by: «dealy}}"),
+    "a measure by itself": ("E228", "measures: {m: {value: steps, by: «m}}"),
+    "a measure by nothing": ("E123", "measures: {m: {value: steps, by: «[]}}"),
+    "a measure without a value": ("E122", "measures: {m: «{by: [trial]}}"),
+    "a mistake in a measure by condition": ("E131", "measures: {m: {value: «stepz, by: n}, n: steps}"),
+    "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
+    "a member that there is not": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«g, 3)'}, end: found}")),
+    "a position in a zone": ("E134", "measures: {m: 'position(goal, «goal)'}"),
+    "a position of a number": (
+        "E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
+        "measures: {m: 'position(«steps, g)'}"
+    ),
+    "text with an unknown variable": (
+        "E201", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: 'TONE {«ceu}'")
+    ),
+    "text with a built-in name": ("E201", state("say: '{ «trial }'")),
+    "second line of a text with an unknown variable": ("E201", state("say: [one, '{«two}']")),
+    "text with a brace that opens": ("E227", state("say: 'TONE «{'")),
+    "text with a brace that closes": ("E227", state("say: 'TONE «}'")),
     "the limit's outcome": ("E219", trial("{enter: goal, end: «timeout}")),
     "a reference without success": ("E220", "reference: [«{measure: success, value: 0.5, status: x}]"),
     "a measure called success": ("E202", "measures: {«success: steps}"),
@@ -306,11 +366,12 @@ WARNINGS = {
         "W313",
         trial("{enter: goal, reward: 1, end: found}", "finish: [«{if: steps > 5, end: late}], "),
     ),
-    "text with a variable in braces": (
+    "text with a variable of another language": (
         "W314",
-        "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE {cue}'"),
+        "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «'TONE $cue'"),
     ),
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
+    "a split of nothing": ("W319", "draw: {d: {of: {k: [1, 2]}}}\nsplit: «[k]"),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "an asymptote for all trials": (

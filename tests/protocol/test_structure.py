@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from cheesebench.protocol import Diagnostic, Specification, arena_documents, documents
+from cheesebench.protocol import (
+    Diagnostic,
+    Specification,
+    arena_documents,
+    documents,
+    draw_documents,
+    schedule_documents,
+)
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.source import read_text
 from tests.arenas import examine_text
@@ -75,7 +82,7 @@ def test_everything_uses_every_key() -> None:
     used = {key for path in FIXED for key in at(data_of(EVERYTHING), path)}
     models = [
         model
-        for module in (documents, arena_documents)
+        for module in (documents, arena_documents, draw_documents, schedule_documents)
         for model in vars(module).values()
         if isinstance(model, type) and issubclass(model, BaseModel) and model.__module__ == module.__name__
     ]
@@ -128,8 +135,7 @@ def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
         (("trial", "start"), " in 'trial'"),
         (("trial", "states"), " in 'trial'"),
         (("vars", "gap", "init"), " in 'gap'"),
-        (("schedule", "train", "until", "outcome"), " in 'until'"),
-        (("schedule", "train", "until", "of"), " in 'until'"),
+        (("schedule", "train", "until", "count"), " in 'until'"),
         (("reference", 0, "status"), " in entry 1 of 'reference'"),
         (("reference", 0, "measure"), " in entry 1 of 'reference'"),
         (("checks", 0, "hidden"), " in entry 1 of 'checks'"),

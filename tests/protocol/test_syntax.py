@@ -37,7 +37,13 @@ def remedies(text: str) -> list[str]:
         ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
         ("states:\n\trun: {}", "Indent with spaces, not tabs."),
         ("version: 1\ntitle T-maze\nlimit: 3\n", "Write 'key: value'."),
-        ("x: 1\n y: 2", "Check quotes, colons and indentation."),
+        ("x: 1\n y: 2", "This line is indented by 1, the line above by 0: indent it by 0."),
+        ("trial:\n  limit: 9\n   start: run", "This line is indented by 3, the line above by 2: indent it by 2."),
+        ("trial:\n  limit: 9\n start: run", "This line is indented by 1, the line above by 2: indent it by 0."),
+        ("a:\n  b:\n    c: 1\n   # note\n   d: 2", "This line is indented by 3, the line above by 4: indent it by 2."),
+        ("a:\n    - b: 1\n   - c: 2", "This line is indented by 3, the line above by 4: indent it by 4."),
+        ("a:\n  - b: 1\n     c: 2", "This line is indented by 5, the line above by 2: indent it by 4."),
+        ("a: {b: 1,\n   c: 2,\n d}\n }", "Check quotes, colons and indentation."),
         ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
     ],
 )
@@ -101,3 +107,28 @@ reference: [{measure: success, value: 85, status: percent}]
     found = [str(one) for one in Catalogue().inspect_text(text.replace("subjects", "subject"))[1]]
     assert [one for one in found if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one]
     assert [one for one in found if one.endswith("A probability lies between 0 and 1. Fix the 80.")]
+
+
+CYRILLIC = "CYRILLIC SMALL LETTER"
+WHOLE = (
+    "version: 1\nparadigm: x\narena: {map: 'S..Z', legend: {S: box, Z: goal}}\nstart: {at: box}\n"
+    "trial: {limit: 9, start: run, states: {run: {rules: [{enter: goal, end: found}]}}}\n"
+    "schedule: {main: {trials: 3}}\nsuccess: last == found\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "letter"),
+    [
+        ("schedule:", "s\u0441hedule:", "6:1", "ES"),
+        ("main:", "m\u0430in:", "6:12", "A"),
+        ("{at: box}", "{at: b\u043ex}", "4:13", "O"),
+        ("last == found", "last == f\u043eund", "7:19", "O"),
+        ("end: found", "end: f\u043eund", "5:73", "O"),
+    ],
+)
+def test_a_letter_of_another_alphabet_is_named(old: str, new: str, place: str, letter: str) -> None:
+    _, found = Catalogue().inspect_text(WHOLE.replace(old, new), "mine.protocol.yaml")
+    first = next(finding for finding in found if finding.severity == "error")
+    assert f"{first.position.line}:{first.position.column}" == place
+    assert f"is {CYRILLIC} {letter}: type the word with Latin letters." in first.remedy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.statistics.blocks import KINDS, BlockSummary, block_summaries, trial_values
-from cheesebench.statistics.choices import two_choices
+from cheesebench.statistics.choices import ChoiceCounter, Choices
 
 
 def trial(subject: int, number: int, **changes: Any) -> TrialRecord:
@@ -24,6 +24,13 @@ def choice(subject: int, side: str, right: bool) -> TrialRecord:
     return trial(
         subject, 0, outcome="correct" if right else "error", success=right, variables={"side": side, "delay": 4}
     )
+
+
+def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
+    counter = ChoiceCounter(split)
+    for record in records:
+        counter.add(record)
+    return counter.choices()
 
 
 def values(summary: BlockSummary) -> dict[str, tuple[float, float | None, float | None, int]]:

@@ -14,7 +14,7 @@ from cheesebench.paradigms.arena.audit.runs import DARKNESS, lives_for, subjects
 from cheesebench.paradigms.arena.endings import plain_value
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
-from cheesebench.protocol.expressions import Binary, Call, Expression, Unary, Variable
+from cheesebench.protocol.expressions import Binary, Expression, Variable, walk
 
 #: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
@@ -156,34 +156,21 @@ def _answers(specification: Specification, *, compared_only: bool = False) -> se
     trees = [specification.success, *(rule.guard for rule in rules), *(end.guard for end in specification.finish)]
     if compared_only:
         return {name for tree in trees for part in _comparisons(tree) for name in _variables(part)}
-    found = {check.hidden for check in specification.document.checks}
-    found |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
-    return found | {name for tree in trees for name in _variables(tree)}
+    hidden = {check.hidden for check in specification.document.checks}
+    hidden |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
+    return hidden | {name for tree in trees for name in _variables(tree)}
 
 
 def _comparisons(tree: Expression | None) -> Iterator[Expression]:
     """Yield the variables and constants that stand beside ``==``, ``!=`` or ``in``."""
-    match tree:
-        case Unary(_, operand):
-            yield from _comparisons(operand)
-        case Binary(("==" | "!=" | "in"), left, right):
-            yield from (side for side in (left, right) if isinstance(side, Variable))
-        case Binary(_, left, right):
-            yield from _comparisons(left)
-            yield from _comparisons(right)
+    for node in walk(tree):
+        match node:
+            case Binary(("==" | "!=" | "in"), left, right):
+                yield from (side for side in (left, right) if isinstance(side, Variable))
 
 
 def _variables(tree: Expression | None) -> set[str]:
-    match tree:
-        case Variable(name):
-            return {name}
-        case Call(_, argument, _):
-            return _variables(argument)
-        case Unary(_, operand):
-            return _variables(operand)
-        case Binary(_, left, right):
-            return _variables(left) | _variables(right)
-    return set()
+    return {node.name for node in walk(tree) if isinstance(node, Variable)}
 
 
 # -- guesses from the past

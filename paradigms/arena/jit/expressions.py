@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cheesebench.paradigms.arena.jit import arithmetic, paths
 from cheesebench.paradigms.arena.jit import layout as at
-from cheesebench.paradigms.arena.jit import paths
 from cheesebench.paradigms.arena.jit.compiled import compiled
 from cheesebench.paradigms.arena.jit.values import (
     copy,
@@ -22,6 +22,9 @@ from cheesebench.paradigms.arena.jit.values import (
     refers_to,
     size,
 )
+
+_modulo, _floor, _nearest = compiled(arithmetic.modulo), compiled(arithmetic.floor), compiled(arithmetic.nearest)
+_exponential, _logarithm = compiled(arithmetic.exponential), compiled(arithmetic.logarithm)
 
 
 @compiled
@@ -51,6 +54,8 @@ def evaluate(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, expressi
             kind = kind_of(lane, slot)
             _check_number(lane, slot)
             put(lane, real, slot, at.REAL if kind == at.REAL else at.WHOLE, 0, 0.0 - real[at.REALS + slot])
+        elif at.ABSOLUTE <= instruction <= at.LOGARITHM:
+            _compute(lane, real, instruction, slot)
         elif instruction == at.JUMP:
             place = argument
         elif instruction == at.JUMP_UNLESS:
@@ -137,6 +142,35 @@ def _call(code: Any, lane: Any, real: Any, trace: Any, instruction: int, slot: i
 
 
 @compiled
+def _compute(lane: Any, real: Any, instruction: int, slot: int) -> None:
+    """Replace a number by what a function of one number makes of it."""
+    _check_number(lane, slot)
+    number, kind = real[at.REALS + slot], at.REAL
+    if instruction == at.ABSOLUTE:
+        result = abs(number)
+        kind = at.REAL if kind_of(lane, slot) == at.REAL else at.WHOLE
+    elif instruction == at.EXPONENTIAL:
+        result = _exponential(number)
+    elif instruction == at.LOGARITHM:
+        result = _logarithm(number)
+    else:
+        result = _nearest(number) if instruction == at.ROUND else _floor(number)
+        kind = at.WHOLE if -at.EXACT < result < at.EXACT else at.REAL
+    put(lane, real, slot, kind, 0, result + 0.0)
+
+
+@compiled
+def _choose(lane: Any, real: Any, slot: int, is_second: bool) -> None:
+    """Keep the smaller (or larger) of two numbers, the first of equal ones; NaN where one is undefined."""
+    left, right = real[at.REALS + slot], real[at.REALS + slot + 1]
+    chosen = slot + 1 if is_second else slot
+    kind, number = at.REAL if kind_of(lane, chosen) == at.REAL else at.WHOLE, real[at.REALS + chosen]
+    if left != left or right != right:
+        kind, number = at.REAL, float("nan")
+    put(lane, real, slot, kind, 0, number)
+
+
+@compiled
 def _combine(code: Any, numbers: Any, lane: Any, real: Any, instruction: int, slot: int) -> None:
     """Replace two values by what an operator makes of them."""
     if instruction == at.EQUAL or instruction == at.UNEQUAL:
@@ -160,6 +194,12 @@ def _combine(code: Any, numbers: Any, lane: Any, real: Any, instruction: int, sl
     elif instruction == at.DIVIDE:
         # What is undefined is no number: it compares as false.
         put(lane, real, slot, at.REAL, 0, left / right + 0.0 if right != 0.0 else float("nan"))
+    elif instruction == at.MODULO:
+        put_result(lane, real, slot, slot + 1, _modulo(left, right))
+    elif instruction == at.SMALLER:
+        _choose(lane, real, slot, right < left)
+    elif instruction == at.LARGER:
+        _choose(lane, real, slot, right > left)
     elif instruction == at.LESS:
         put_truth(lane, real, slot, left < right)
     elif instruction == at.AT_MOST:

@@ -22,7 +22,12 @@ FUNCTIONS = {
 }  # fmt: skip
 OPERATORS = {
     "==": at.EQUAL, "!=": at.UNEQUAL, "<": at.LESS, "<=": at.AT_MOST, ">": at.MORE, ">=": at.AT_LEAST, "+": at.ADD,
-    "-": at.SUBTRACT, "*": at.MULTIPLY, "/": at.DIVIDE, "in": at.IN,
+    "-": at.SUBTRACT, "*": at.MULTIPLY, "/": at.DIVIDE, "%": at.MODULO, "in": at.IN,
+}  # fmt: skip
+#: Functions of one number, and (``min``, ``max``) operators that stand between each two of several.
+ARITHMETIC = {
+    "min": at.SMALLER, "max": at.LARGER, "abs": at.ABSOLUTE, "round": at.ROUND, "floor": at.FLOOR,
+    "exp": at.EXPONENTIAL, "log": at.LOGARITHM,
 }  # fmt: skip
 #: An instruction and its argument; that of a jump counts instructions of the expression.
 Instruction = tuple[int, int]
@@ -106,6 +111,13 @@ class Formulas:
             case ex.Call(function, argument):
                 self._emit(argument, made)
                 made.append((_instruction(FUNCTIONS, function), 0))
+            case ex.Compute(function, (first, *others)):
+                self._emit(first, made)
+                for other in others:
+                    self._emit(other, made)
+                    made.append((_instruction(ARITHMETIC, function), 0))
+                if not others:
+                    made.append((_instruction(ARITHMETIC, function), 0))
             case ex.Classes(cases):
                 self._emit_classes(cases, made)
             case ex.Unary(operator, operand):
@@ -122,6 +134,8 @@ class Formulas:
                 self._emit(left, made)
                 self._emit(right, made)
                 made.append((_instruction(OPERATORS, operator), 0))
+            case ex.Recent():
+                raise UntranslatableError("it uses 'recent', which only the scalar kernel supports")
             case _:  # pragma: no cover - a word that was never resolved
                 raise TypeError(f"not a resolved expression: {tree}")
 
@@ -155,6 +169,8 @@ def _depth(tree: ex.Expression | None) -> int:
             return _depth(operand)
         case ex.Binary(_, left, right):
             return max(_depth(left), 1 + _depth(right))
+        case ex.Compute(_, (first, *others)):
+            return max([_depth(first), *(1 + _depth(other) for other in others)])
         case ex.Classes(cases):
             return max(_depth(guard) for guard, _ in cases)
     return 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 
 from cheesebench.interfaces import FORWARD
 from cheesebench.paradigms.arena.draws import MAX_ATTEMPTS
@@ -81,7 +82,10 @@ def _hash(code: Any, lane: Any, real: Any, hashes: Any) -> int:
 @compiled
 def _content(lane: Any, real: Any, slot: int) -> int:
     kind = kind_of(lane, slot)
-    return refers_to(lane, slot) if kind == at.NAME or kind == at.SET else int(real[at.REALS + slot])
+    if kind == at.NAME or kind == at.SET:
+        return refers_to(lane, slot)
+    # The bits of the number: a text may show fractions.
+    return int(np.float64(real[at.REALS + slot]).view(np.int64))
 
 
 def _digest() -> str:

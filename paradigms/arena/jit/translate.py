@@ -190,6 +190,8 @@ class _Translator(Formulas):
         variables = specification.variables
         head[at.COUNTERS] = self.listed(self.slots[name] for name in specification.counters)
         head[at.VARIABLES] = self._scoped((v.name, v.initial) for v in variables.values())
+        if self._program.criteria:
+            raise UntranslatableError("a block ends on a condition, which only the scalar kernel supports")
         blocks = [
             [
                 self.vocabulary.number(block.name), block.sessions, block.trials, block.repeat, self._scoped(block.set),

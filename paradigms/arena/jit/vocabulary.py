@@ -76,6 +76,8 @@ class Vocabulary:
                 yield name
             case ex.Members():
                 pass  # known already
+            case ex.Classes(cases):
+                yield from (name for _, name in cases)
             case ex.BuiltIn("it"):
                 yield from self._targets()
             case ex.BuiltIn("last"):
@@ -118,7 +120,7 @@ class Vocabulary:
                     case ex.Constant(str(name)):
                         yield name
                         yield from specification.arena.members(name)
-                    case ex.BuiltIn("last" | "block" | "state"):
+                    case ex.BuiltIn("last" | "block" | "state") | ex.Classes():
                         yield from self._possible(node)
 
 

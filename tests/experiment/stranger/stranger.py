@@ -208,7 +208,7 @@ class Corridor:
 
     specification: Specification
 
-    def life(self, view: View, seed: int, subject: int) -> CorridorLife:
+    def environment(self, view: View, seed: int, subject: int) -> CorridorLife:
         return CorridorLife(self.specification, seed, subject)
 
 

@@ -19,7 +19,7 @@ from cheesebench.paradigms.arena.path import Path
 from cheesebench.paradigms.arena.program import names_in
 from cheesebench.paradigms.arena.vector import ScalarLanes
 from cheesebench.protocol.documents import Effects, Rule, State
-from cheesebench.protocol.features import BUILT_INS, EFFECTS, FUNCTIONS, TRIGGERS, Function
+from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, EFFECTS, FUNCTIONS, HISTORY, TRIGGERS, Function
 from cheesebench.protocol.specification import EffectsSpec
 from tests.arenas import examine_text
 
@@ -28,6 +28,8 @@ pytest.importorskip("numba")
 COMPILED = (
     (BUILT_INS, formulas.BUILT_INS),
     (FUNCTIONS, formulas.FUNCTIONS),
+    (ARITHMETIC, formulas.ARITHMETIC),
+    (HISTORY, ()),
     (TRIGGERS, translate.TRIGGERS),
     (EFFECTS, translate.EFFECTS),
 )
@@ -57,7 +59,9 @@ def neither(table: dict[str, Any], compiled: Any) -> list[str]:
     return [name for name, entry in table.items() if entry.scalar_only == (name in compiled)]
 
 
-@pytest.mark.parametrize(("table", "compiled"), COMPILED, ids=["names", "functions", "triggers", "effects"])
+@pytest.mark.parametrize(
+    ("table", "compiled"), COMPILED, ids=["names", "functions", "arithmetic", "history", "triggers", "effects"]
+)
 def test_every_entry_is_compiled_or_declared_to_fall_back(table: dict[str, Any], compiled: Any) -> None:
     assert neither(table, compiled) == []
     assert set(compiled) <= set(table), "compiled code for what is not in the language"

@@ -163,7 +163,7 @@ class World:
         for (node, history), weight in belief.items():
             life, before = node.origin, self.histories[history]
             pose = life.pose if carry else 0
-            recent = life.outcome if before.plan.counts_outcomes or self.relevance.last else None
+            recent = (life.outcome, life.noted) if before.plan.counts_outcomes or self.relevance.last else None
             number = self._resting.get(key := (history, life.kept(), pose, recent))
             if number is None:
                 number = self._rest(key, lambda life=life, before=before: life.resting(before))  # type: ignore[misc]

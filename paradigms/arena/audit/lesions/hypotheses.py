@@ -1,4 +1,6 @@
-"""What a subject may be in, as far as it knows: lives whose random numbers are choices that can be enumerated."""
+"""What a subject may be in, as far as it knows: lives whose random numbers are choices that can be enumerated.
+
+It is longer than 400 lines because a hypothesis is one life, with all that tells it from others."""
 
 from __future__ import annotations
 
@@ -227,7 +229,7 @@ class Hypothesis(ArenaSubject):
         """Begin the next trial; None when the schedule is over."""
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
-            plan.note(self.outcome)
+            plan.note(self.noted)
         self._plan = self._schedule = plan
         self._open = [(draw, sequence.copy()) for draw, sequence in self._open]
         self._trace = type(self._trace)(self._geometry)
@@ -305,12 +307,12 @@ class Hypothesis(ArenaSubject):
         values = self.values
         relevant = tuple([values.get(name) for name in self._relevance.variables])
         timer = self.steps - self._entered if self._current.timed else 0
-        return self.state, self._pose, timer, relevant, (*self.occupied.values(), *self._counts)
+        return self.state, self._pose, timer, relevant, (*self.occupied.values(), *self._counts, *self._told)
 
     @property
     def read_values(self) -> Hashable:
         """Return what is read besides of what lasts for a trial at least."""
-        return tuple([getattr(self, name) for name in self._relevance.read])
+        return *[getattr(self, name) for name in self._relevance.read], *self._told
 
     def clocks(self, ahead: int) -> tuple[int, int]:
         """Return timer and clock, where they matter, so many steps from here if nothing happens."""
@@ -360,7 +362,7 @@ class Hypothesis(ArenaSubject):
         """Return the schedule once the next trial has begun, and what, besides histories, its beginning depends on."""
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
-            plan.note(self.outcome)
+            plan.note(self.noted)
         position = plan.next()
         if position is None:
             return plan, None
@@ -391,7 +393,12 @@ class Hypothesis(ArenaSubject):
 
     def kept(self) -> Hashable:
         """Return the values that later trials depend on."""
-        return tuple([self.values.get(name) for name in self._relevance.kept])
+        return *[self.values.get(name) for name in self._relevance.kept], *self._told
+
+    @property
+    def _told(self) -> tuple[tuple[bool, ...], ...]:
+        """How earlier trials ended, where that matters one by one."""
+        return self._past if self._relevance.past else ()
 
 
 class History(NamedTuple):

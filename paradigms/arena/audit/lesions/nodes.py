@@ -176,7 +176,7 @@ class Nodes:
         """Return the node of a trial that has ended: how, and what later trials may depend on."""
         success = life.is_success()
         pose = life.pose if self._relevance.carry else 0
-        key = "ended", success, life.outcome, life.kept(), life.drawn, life.lasting, pose
+        key = "ended", success, life.outcome, life.noted, life.kept(), life.drawn, life.lasting, pose
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = self._new(life, limit, 0)

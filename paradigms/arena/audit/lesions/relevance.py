@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cheesebench.paradigms.arena.program import Program, names_in
+from cheesebench.protocol import texts
 from cheesebench.protocol.expressions import (
     BuiltIn,
     Call,
     Constant,
     Expression,
     Members,
+    Recent,
     Variable,
     reads_place,
     reads_trace,
@@ -41,6 +43,7 @@ class Relevance:
         for state in specification.states.values():
             places += [*state.close, *(place for pair in state.show for place in pair)]
         named |= {place.name for place in places if place.variable}
+        named |= {name for state in specification.states.values() for name in texts.names(state.say)}
         named |= {start.face} if start.face_variable else set()
         if specification.rotate is not None and not is_blind:
             named |= {specification.rotate}  # to the blind it is the same which side of the picture is up
@@ -79,9 +82,13 @@ class Relevance:
         self.carry = start.carry
         last = (*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws))
         self.last = any(BuiltIn("last") in walk(tree) for tree in last)
+        #: Whether it matters how earlier trials ended, one by one.
+        self.past = any(isinstance(node, Recent) for tree in trees for node in walk(tree))
         until = any(block.until is not None for block in specification.schedule)
         #: Whether later trials depend on what a subject does.
-        self.behaviour = self.carry or until or self.last or bool({one.variable for one in sets} & set(self.kept))
+        self.behaviour = (
+            self.carry or until or self.last or self.past or bool({one.variable for one in sets} & set(self.kept))
+        )
         #: Whether every state in which a trial begins puts the subject somewhere: where it was before is nothing.
         self.placed_on_entry = not program.geometry.member_at and all(
             program.states[name].entry.place is not None for _, name in program.entry

@@ -1,0 +1,116 @@
+"""Typed models of the key `draw`; ``documents`` has the rest of a protocol file.
+
+What is written in short (permutations, ranges) is a table of columns for everybody else: ``Draw.of``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cheesebench.protocol.arena_documents import Model
+from cheesebench.protocol.values import Count, Expression, Name, Number, Scalar, Scope, Truth
+
+#: Most rows of a permuted block, copies included; of a table that is written in short.
+MAX_ROWS = 10_000
+
+
+class Range(Model):
+    """Numbers at equal distances, all equally likely where rows are drawn at random."""
+
+    from_: Number = Field(alias="from", description="The first number.")
+    to: Number = Field(description="The largest number that there can be.")
+    step: Number = Field(1, description="The distance between two numbers, above 0.")
+
+    @model_validator(mode="after")
+    def _forward(self) -> Range:
+        if not self.step > 0 or self.to < self.from_:
+            raise PydanticCustomError("shape", "'to' not below 'from', and 'step' above 0")
+        if self.size > MAX_ROWS:
+            raise PydanticCustomError("shape", "at most {most} numbers", {"most": MAX_ROWS})
+        return self
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return int((Decimal(str(self.to)) - Decimal(str(self.from_))) // Decimal(str(self.step))) + 1
+
+    @property
+    def numbers(self) -> list[float]:
+        """The numbers, as exact as they are written; whole ones as whole numbers."""
+        first, step = Decimal(str(self.from_)), Decimal(str(self.step))
+        found = [first + number * step for number in range(self.size)]
+        return [int(number) if number == number.to_integral_value() else float(number) for number in found]
+
+
+class Draw(Model):
+    """A small table; when its scope begins, one row is drawn and its columns become variables."""
+
+    per: Scope = Field("trial", description="When a new row is drawn.")
+    order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
+        "random",
+        description=(
+            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
+            "order set by the run's seed; row (subject mod rows)."
+        ),
+    )
+    columns_of: dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range] = Field(
+        default_factory=dict,
+        alias="of",
+        description="The table: its columns, of equal length, become variables; a column of numbers may be a range.",
+    )
+    permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
+        None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."
+    )
+    sample: Name | None = Field(
+        None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
+    )
+    into: list[Name] = Field(
+        default_factory=list, description="The variables that receive what `sample` or `permute` deals out."
+    )
+    distinct: Truth = Field(
+        True, description="Whether `sample` deals out each member once; if false, each draw is from all of a group."
+    )
+    weights: Annotated[list[Count], Field(min_length=1)] | None = Field(
+        None, description="How many times each row of `of` counts, in whole numbers."
+    )
+    pick: Count | None = Field(None, description="Draws a subset of this many rows; the columns become sets.")
+    copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
+    max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
+    keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Draw:
+        dealt = (self.sample is not None) + (self.permute is not None)
+        if bool(self.columns_of) + dealt != 1 or bool(self.into) != bool(dealt):
+            raise PydanticCustomError("shape", "either 'of', or 'sample' or 'permute' with 'into'")
+        return self
+
+    @property
+    def columns(self) -> list[str]:
+        """The variables that the draw assigns."""
+        return list(self.columns_of) or self.into
+
+    @property
+    def permutations(self) -> int:
+        """How many rows `permute` has."""
+        return math.perm(len(self.permute or ()), len(self.into))
+
+    @cached_property
+    def of(self) -> dict[str, list[Scalar]]:
+        """The table, written out; empty where `sample` deals out, or where there would be too many rows."""
+        if self.permute is not None:
+            if not 1 <= self.permutations <= MAX_ROWS:
+                return {name: list(self.permute) for name in self.into}
+            rows: Any = itertools.permutations(self.permute, len(self.into))
+            return {name: list(column) for name, column in zip(self.into, zip(*rows, strict=True), strict=True)}
+        return {
+            name: list(column.numbers) if isinstance(column, Range) else column
+            for name, column in self.columns_of.items()
+        }

@@ -1,0 +1,43 @@
+"""Typed models of the key `schedule`; ``documents`` has the rest of a protocol file."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cheesebench.protocol.arena_documents import Model
+from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar
+
+
+class Until(Model):
+    """Ends a block's repetition once `count` of the last `of` trials had an outcome, or met a condition."""
+
+    outcome: Names = Field(default_factory=list, description="The outcomes that count.")
+    if_: Expression | None = Field(
+        None, alias="if", description="Instead of `outcome`: a condition, evaluated after each trial as measures are."
+    )
+    count: Count = Field(description="How many such trials are needed.")
+    of: Count | None = Field(None, description="Out of how many of the last trials (default: `count`, in a row).")
+
+    @model_validator(mode="after")
+    def _one_criterion(self) -> Until:
+        if bool(self.outcome) == (self.if_ is not None):
+            raise PydanticCustomError("shape", "either 'outcome' or 'if', with 'count'")
+        return self
+
+    @property
+    def window(self) -> int:
+        """Over how many of the last trials is counted."""
+        return self.count if self.of is None else self.of
+
+
+class Block(Model):
+    """Sessions x trials, `repeat` times."""
+
+    sessions: Count = Field(1, description="Sessions of one repetition.")
+    trials: Count = Field(1, description="Trials of a session.")
+    repeat: Count = Field(1, description="Repetitions of the block.")
+    set: dict[Name, Scalar | list[Scalar]] = Field(
+        default_factory=dict, description="Values of variables in this block."
+    )
+    until: Until | None = Field(None, description="A criterion that ends a repetition early.")

@@ -1,0 +1,41 @@
+"""How earlier trials of a subject ended, for expressions: language page, ``recent``."""
+
+from __future__ import annotations
+
+from cheesebench.paradigms.arena.program import Program
+from cheesebench.protocol.expressions import Recent
+from cheesebench.protocol.specification import MET
+
+
+class Past:
+    """Base class with the subject's earlier trials."""
+
+    _program: Program
+    outcome: str | None
+    last: str | None
+    block: str
+    #: What the schedule is told of the trial: its outcome, or whether it met the block's condition.
+    noted: str | None
+    #: Of each ``Recent`` of the program, whether the last trials ended so.
+    _past: tuple[tuple[bool, ...], ...]
+
+    def is_success(self) -> bool:
+        """Return whether the trial that has ended is a success (``ending`` says the same, and more)."""
+        success = self._program.success
+        return success is not None and bool(success(self))
+
+    def recent(self, what: Recent) -> int:
+        """Return how many of the last trials ended so; once a trial has ended, it is one of them."""
+        return sum(self._past[self._program.recents[what]])
+
+    def _close(self) -> None:
+        """The trial has ended: it is the last one, and one of the recent ones."""
+        self.last = self.outcome
+        # Success may depend on recent outcomes, which are noted first.
+        for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
+            number = self._program.recents[noted]
+            so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
+            now = (*self._past[number], so)[-noted.trials :]
+            self._past = (*self._past[:number], now, *self._past[number + 1 :])
+        criterion = self._program.criteria.get(self.block)
+        self.noted = self.outcome if criterion is None else MET if criterion(self) else None
