@@ -244,6 +244,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("paper", "steady"), help="only the first two runs, or the third")
     parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of 20 ms, and the memory they take")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
+    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
     options = parser.parse_args()
     table: common.Table = {}
     if options.long:
@@ -256,6 +257,8 @@ def main() -> None:
     if not options.long and options.only != "paper":
         setup = Setup(subjects=40, capacity=256, latency=options.latency, views=VIEWS[:1])
         table[setup.name] = steady(setup)
+    if options.keep:
+        common.keep("calls", table)
     common.report("calls", table, options.json)
 
 

@@ -7,6 +7,9 @@ meanwhile. All repetitions are in the JSON, so that pyperf can tell a difference
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +24,10 @@ from cheesebench.protocol import Catalogue, Specification
 
 if TYPE_CHECKING:
     import pyperf
+
+
+#: Figures that the documentation quotes (``pages.py``); they take long to measure, so they are kept.
+MEASURED = Path(__file__).parent / "measured"
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,24 @@ def report(benchmark: str, table: Table, path: Path | None = None) -> None:
     print(tabulate(rows, [benchmark, *columns], colalign=("left", *["right"] * len(columns)), disable_numparse=True))
     if path is not None:
         suite(benchmark, table).dump(str(path), replace=True)
+
+
+def keep(benchmark: str, table: Table) -> None:
+    """Put rows into the file that the documentation is made of; rows that are not measured now stay as they are."""
+    path = MEASURED / f"{benchmark}.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    now = {"machine": machine(), "load": round(os.getloadavg()[1], 1), "commit": commit()}
+    for name, row in table.items():
+        kept[name] = {column: float(f"{value:.4g}") for column, value in row.items() if isinstance(value, float | int)}
+        kept[name] |= now
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def machine() -> str:
+    """Return in words what is measured on."""
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} virtual cores, {platform.system()}, Python {platform.python_version().rpartition('.')[0]}"
 
 
 def shown(column: str, cell: float | Times | None) -> str:

@@ -1,12 +1,18 @@
 """Logs of many trials and calls: what commands that read them need, by the number of trials.
 
-A log of each size is written through the log's own writer: the lives of a few real subjects of the random agent on
-t_maze, repeated under other numbers, with calls such as a language model makes. Then each command reads it in a process
-of its own. *Peak* is the largest resident size of that process, *CPU* its processor time; rates are by CPU time, so
-that other jobs on the machine disturb them little. The columns are per size: what is bounded stays as it is from row to
-row.
+A log of each size is written through the log's own writer: lives of the random agent on t_maze, under the name of a
+language model, with calls as long as those it makes (a system prompt that all share, 400 characters asked, a short
+reply). The calls are invented, so a page replays the trials and does not show their replies. After the first 5,000
+subjects, a few lives are repeated under other numbers.
+
+Then each command reads the log in a process of its own. *Peak* is the largest resident size of that process, *CPU* its
+processor time; rates are by CPU time, so that other jobs on the machine disturb them little. What is bounded stays as
+it is from size to size.
 
     python benchmarks/large_logs.py --trials 10000 100000 1000000 --calls 10 --directory /some/disk
+
+A million trials with ten million calls take some 7 GB there (and twice that while they are merged or exported), and
+most of an hour of one core. ``--only`` takes some of the commands; the log of each size is deleted at the end.
 """
 
 from __future__ import annotations
@@ -15,11 +21,12 @@ import argparse
 import dataclasses
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,16 +36,23 @@ from cheesebench import ExecutorContext, ExecutorSpec, Report, hookimpl
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.executor import Job
 from cheesebench.experiment.call_log import CallRecord
+from cheesebench.experiment.contestants import language_model
 from cheesebench.experiment.designs import find_design
 from cheesebench.experiment.jobs import run_job
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import TrialRecord
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import KEY, Shard, describe_shard
 from cheesebench.family import CellRequest
+from cheesebench.interfaces import TaskEvent
+from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 
-#: Lives that are repeated, and subjects that are written in one transaction.
-LIVES, TOGETHER = 40, 25
+#: This program, to be run as a process of its own.
+SCRIPT = (sys.executable, str(Path(__file__).absolute()))
+#: Subjects that are really lived (``report --html`` replays no more), lives that later ones repeat, and subjects that
+#: are written in one transaction.
+REPLAYED, LIVES, TOGETHER = 5_000, 40, 25
 #: A system prompt, a question and a reply as long as those of a run in ascii_2d.
 SYSTEM, ASKED, REPLY = (
     "You are in a maze. " * 150,
@@ -46,14 +60,18 @@ SYSTEM, ASKED, REPLY = (
     "I go on.\nACTIONS: FORWARD, FORWARD",
 )
 COMMANDS = {
-    "report": ["report", "RUN", "--format", "json", "--output", "out.json"],
+    "report": ["report", "RUN", "--format", "markdown", "--output", "out.md"],
     "report --html": ["report", "RUN", "--html", "out.html"],
     "compare": ["compare", "RUN", "RUN", "--output", "out.txt"],
     "measures": ["measures", "RUN"],
-    "export trials": ["export", "RUN", "--csv", "--table", "trials", "--output", "out"],
-    "export events": ["export", "RUN", "--csv", "--table", "events", "--output", "out"],
-    "export calls": ["export", "RUN", "--csv", "--table", "calls", "--output", "out"],
-    "export --parquet": ["export", "RUN", "--parquet", "--table", "trials", "--output", "out"],
+    "runs": ["runs"],
+    "show": ["show", "RUN", "--subject", "7"],
+    "export --csv, trials": ["export", "RUN", "--csv", "--table", "trials", "--output", "out"],
+    "export --csv, events": ["export", "RUN", "--csv", "--table", "events", "--output", "out"],
+    "export --csv, calls": ["export", "RUN", "--csv", "--table", "calls", "--output", "out"],
+    "export --parquet, trials": ["export", "RUN", "--parquet", "--table", "trials", "--output", "out"],
+    "export --parquet, calls": ["export", "RUN", "--parquet", "--table", "calls", "--output", "out"],
+    "export --inspect": ["export", "RUN", "--inspect", "--output", "out"],
     "merge": ["merge", "RUN", "--run-id", "merged"],
 }
 
@@ -63,24 +81,31 @@ def write(directory: Path, trials: int, calls: int) -> None:
     plugins = installed_plugins()
     [specification] = common.specifications(["t_maze"])
     request = CellRequest(model="random", plugins=plugins, design=find_design("cohort", 1), views=("ascii_2d",))
-    [plan] = plugins.family(specification).cells(specification, request)
-    jobs = [Job(plan=plan, specification=specification, seed=1, subject=subject) for subject in range(LIVES)]
-    lives = [[trial for report in run_job(job) for trial in report.trials] for job in jobs]
+    [random] = plugins.family(specification).cells(specification, request)
+
+    def live(subject: int) -> list[tuple[TrialRecord, Sequence[TaskEvent]]]:
+        job = Job(plan=random, specification=specification, seed=1, subject=subject)
+        return [trial for report in run_job(job) for trial in report.trials]
+
+    lives = [live(subject) for subject in range(LIVES)]
     subjects = -(-trials // len(lives[0]))
-    plan = dataclasses.replace(plan, subjects=subjects)
+    model = resolve_model(plugins, "openai/tiny")
+    settings = language_model(plugins, model, base_url="http://127.0.0.1:1/v1").settings
+    plan = dataclasses.replace(random, subjects=subjects, model="tiny", agent="llm", settings=settings)
     options = {"seed": 1, KEY: "1/1"}
     with RunLog.create(directory, "RUN", [(plan, specification)], options=options) as log:
         log.add_to_manifest({KEY: describe_shard(Shard(1, 1), [plan])})
         for first in range(0, subjects, TOGETHER):
             with log.transaction():
                 for subject in range(first, min(first + TOGETHER, subjects)):
-                    life = lives[subject % LIVES]
+                    # What a page replays has to be what was lived; of the others none is a copy of an earlier one.
+                    life = live(subject) if subject < REPLAYED else lives[subject % LIVES]
                     for record, events in life:
-                        # A subject of its own, and no copy of an earlier one.
-                        variables = {**record.variables, "number": subject}
-                        log.write_trial(dataclasses.replace(record, subject=subject, variables=variables), events)
-                        for call in range(calls):
-                            log.calls.write(plan, subject, some_call(subject, record.trial, call))
+                        variables = {**record.variables, "number": subject} if subject >= REPLAYED else record.variables
+                        life_of = dataclasses.replace(record, model="tiny", subject=subject, variables=variables)
+                        log.write_trial(life_of, events)
+                    made = (some_call(subject, record.trial, call) for record, _ in life for call in range(calls))
+                    log.calls.write(plan, subject, *made)
                     log.write_life(plan, subject, len(life))
 
 
@@ -124,6 +149,7 @@ def some_call(subject: int, trial: int, call: int) -> CallRecord:
         system=SYSTEM,
         asked=ASKED,
         reply=ChatReply(text=REPLY, usage=Usage(prompt=1500, completion=12, cached=1000), model="tiny"),
+        cost=0.001,
         seconds=0.5,
     )
 
@@ -146,39 +172,54 @@ def measured(command: list[str], directory: Path, trials: int) -> dict[str, floa
     }
 
 
-def rows(trials: int, calls: int, directory: Path, only: list[str]) -> Iterator[tuple[str, dict[str, float]]]:
+def rows(trials: int, calls: int, directory: Path, only: Sequence[str]) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield a row for writing a log, and one for each command that reads it."""
     size = f"{trials:,} trials, {trials * calls:,} calls"
-    here = [sys.executable, str(Path(__file__).absolute())]
     given = ["--write", "--trials", str(trials), "--calls", str(calls), "--directory", str(directory)]
-    wrote = measured([*here, *given], directory, trials)
+    wrote = measured([*SCRIPT, *given], directory, trials)
     log = directory / "results/RUN/run.sqlite"
-    yield f"{trials:,} subjects: drive", measured([*here, *given, "--drive"], directory, trials)
     yield f"{size}: write", {**wrote, "log MB": log.stat().st_size / 2**20}
-    for name, command in COMMANDS.items():
-        if not only or name in only:
-            yield f"{size}: {name}", measured([sys.executable, "-m", "cheesebench", *command], directory, trials)
+    for name in only:
+        yield f"{size}: {name}", measured([sys.executable, "-m", "cheesebench", *COMMANDS[name]], directory, trials)
+        for left in ("out", "results/merged"):
+            shutil.rmtree(directory / left, ignore_errors=True)
+
+
+def every(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield all rows that the command line asks for."""
+    for subjects in options.drive:
+        with tempfile.TemporaryDirectory(dir=options.directory) as made:
+            given = ["--driving", str(subjects), "--directory", made]
+            row = measured([*SCRIPT, *given], Path(made), subjects)
+        yield f"{subjects:,} subjects: drive", {"peak MB": row["peak MB"], "CPU s": row["CPU s"]}
+    for trials in options.trials:
+        with tempfile.TemporaryDirectory(dir=options.directory) as made:
+            yield from rows(trials, options.calls, Path(made), options.only)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
-    parser.add_argument("--trials", type=int, nargs="+", default=[10_000, 100_000], metavar="N")
-    parser.add_argument("--calls", type=int, default=1, metavar="N", help="calls of each trial (default: 1)")
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 1 to 2 kB for each call")
-    parser.add_argument("--only", nargs="*", default=[], choices=COMMANDS, metavar="COMMAND", help="these only")
-    parser.add_argument("--drive", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
+    parser.add_argument("--trials", type=int, nargs="*", default=[10_000, 100_000], metavar="N")
+    parser.add_argument("--calls", type=int, default=10, metavar="N", help="calls of each trial (default: 10)")
+    parser.add_argument("--drive", type=int, nargs="*", default=[], metavar="N", help="also cells of so many subjects")
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="where there is room: 0.7 kB for each call")
+    parser.add_argument(
+        "--only", nargs="*", default=list(COMMANDS), choices=COMMANDS, metavar="COMMAND", help="these only"
+    )
+    parser.add_argument("--driving", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.drive:
-        drive(options.directory / "results", options.trials[0])
+    if options.driving:
+        drive(options.directory / "results", options.driving)
     elif options.write:
         write(options.directory / "results", options.trials[0], options.calls)
     else:
         table: common.Table = {}
-        for number in options.trials:
-            with tempfile.TemporaryDirectory(dir=options.directory) as made:
-                for name, row in rows(number, options.calls, Path(made), options.only):
-                    table[name] = row
-                    print(f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}", file=sys.stderr)
+        for name, row in every(options):
+            table[name] = {**row}
+            print(f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}", file=sys.stderr)
+            if options.keep:  # one by one: a later one may take an hour, and be stopped
+                common.keep("large_logs", {name: table[name]})
         common.report("large logs", table, options.json)

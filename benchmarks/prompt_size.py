@@ -43,12 +43,12 @@ def measure(paradigm: Paradigm, history: int | str, number: int, observations: s
     draw = random.Random(0)
     steps = calls = sent = new = observed = 0
     last, cost, subject = "", 0.0, -1
-    life = paradigm.life(plugins.view("ascii_2d"), 0, 0)
+    life = paradigm.environment(plugins.view("ascii_2d"), 0, 0)
     while steps < STEPS:
         observation = life.begin_trial()
         if observation is None:  # its life is over; the next subject takes up where it ended, for the figures' sake
             subject += 1
-            life = paradigm.life(plugins.view("ascii_2d"), 0, subject)
+            life = paradigm.environment(plugins.view("ascii_2d"), 0, subject)
             continue
         agent.begin_trial(observation)
         observed += len(observation)

@@ -78,6 +78,7 @@ if __name__ == "__main__":
         "--subjects", type=int, default=2778, metavar="N", help="of 36 trials (default: 100,000 trials)"
     )
     parser.add_argument("--repetitions", type=int, default=3, metavar="N")
+    parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     found: dict[str, list[dict[str, float]]] = {"local": [], "ray": []}
@@ -89,4 +90,6 @@ if __name__ == "__main__":
     local, ray = table["local"], table["ray"]
     print(f"{cores} cores; load {os.getloadavg()[0]:.1f}; speed of ray / local: ", end="")
     print(f"{ray['trials/s'] / local['trials/s']:.2f} by the clock, {local['CPU ms'] / ray['CPU ms']:.2f} by CPU time")
-    common.report("executors", table, options.json)
+    if options.keep:
+        common.keep("ray_speed", {name: dict(row) for name, row in table.items()})
+    common.report("executors", {name: dict(row) for name, row in table.items()}, options.json)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.installation import differences, installation
     from cheesebench.experiment.jobs import JobRunner, run_job
     from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
+    from cheesebench.extras import install_command
     from cheesebench.family import CellRequest, Family, Listing
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
@@ -137,6 +138,7 @@ _HOME = {
     ),
     **dict.fromkeys(("JobRunner", "run_job"), "cheesebench.experiment.jobs"),
     **dict.fromkeys(("differences", "installation"), "cheesebench.experiment.installation"),
+    "install_command": "cheesebench.extras",
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
     "read_document": "cheesebench.protocol.other_files",
@@ -227,6 +229,7 @@ __all__ = [
     "differences",
     "hookimpl",
     "identity",
+    "install_command",
     "installation",
     "installed_plugins",
     "load_models",

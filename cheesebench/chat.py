@@ -7,6 +7,7 @@ faults and costs are handled in one place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -195,6 +196,11 @@ class Price:
     def __post_init__(self) -> None:
         if not isinstance(self.on, date):
             raise PluginError(f"Price(on={self.on!r}): give a datetime.date, such as date(2026, 10, 21).")
+        for name in ("prompt", "completion", "cached", "written"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+            if not number and not (value is None and name in ("cached", "written")):
+                raise PluginError(f"Price({name}={value!r}): give dollars per million tokens, a number from 0.")
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of a call in dollars."""

@@ -116,5 +116,8 @@ def look_alike(word: str) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
     # get_close_matches is slow for long names and long lists.
-    close = difflib.get_close_matches(name[:100], list(known)[:500], n=1, cutoff=0.6)
+    name, names = name[:100], list(known)[:500]
+    # Who stops early means the name that goes on: 'gpt-4' is 'gpt-4-32k', though 'gpt-35' has more letters in common.
+    longer = [one for one in names if len(name) > 2 and one.startswith(name)]
+    close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -18,6 +18,8 @@ _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {"": "start", WAITED_
 
 def printable(text: str) -> str:
     """Return ``text`` with its line breaks, and all else that a terminal, or a CI, might obey made visible."""
+    if text.replace("\n", "").isprintable():  # nearly every text: tables of calls have millions
+        return inert(text)
     return inert(
         "\n".join(
             line if line.isprintable() else "".join(c if c.isprintable() else _spelt_out(c) for c in line)

@@ -14,7 +14,6 @@ from cheesebench.family import Family as Family
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.experiment.records import CellPlan, TrialRecord
     from cheesebench.lesions import Lesion
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification, Specification
@@ -226,7 +225,7 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-class Compiled(Protocol):
+class CompiledProtocol(Protocol):
     """A compiled protocol of any family."""
 
     @property
@@ -242,7 +241,7 @@ class Paradigm(Protocol):
     specification: Specification
     """What it was compiled from."""
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the environment of ``subject`` (from 0) under ``seed``."""
         ...
 
@@ -321,7 +320,9 @@ class Yokeable(Protocol):
     specification: Specification
     """What it was compiled from."""
 
-    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
+    def yoked_environment(
+        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
+    ) -> SubjectEnvironment:
         """Return an environment yoked to ``subject`` under ``seed``, whose actions are in ``trials``."""
         ...
 
@@ -433,12 +434,4 @@ class FigureReporter(Protocol):
         self, summaries: Sequence[RunSummary], sizes: Mapping[str, float], formats: Sequence[str]
     ) -> Mapping[str, bytes]:
         """Return file contents by name; ``sizes`` maps models to billions of parameters."""
-        ...
-
-
-class TrialObserver(Protocol):
-    """Signature of the observer hook ``cheesebench_trial_finished``."""
-
-    def __call__(self, plan: CellPlan, record: TrialRecord) -> None:
-        """Handle a trial that has been written to the run log."""
         ...

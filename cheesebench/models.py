@@ -45,12 +45,12 @@ def resolve_model(plugins: PluginManager, name: str, extra_entries: Iterable[Mod
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()
     for names_of in (_names, _aliases, _ids):
-        found = [entry for entry in reversed(entries.values()) if wanted in map(str.casefold, names_of(entry))]
-        if found and names_of is _ids and len(found) > 1:
-            raise UnknownNameError("model", name, (entry.name for entry in found), remedy="Name one of these.")
-        if found:
-            check_options(plugins.backend(found[0].backend), found[0].options)
-            return found[0]
+        matching = [entry for entry in reversed(entries.values()) if wanted in map(str.casefold, names_of(entry))]
+        if matching and names_of is _ids and len(matching) > 1:
+            raise UnknownNameError("model", name, (entry.name for entry in matching), remedy="Name one of these.")
+        if matching:
+            check_options(plugins.backend(matching[0].backend), matching[0].options)
+            return matching[0]
     return _as_it_stands(plugins, name, entries)
 
 

@@ -131,7 +131,8 @@ OPTIONS = (
     ),
     Option(
         name="protocols",
-        help="Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable.",
+        help="Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable (or use "
+        "commas).",
         metavar="WHAT",
         default_text="cheese_protocols in the ini file, or CHEESEBENCH_PROTOCOLS",
         example="my_protocols",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.log import RunLog
     from cheesebench.family import Family
-    from cheesebench.interfaces import AgentKind, CommandSpec, Compiled, Paradigm, Reporter, View
+    from cheesebench.interfaces import AgentKind, CommandSpec, CompiledProtocol, Paradigm, Reporter, View
     from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
@@ -124,9 +124,9 @@ class PluginManager(pluggy.PluginManager):
     def strangers(self) -> dict[str, str]:
         """Return the plugins that are not ours, by name: with the version of their distribution, or their file."""
         ours = (*BUILT_INS, *WITH_COMMANDS)
-        found = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
+        others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
         points = {point.name: point for point in importlib.metadata.entry_points(group=hookspecs.PROJECT)}
-        return {name: _origin(plugin, points.get(name)) for name, plugin in found.items()}
+        return {name: _origin(plugin, points.get(name)) for name, plugin in others.items()}
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; PluginError for one that another hook should have returned.
@@ -134,7 +134,7 @@ class PluginManager(pluggy.PluginManager):
         The kinds that plugins add to ours are returned by ``cheesebench_agents``, too.
         """
         hook = _hook_of(kind)
-        found = {}
+        specs = {}
         for spec in self._supplied(getattr(self.hook, hook)):
             own: AgentKind = getattr(spec, "kind", kind)
             if _hook_of(own) != hook:
@@ -142,8 +142,8 @@ class PluginManager(pluggy.PluginManager):
                     f"The hook {hook} returned '{spec.name}', a {type(spec).__name__}. Return it from {_hook_of(own)}."
                 )
             if own == kind:
-                found[spec.name] = spec
-        return found
+                specs[spec.name] = spec
+        return specs
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
@@ -246,11 +246,11 @@ class PluginManager(pluggy.PluginManager):
     def compile(self, specification: Specification) -> Paradigm: ...
 
     @overload
-    def compile(self, specification: BaseSpecification) -> Compiled: ...
+    def compile(self, specification: BaseSpecification) -> CompiledProtocol: ...
 
-    def compile(self, specification: BaseSpecification) -> Compiled:
+    def compile(self, specification: BaseSpecification) -> CompiledProtocol:
         """Compile a checked specification with the family that it names."""
-        compiled: Compiled = self.family(specification).compile(specification)
+        compiled: CompiledProtocol = self.family(specification).compile(specification)
         return compiled
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
@@ -271,6 +271,8 @@ def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
         supplied: Any = one.function()
         items = [] if supplied is None else [supplied] if isinstance(supplied, str | bytes) else list(supplied)
     except (Exception, SystemExit) as error:
+        if isinstance(error, PluginError):  # of something that the hook was about to supply
+            raise PluginError(f"{who}: {error}") from None
         if isinstance(error, CheeseBenchError):
             raise
         raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Fix it, or remove it.") from error

@@ -45,7 +45,7 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
 def _profiles(path: Path) -> Mapping[str, Mapping[str, Any]]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OptionError(f"{path} cannot be read: {error}.") from None
     found: Any = content
     for key in ("tool", "cheesebench", "profiles"):

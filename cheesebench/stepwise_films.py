@@ -37,7 +37,7 @@ def watch(
     for subject, trials in wanted.items():
         played = [record for record in log.trials(plan, subject) if not record.missing][: max(trials) + 1]
         talk = _Talk(log, plugins, plan, subject, view)
-        for record, frames in zip(played, films(paradigm.life(view, seed, subject), played), strict=True):
+        for record, frames in zip(played, films(paradigm.environment(view, seed, subject), played), strict=True):
             calls = talk.calls(record.trial, frames)
             if record.trial in trials:
                 yield WatchedTrial(record=record, frames=frames, calls=calls, note=talk.problem)

@@ -69,7 +69,7 @@ class Expressions:
         assert root is not None
         self._node = root.find(("success",))
         self._names = declare_names(specification.document, root, specification.arena, Diagnostics())
-        life = ArenaParadigm(specification).life(installed_plugins().view("ascii_2d"), 1, 0)
+        life = ArenaParadigm(specification).environment(installed_plugins().view("ascii_2d"), 1, 0)
         life.begin_trial()
         while life.step(0)[2] == RUNNING:
             pass

@@ -48,7 +48,7 @@ def _live(paradigm: ArenaParadigm, specification: Specification, view: View, see
     chance, what, seen = random.Random(seed), list[object](), list[str]()
     forward = chance.random()
     try:
-        life = paradigm.life(view, seed, seed % 7)
+        life = paradigm.environment(view, seed, seed % 7)
         for _ in range(TRIALS):
             observation = life.begin_trial()
             if observation is None:

@@ -25,7 +25,7 @@ def walk(specification: BaseSpecification, view: View, seed: int = 0, subject: i
         paradigm = installed_plugins().compile(specification)
         if not isinstance(paradigm, Paradigm):
             return lived
-        life = paradigm.life(view, seed, subject)
+        life = paradigm.environment(view, seed, subject)
         for _ in range(TRIALS):
             if (observation := life.begin_trial()) is None:
                 break

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.experiment.records import CallTotals, CellPlan
 from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
+from cheesebench.statistics.summary import PublishedContrast
 from cheesebench.statistics.wording import percent, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
@@ -122,7 +123,7 @@ def margin(cell: CellResult) -> str:
 def remarks(cell: CellResult) -> list[str]:
     """Return what a reader must know before believing the number."""
     flags = cell.flags
-    found = [
+    notes = [
         (validity(cell), True),
         ("contradicted by a lesion", bool(cell.contradicted)),
         ("better than the rodent", cell.superior),
@@ -139,7 +140,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
-    return [*cell.warnings, *(text for text, holds in found if text and holds)]
+    return [*cell.warnings, *(text for text, holds in notes if text and holds)]
 
 
 def stopped(cell: CellResult) -> str:
@@ -300,6 +301,22 @@ def _range(limits: tuple[float, float]) -> str:
 
 #: Stands above the table of a run beside a published model.
 HOW_TO_READ_CONTRASTS = (
-    "Same rules, trials, view and settings; in no verdict. The 95 % interval takes all trials for independent, which "
-    "those of one life are not: it is too narrow. An interval that contains 0 decides nothing."
+    "Same rules and settings, and as many trials (of a longer run the first ones); in no verdict. The wording of the "
+    "prompt is our own, and so are the views other than ascii_2d. The 95 % interval treats all trials as independent, "
+    "which those of one subject are not: it is too narrow. An interval that contains 0 decides nothing."
 )
+CONTRAST_HEADERS = ("protocol", "view", "this run", "published", "difference in points")
+
+
+def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...]]:
+    """Return the rows of the table of a run beside a published model."""
+    return [
+        (
+            one.protocol,
+            one.view,
+            f"{percent(one.rate)} of {one.trials}",
+            f"{percent(one.published)} of {one.published_trials}",
+            f"{100 * (one.rate - one.published):+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}]",
+        )
+        for one in contrasts
+    ]

@@ -148,8 +148,8 @@ def _rate(value: float | None) -> str:
 
 
 def _mean(rates: Sequence[float | None]) -> str:
-    known = [rate for rate in rates if rate is not None]
-    return _rate(sum(known) / len(known) if known else None)
+    estimable = [rate for rate in rates if rate is not None]
+    return _rate(sum(estimable) / len(estimable) if estimable else None)
 
 
 def _p(value: float | None) -> str:

@@ -79,19 +79,19 @@ def render_figures(
 
 def _groups(summaries: Sequence[RunSummary]) -> list[Group]:
     several_views = len({model.view for summary in summaries for model in summary.models}) > 1
-    found = []
+    labelled = []
     for summary in summaries:
         for model in summary.models:
             parts = [model.model, model.view if several_views else "", model.variant]
-            found.append((", ".join(filter(None, parts)), summary, model))
-    labels = [label for label, _, _ in found]
+            labelled.append((", ".join(filter(None, parts)), summary, model))
+    labels = [label for label, _, _ in labelled]
     return [
         Group(
             clean(label if labels.count(label) == 1 else f"{label} ({summary.manifest.get('run_id')})"),
             model,
             words.cells_of(summary, model),
         )
-        for label, summary, model in found
+        for label, summary, model in labelled
     ]
 
 
@@ -167,8 +167,8 @@ def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         values = [group.model.profile[d].mean if d in group.model.profile else math.nan for d in dimensions]
         colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         axes.plot(closed, [*values, values[0]], color=colour, marker=mark, markersize=5, label=_plain(group.label))
-        known = [(d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)]
-        said.append(f"{group.label}: " + ", ".join(f"{d} {percent(v)}" for d, v in known))
+        points = [(d, v) for d, v in zip(dimensions, values, strict=True) if not math.isnan(v)]
+        said.append(f"{group.label}: " + ", ".join(f"{d} {percent(v)}" for d, v in points))
     axes.set_xticks(angles, [_plain(dimension).replace(" ", "\n", 1) for dimension in dimensions], fontsize="small")
     axes.tick_params(axis="x", pad=18)
     axes.set_ylim(0, 1)

@@ -42,21 +42,11 @@ def render(summary: RunSummary) -> str:
 def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
     if not contrasts:
         return []
-    rows = [
-        (
-            one.protocol,
-            one.view,
-            f"{percent(one.rate)} of {one.trials}",
-            f"{percent(one.published)} of {one.published_trials}",
-            f"{100 * (one.rate - one.published):+.1f} [{100 * one.low:+.1f}, {100 * one.high:+.1f}]",
-        )
-        for one in contrasts
-    ]
-    headers = ("protocol", "view", "this run", "published", "difference in points")
+    headers = words.CONTRAST_HEADERS
     return [
         f"## Beside {escape(contrasts[0].model)}, as published",
         words.HOW_TO_READ_CONTRASTS,
-        table(headers, rows, headers[2:]),
+        table(headers, words.contrast_rows(contrasts), headers[2:]),
     ]
 
 

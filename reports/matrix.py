@@ -11,7 +11,7 @@ from cheesebench.reports.escaping import clean, escape
 from cheesebench.statistics.wording import percent
 
 if TYPE_CHECKING:
-    from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
+    from cheesebench.statistics import BestOfViews, CellResult, ModelSummary, RunSummary, Verdict
 
 #: Columns beyond which nobody reads a matrix: then a column is a protocol, not a condition of a dialogue.
 MOST = 24
@@ -97,13 +97,24 @@ def matrix(summary: RunSummary) -> Matrix:
     rows = [_model(model, cells, columns, grouped) for model, cells in own]
     if not grouped:
         rows += _of_plans(plain, columns)
+    if summary.published:
+        # What was published over several views is the best of them: so is this, and no row of one view.
+        rows[len(own) : len(own)] = [_best(best, columns) for best in summary.best_of_views]
     for row in summary.published:
         shown = tuple(Field(rate=row.rates.get(column)) for column in columns)
-        rows.append(Row(name=row.model, where="", kind="published", fields=shown, mean=row.overall))
+        rows.append(Row(name=row.model, where=row.where, kind="published", fields=shown, mean=row.overall))
     source = (
         ". ".join(filter(None, (summary.published[0].how, summary.published[0].source))) if summary.published else ""
     )
     return Matrix(columns, tuple(rows), source)
+
+
+def _best(best: BestOfViews, columns: Sequence[str]) -> Row:
+    rates = {choice.protocol: choice.best for choice in best.protocols}
+    views = {view for choice in best.protocols for view in choice.rates}
+    where = ", ".join(filter(None, (best.variant, f"best of {len(views)} views")))
+    fields = tuple(Field(rate=rates.get(column)) for column in columns)
+    return Row(name=best.model, where=where, kind="baseline", fields=fields, mean=best.best)
 
 
 def _model(model: ModelSummary, cells: Sequence[CellResult], columns: Sequence[str], grouped: bool) -> Row:
@@ -134,24 +145,29 @@ def _field(cells: Sequence[CellResult]) -> Field:
 def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
     """Return what the animals and the random agent come to, as the protocols declare it."""
     plans = {cell.plan.label: cell.plan for cell in cells}
-    found = []
+    rows = []
     references = [plans[column].reference for column in columns]
     if any(reference is not None for reference in references):
         rates = [None if reference is None else reference.value for reference in references]
-        found.append(_declared(words.reference_name(cells), "rodent", rates))
+        rows.append(_declared(words.reference_name(cells), "rodent", rates))
     chances = [plans[column].chance for column in columns]
     if any(chance is not None for chance in chances):
-        found.append(_declared("moving at random", "baseline", chances))
-    return found
+        rows.append(_declared("moving at random", "baseline", chances))
+    return rows
 
 
 def _declared(name: str, kind: Kind, rates: Sequence[float | None]) -> Row:
-    known = [rate for rate in rates if rate is not None]
-    mean = sum(known) / len(known) if len(known) == len(rates) else None
+    estimable = [rate for rate in rates if rate is not None]
+    mean = sum(estimable) / len(estimable) if len(estimable) == len(rates) else None
     return Row(name=name, where="", kind=kind, fields=tuple(Field(rate=rate) for rate in rates), mean=mean)
 
 
-HOW = "Verdict and pass rate with its 95 % interval, and the subjects that it is of; below them who else is known."
+HOW = (
+    "Verdict, pass rate with its 95 % interval, and number of subjects (n). The rows below the models are there for "
+    "comparison."
+)
+#: Stands before the source of the published rows.
+PUBLISHED = "Published numbers are not of this run, and in no verdict:"
 
 
 def render(summary: RunSummary) -> str:
@@ -179,7 +195,8 @@ def render(summary: RunSummary) -> str:
         disable_numparse=True,
         colalign=["left", "left", *("right" for _ in headers[2:])],
     )
-    return "\n\n".join(filter(None, (table, f"{HOW} {_text(found.source)}".strip()))) + "\n"
+    source = f"{PUBLISHED} {escape(clean(found.source, 600))}." if found.source else ""
+    return "\n\n".join(filter(None, (table, HOW, source))) + "\n"
 
 
 def _text(value: str) -> str:

@@ -77,11 +77,11 @@ def _curve(cell: CellResult) -> list[str]:
 
 
 def _row(name: str, values: Sequence[float | None], width: int) -> str:
-    known = [round(100 * value) for value in values if value is not None]
-    if len(set(known)) == 1:
-        numbers = f"{known[0]}"
+    percentages = [round(100 * value) for value in values if value is not None]
+    if len(set(percentages)) == 1:
+        numbers = f"{percentages[0]}"
     elif width == 1:
-        numbers = f"{known[0]} → {known[-1]}"
+        numbers = f"{percentages[0]} → {percentages[-1]}"
     else:
         numbers = " ".join("·" if value is None else f"{100 * value:.0f}" for value in values).rstrip(" ·")
     return f"{name:<6}   {columns(values, width)}   {numbers}"

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 #: Column of a study of the paper, under the paper's rules.
-PUBLISHED = "published (Qwen2.5-VL-7B)"
+PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
+#: The same where the models are what varies.
+PUBLISHED_MODEL = "published (15 trials)"
 HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
 
 
@@ -35,4 +37,6 @@ def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]
         theirs = published.get(model.variant.partition("=")[2] or model.model)
         beside = [] if not published else [cells.NOTHING if theirs is None else percent(theirs)]
         rows.append([*cells.whose(model), overall, *beside, *(rates.get(name, cells.NOTHING) for name in protocols)])
-    return ("model", "setting", "mean", *([PUBLISHED] if published else []), *protocols), rows
+    of_models = any(model.model in published for model in summary.models)
+    header = PUBLISHED_MODEL if of_models else PUBLISHED
+    return ("model", "setting", "mean", *([header] if published else []), *protocols), rows

@@ -13,6 +13,7 @@ from cheesebench.reports.matrix import Matrix, columns_of, matrix
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import PublishedContrast
 
 #: Columns that every terminal has, and those beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
@@ -32,6 +33,8 @@ def render(summary: RunSummary) -> str:
     parts = [_matrix(found, width)] if found.is_several else []
     parts += [_model(summary, model, width) for model in summary.models]
     parts += [_control(result, width) for result in summary.controls]
+    if summary.contrasts:
+        parts.append(_contrasts(summary.contrasts, width))
     if studies.study_name(summary):
         parts.append(_study(summary, width))
     return "\n\n".join(parts) + "\n"
@@ -93,7 +96,12 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     taken.insert(1, max(len(row[1]) for row in [headers, *rows]))
     rule = "  ".join("-" * column for column in taken)
     indent = " " * (taken[0] + 2)
-    details = ["; ".join((cell.n_text, *cells.remarks(cell))) for cell in own]
+    shown = [row[1] for row in rows]
+    details = [
+        # Names that look the same when shortened are given in full below.
+        "; ".join((*([cell.plan.label] if shown.count(row[1]) > 1 else []), cell.n_text, *cells.remarks(cell)))
+        for row, cell in zip(rows, own, strict=True)
+    ]
     return "\n".join(
         [head.rstrip(), rule]
         + [
@@ -131,6 +139,21 @@ def _study(summary: RunSummary, width: int) -> str:
     short = [[_shortened(clean(value), (width - 20) // 2) for value in row[:3]] for row in rows]
     table = tabulate(short, headers=headers[:3], tablefmt="simple", disable_numparse=True)
     return f"Study {clean(studies.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
+
+
+def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
+    from tabulate import tabulate
+
+    headers, rows = list(cells.CONTRAST_HEADERS), cells.contrast_rows(contrasts)
+    table = tabulate(
+        [[_shortened(clean(row[0]), 26), *map(clean, row[1:])] for row in rows],
+        headers=[*headers[:-1], "difference"],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["left", "left", "right", "right", "right"],
+    )
+    title = _filled(f"Beside {contrasts[0].model}, as published", width)
+    return f"{title}\n\n{table}\n\n{_filled(cells.HOW_TO_READ_CONTRASTS, width, '', '')}"
 
 
 def _control(result: ControlResult, width: int) -> str:

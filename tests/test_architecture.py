@@ -139,6 +139,22 @@ def test_the_picture_shows_the_layers() -> None:
     assert f"```text\n{picture()}\n```" in text, f"put this into CONTRIBUTING.md:\n{picture()}"
 
 
+def test_the_table_says_what_the_code_is_for() -> None:
+    """Rows count what is below their folders and in no other row, to the nearest thousand or so."""
+    rows = re.findall(r"^\| (`\S.*`) \| (\d+) \| \S.*\.? \|$", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE)
+    stated = {tuple(re.findall("`(.*?)`", code)): int(thousands) for code, thousands in rows}
+    counted = dict.fromkeys(stated, 0)
+    folders = {folder: row for row in stated for folder in row}
+    for name, path in MODULES:
+        outer = "" if part(name) in OUTER else "cheesebench/"
+        place = f"{outer}{name.replace('.', '/')}" + ("/" if path.name == "__init__.py" and name in NAMES else "")
+        inside = [folder for folder in folders if place.startswith(folder)]
+        row = folders[max(inside, key=len)] if inside else ("cheesebench/*.py",)
+        counted[row] += len(path.read_text(encoding="utf-8").splitlines())
+    wrong = {row: lines for row, lines in counted.items() if abs(lines / 1000 - stated[row]) > 0.8}
+    assert wrong == {}, "correct the table in CONTRIBUTING.md, and say what the lines are for"
+
+
 def test_statistics_sees_records_only() -> None:
     for name, path in MODULES:
         if part(name) == "statistics":

@@ -7,12 +7,44 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.chat import Price
 from cheesebench.models import resolve_model
-from cheesebench.planning.profiles import RESPONDENTS, Spent, shipped_profiles, summary_rows
+from cheesebench.planning.profiles import RESPONDENTS, Profiles, Spent, shipped_profiles
 from cheesebench.plugin_manager import installed_plugins
 
 PAGE = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
 HEADERS = "respondent, design, protocols, subjects, calls, prompt M, cached, reply M, dollars, PASS / FAIL / ?"
+
+
+def summary_rows(profiles: Profiles, price: Price) -> list[tuple[str, ...]]:
+    """Return the rows of the table: each respondent, fixed design and sequential."""
+    rows: list[tuple[str, ...]] = []
+    for kind in RESPONDENTS:
+        cells = [measured[kind] for measured in profiles.by_protocol.values() if kind in measured]
+        if not cells:
+            continue
+        for name in ("fixed", "sequential"):
+            numbers = [profiles.fixed if name == "fixed" else cell.stopped for cell in cells]
+            parts = [cell.spent(number, cell.trials) for cell, number in zip(cells, numbers, strict=True)]
+            total = sum(parts, Spent())
+            verdicts = [cell.verdict for cell in cells]
+            counts = [verdicts.count(verdict) for verdict in ("PASS", "FAIL")]
+            counts.append(len(verdicts) - sum(counts))
+            rows.append(
+                (
+                    kind,
+                    name,
+                    str(len(cells)),
+                    f"{sum(numbers) / len(numbers):.0f}",
+                    f"{total.calls:,.0f}",
+                    f"{total.prompt / 1e6:.1f}",
+                    f"{100 * total.cached / total.prompt:.0f} %",
+                    f"{total.completion / 1e6:.2f}",
+                    f"{total.dollars(price):,.2f}",
+                    " / ".join(map(str, counts)) if name == "sequential" else "",
+                )
+            )
+    return rows
 
 
 def costs() -> str:

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.experiment.studies import find_study, shipped_studies
+from cheesebench.paradigms.dialogue.language.published import read_published
 from cheesebench.statistics.published import published
 from cheesebench.testing.fake_server import FakeServer
 from website.published import numbers
@@ -182,3 +184,21 @@ def test_the_numbers_of_the_rows_are_those_of_the_data() -> None:
         for level, rate in axis.items() if name != "source" else ():
             (row,) = [row for row in rows if re.search(rf"(^|[ =]){re.escape(level)}: {100 * rate:.1f} %$", row)]
             assert row
+    views = {"best of three views": "random", "ASCII_2D": "random in one view"}
+    assert {f"random, {said}: {100 * data['baselines'][name]['overall']:.1f} %" for said, name in views.items()} <= {
+        *rows
+    }
+    assert f"Tabular-QL: {100 * data['baselines']['tabular-ql']['overall']:.1f} %" in rows
+    assert f"BFS oracle: {100 * data['baselines']['bfs']['overall']:.1f} % over all nine" in rows
+    in_2d = re.findall(r"^(.+), ASCII_2D only: ([\d.]+) %$", "\n".join(rows), re.MULTILINE)
+    assert len(in_2d) == 6
+    for title, said in in_2d:
+        (model,) = [model for model in data["models"].values() if model["title"] == title]
+        assert f"{statistics.fmean(model['views']['ascii_2d'].values()):.1%}" == f"{said}%"
+
+
+def test_the_means_of_dialogues_are_as_many_as_the_page_says() -> None:
+    published_means = read_published(ROOT / "protocols" / "cogeval").conditions
+    count = sum(map(len, published_means.values()))
+    (row,) = [row for row in ROWS if row[0].startswith("Table 3 (means by condition")]
+    assert f", {count} values" in row[2]

@@ -34,7 +34,7 @@ def rows(header: str) -> dict[str, list[str]]:
 def test_the_conversation_is_what_is_sent() -> None:
     plugins = PluginManager()
     paradigm = plugins.compile(Catalogue(plugins.protocol_directories).find("shuttle_box").walkable())
-    life = paradigm.life(plugins.view("ascii_2d"), 3, 1)
+    life = paradigm.environment(plugins.view("ascii_2d"), 3, 1)
     spec = plugins.model_agent("llm")
     settings = {**spec.settings, "history": 1, "actions": 4}
     agent = spec.create(ModelAgentContext(seed=0, view="ascii_2d", settings=settings))

@@ -207,12 +207,12 @@ def test_shipped_views_say_how_they_are_read_and_name_no_task(view: View) -> Non
 
 def test_glyphs_that_a_view_draws_for_something_else_are_warned_of() -> None:
     drawn = {character for view in _plugins.views.values() for character in view.characters}
-    # Letters and blanks make words, which stand apart; where a place has a `?` of its own, fog is drawn as `░`.
-    signs = {character for character in drawn if not (character.isalpha() or character.isspace())} - {FOG}
+    # Letters, digits, blanks and punctuation make sentences; where a place has a `?` of its own, fog is drawn as `░`.
+    signs = {character for character in drawn if not (character.isalnum() or character in " \n,.:;()-")} - {FOG}
     warned = {*AGENT_GLYPHS, *DRAWN}
     assert signs - warned == set(), "add what a view draws to DRAWN in protocol/checks.py: a cue may not look like it"
     assert warned - signs == set(), "no view draws this any more"
 
 
-def test_one_shipped_view_draws_pictures() -> None:
-    assert [name for name, view in _plugins.views.items() if isinstance(view, PictureView)] == ["topdown_2d"]
+def test_a_shipped_view_draws_pictures() -> None:
+    assert any(isinstance(view, PictureView) for view in _plugins.views.values())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.exporting.tables import TABLES, Kind, Source
+from cheesebench.extras import install_command
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 
 if TYPE_CHECKING:
@@ -83,7 +84,6 @@ def _pandas() -> Any:
         import pandas
     except ImportError:
         raise OptionError(
-            "Data frames need pandas, which is not installed. Install it with: "
-            "pip install 'pytest-cheesebench[pandas]' (from a clone: pip install -e '.[pandas]')."
+            f"Data frames need pandas, which is not installed. Install it with: {install_command('pandas')}"
         ) from None
     return pandas

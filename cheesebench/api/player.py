@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from cheesebench.errors import PluginError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_protocol
-from cheesebench.film import film_strip
+from cheesebench.film import film_strip, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ class PlayedTrial:
 
     def _title(self) -> str:
         one, plan = self.record, self.plan
-        return (
+        return printable(
             f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {one.outcome} "
             f"after {one.steps} steps"
         )

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from cheesebench.api.frames import frame_of, table_frame, verdict_rows
 from cheesebench.api.player import PlayedTrial
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.film import printable
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
 
@@ -106,12 +108,12 @@ class Run:
 
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the page with everything, and every trial to be watched; return where it is."""
-        target = self.directory / "report.html" if path is None else Path(path)
+        target = inside(self.directory, "report.html") if path is None else Path(path)
         target.write_text(self.report("html"), encoding="utf-8")
         return target
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>"
+        return printable(f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""
@@ -136,19 +138,19 @@ def open_run(run: str | os.PathLike[str], results: str | os.PathLike[str] | None
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
     """Return the one cell that is meant. Raises UnknownNameError or OptionError."""
-    found = plans
+    candidates = plans
     for name, value in wanted.items():
-        known = {str(getattr(plan, name)) for plan in found}
+        known = {str(getattr(plan, name)) for plan in candidates}
         if value not in known:
             raise UnknownNameError(f"{name} in this run called", value, known)
-        found = [plan for plan in found if str(getattr(plan, name)) == value]
-    plain = [plan for plan in found if not plan.control]
-    if len(plain or found) == 1:
-        return (plain or found)[0]
-    if not found:
+        candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
+    plain = [plan for plan in candidates if not plan.control]
+    if len(plain or candidates) == 1:
+        return (plain or candidates)[0]
+    if not candidates:
         raise OptionError("No cell was run, so there is no trial.")
     several = {
-        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in found))
+        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in candidates))
         for name in ("protocol", "model", "view", "variant")
     }
     name, values = next((name, values) for name, values in several.items() if len(values) > 1)

@@ -12,7 +12,7 @@ from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import protocol_name
 from cheesebench.protocol.values import is_name, is_protocol_name
 
-#: Paradigms that can be begun with; an edition begins with another protocol.
+#: Paradigms to start from; an edition starts from another protocol.
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: The seed with which the tests of a template are played.
 SEED = 1
@@ -56,7 +56,7 @@ def _first_trials(text: str, variable: str, values: tuple[str, ...]) -> list[int
     if specification is None:
         raise PluginError("\n".join(map(str, found)))
     plugins = installed_plugins()
-    life = plugins.compile(specification.walkable()).life(next(iter(plugins.views.values())), SEED, 0)
+    life = plugins.compile(specification.walkable()).environment(next(iter(plugins.views.values())), SEED, 0)
     trials: dict[object, int] = {}
     for number in range(1, _ENOUGH):
         if life.begin_trial() is None or all(value in trials for value in values):

@@ -6,6 +6,7 @@ import argparse
 
 from cheesebench.commands.parsing import describe
 from cheesebench.errors import OptionError
+from cheesebench.extras import install_command
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
@@ -29,8 +30,7 @@ def run(options: argparse.Namespace) -> int:
         import shtab
     except ImportError:
         raise OptionError(
-            "Completion needs shtab, which is not installed. Install it with: "
-            "pip install 'pytest-cheesebench[completion]' (from a clone: pip install -e '.[completion]')."
+            f"Completion needs shtab, which is not installed. Install it with: {install_command('completion')}"
         ) from None
     if options.shell not in shtab.SUPPORTED_SHELLS:
         raise OptionError(f"This shtab has no {options.shell}: install a newer one.")

@@ -30,13 +30,15 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterato
 
 def cell(value: Value) -> str:
     """Return a value as the text of a cell; text that a spreadsheet would run as a formula gets a leading ``'``."""
+    if isinstance(value, str):
+        return _text(value)
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
-    return _text(value if isinstance(value, str) else SEPARATOR.join(value))
+    return _text(SEPARATOR.join(value))
 
 
 def _text(text: str) -> str:

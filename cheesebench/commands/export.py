@@ -11,6 +11,7 @@ from pathlib import Path
 from cheesebench.commands.common import counted, one_line, shown_path
 from cheesebench.commands.parsing import add_run, describe
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.records import CellPlan
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files, and say on stderr which."""
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
-        directory = Path(options.output) if options.output else log.directory / "export"
+        directory = Path(options.output) if options.output else inside(log.directory, "export")
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -61,7 +62,7 @@ def _tables(log: RunLog, directory: Path, options: argparse.Namespace) -> int:
     for name in _chosen(options.table, TABLES):
         path = directory / f"{name}.{suffix}"
         rows = write(path, TABLES[name].header, source.rows(TABLES[name]))
-        print(f"{shown_path(path)}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
+        print(f"{one_line(shown_path(path))}: {counted(rows, 'row')}, {TABLES[name].about}", file=sys.stderr)
     return 0
 
 
@@ -80,7 +81,7 @@ def _inspect(log: RunLog, directory: Path) -> int:
     for number, plan in enumerate(log.plans()):
         path = directory / f"{_file_name(plan, number)}.eval"
         samples = write_inspect(path, log, plan)
-        print(f"{shown_path(path)}: {counted(samples, 'sample')}", file=sys.stderr)
+        print(f"{one_line(shown_path(path))}: {counted(samples, 'sample')}", file=sys.stderr)
     print(f"To view them: inspect view --log-dir {one_line(shown_path(directory))}", file=sys.stderr)
     return 0
 

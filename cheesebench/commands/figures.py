@@ -12,6 +12,7 @@ from cheesebench.commands.parsing import add_option, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
+from cheesebench.extras import install_command
 from cheesebench.interfaces import FigureReporter
 from cheesebench.models import known_models, user_models
 from cheesebench.plugin_manager import installed_plugins
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise OptionError("Figures need matplotlib: pip install 'pytest-cheesebench[figures]'.") from error
+        raise OptionError(f"Figures need matplotlib: {install_command('figures')}") from error
     directory = Path(options.output)
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any
             tables[family.plural].append(_row(specification, listing, folder))
         except ProtocolError as error:
             broken.append({"file": shown_path(path), "errors": list(error.lines)})
-    found = {
+    sections = {
         **listed,
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
@@ -73,7 +73,7 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any
         "executors": [{"name": spec.name, "summary": spec.summary} for spec in plugins.executors.values()],
         "broken_plugins": plugins.failures,
     }
-    return found, tables
+    return sections, tables
 
 
 def _describe_agent(agent: AgentSpec | RespondentSpec | ModelAgentSpec) -> dict[str, Any]:

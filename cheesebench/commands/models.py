@@ -36,11 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the models whose facts contain a text."""
     entries = list(known_models(installed_plugins(), user_models(options.models)).values())
-    found = [entry for entry in entries if _has(entry, options.part.casefold())]
-    if not found:
+    matching = [entry for entry in entries if _has(entry, options.part.casefold())]
+    if not matching:
         raise OptionError(f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}.")
     # JSON is pure ASCII, so whatever a stranger's list says, a terminal is safe.
-    print(json.dumps(as_values(found), indent=2) if options.json else printable(redact(as_text(found))))
+    print(json.dumps(as_values(matching), indent=2) if options.json else printable(redact(as_text(matching))))
     return 0
 
 

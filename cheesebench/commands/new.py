@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cheesebench.author.protocols import edition_text, protocol_text
+from cheesebench.author.protocols import TEMPLATES, edition_text, protocol_text
 from cheesebench.author.writing import write_files
 from cheesebench.commands.common import find_protocol, installed_catalogue, one_line
 from cheesebench.commands.parsing import PROTOCOL, describe
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "touchscreen my_screen --output protocols/my_screen.protocol.yaml",
         "edition long_delays --parent my_maze",
     )
-    templates = ("maze", "chamber", "touchscreen", "dialogue", "edition")
+    templates = (*TEMPLATES, "edition")
     parser.add_argument("template", metavar="TEMPLATE", choices=templates, help=", ".join(templates))
     parser.add_argument("name", metavar="NAME", help="the id of the paradigm, or the name of the edition")
     parser.add_argument("--parent", metavar="PROTOCOL", help=f"the parent of an edition: {PROTOCOL}")

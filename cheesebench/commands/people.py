@@ -95,7 +95,9 @@ def run(options: argparse.Namespace) -> int:
 
         serve(People(participants, told, consent).serving(door), begun)
         done = [len(log.completed_subjects(plan)) for plan in cells]
-        print(f"{counted(seats.count(), 'place')} taken, {min(done)} complete. cheesebench report {log.run_id}")
+        settled = " Nobody else is needed." if participants.settled else ""
+        taken = counted(seats.count(), "place")
+        print(f"{taken} taken, {min(done)} complete.{settled} cheesebench report {log.run_id}")
     return 0
 
 

@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
     add_options(parser, "profile", "design", "subjects", "generations", "view", "control")
-    about = "These protocols: names, files or directories of them; repeatable. Default: the paper's"
+    about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
     add_option(parser, "protocols", help=about)
     # What is chosen by file or directory has every edition unless one is named.
     add_option(parser, "edition", default=None)

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
         )
     specification = load_protocol(options.protocol)
-    life = installed_plugins().compile(specification).life(view, options.seed, options.subject)
+    life = installed_plugins().compile(specification).environment(view, options.seed, options.subject)
     by_key = given is None and keys.reads_keys()
     first = wait_for_trial(life, options.trial)
     game = Game(life, specification.name, clear=by_key and _can_clear(), output=options.output, trial=options.trial)

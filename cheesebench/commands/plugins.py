@@ -109,7 +109,7 @@ def collect(manager: PluginManager) -> Iterator[Plugin]:
 
 
 def _supplied(plugin: Any) -> dict[str, list[str]]:
-    found = {}
+    supplied = {}
     for hook in sorted(name for name in dir(plugin) if name.startswith(f"{PROJECT}_")):
         supply = getattr(plugin, hook)
         if not callable(supply):
@@ -120,8 +120,8 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
                 names = [str(getattr(one, "name", one)) for one in supply()]
             except (Exception, SystemExit) as error:  # a stranger's; the other plugins are listed all the same
                 names = [f"fails: {type(error).__name__}: {error}"]
-        found[hook] = names
-    return found
+        supplied[hook] = names
+    return supplied
 
 
 def _hooks(plugin: Plugin) -> str:

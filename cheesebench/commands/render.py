@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     views = _views(options.view)
     if options.output is not None and sum(isinstance(view, PictureView) for view in views) != 1:
         raise OptionError("--output needs one view that draws images. Name it with --view.")
-    wait_for_trial(paradigm.life(views[0], options.seed, options.subject), options.trial)
+    wait_for_trial(paradigm.environment(views[0], options.seed, options.subject), options.trial)
     stills = [
         (view, paradigm.still(view, options.seed, options.subject, options.state, options.trial)) for view in views
     ]

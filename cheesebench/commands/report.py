@@ -8,6 +8,7 @@ from pathlib import Path
 from cheesebench.commands.common import write_output
 from cheesebench.commands.parsing import add_option, add_output, add_run, describe
 from cheesebench.errors import OptionError
+from cheesebench.experiment.confined import inside
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.plugin_manager import installed_plugins
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         output = options.output
         if options.html is not None:
             # Without a path: beside the log.
-            output = options.html or str(log.directory / "report.html")
+            output = options.html or str(inside(log.directory, "report.html"))
     write_output(text, output)
     if options.html is not None:
-        print(output)
+        write_output(f"{output}\n", None)
     return 0

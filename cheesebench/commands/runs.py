@@ -32,11 +32,11 @@ def run(options: argparse.Namespace) -> int:
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(f"There is no directory {results}. Name the one that holds the runs: --results DIR.")
-    found = [line for line in Overview(results).lines() if options.model is None or options.model in line.models]
+    matching = [line for line in Overview(results).lines() if options.model is None or options.model in line.models]
     if options.json:
-        print(json.dumps([to_json(line) for line in found], indent=2))
+        print(json.dumps([to_json(line) for line in matching], indent=2))
         return 0
-    if not found:
+    if not matching:
         whose = "" if options.model is None else f" of '{options.model}'"
         print(f"{results} holds no runs{whose}.")
         return 0
@@ -49,5 +49,5 @@ def run(options: argparse.Namespace) -> int:
         trials = f"{line.done:,}" if not line.left or line.status != "running" else f"{line.done:,} + {line.left:,}"
         return [line.run_id, date, ", ".join(line.models), line.status, trials, cost, line.verdict_text]
 
-    print(table(("run", "UTC", "models", "", "trials", "cost", "verdicts"), map(row, found)))
+    print(table(("run", "UTC", "models", "", "trials", "cost", "verdicts"), map(row, matching)))
     return 0

@@ -78,22 +78,22 @@ def run(options: argparse.Namespace) -> int:
 
 def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
     """Return the one cell that is meant."""
-    found = [plan for plan in plans if plan.agent]
-    if not found:
+    candidates = [plan for plan in plans if plan.agent]
+    if not candidates:
         raise RunLogError(f"Run '{options.run_id}' asked no language model, so there are no calls to show.")
     for kind in ("model", "protocol", "view", "variant"):
         wanted = getattr(options, kind)
-        known = sorted({str(getattr(plan, kind)) for plan in found})
-        if wanted is not None and wanted not in known:
-            raise UnknownNameError(f"{kind} in this run called", wanted, known)
-        if wanted is None and len(known) > 1:
+        values = sorted({str(getattr(plan, kind)) for plan in candidates})
+        if wanted is not None and wanted not in values:
+            raise UnknownNameError(f"{kind} in this run called", wanted, values)
+        if wanted is None and len(values) > 1:
             # Several variants of one cell: the plain one is meant, if there is one.
-            if kind == "variant" and "" in known:
+            if kind == "variant" and "" in values:
                 wanted = ""
             else:
-                raise OptionError(f"The run has several {kind}s. Name one: --{kind} {known[0] or known[1]}.")
-        found = [plan for plan in found if wanted in (None, str(getattr(plan, kind)))]
-    return found[0]
+                raise OptionError(f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}.")
+        candidates = [plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))]
+    return candidates[0]
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("--actions has no action. Use F (forward), L and R (turn), S (stay).")
     specification = load_protocol(options.protocol)
     plugins = installed_plugins()
-    life = plugins.compile(specification).life(plugins.view(options.view), options.seed, options.subject)
+    life = plugins.compile(specification).environment(plugins.view(options.view), options.seed, options.subject)
     number = options.trial
     observation: str | None = wait_for_trial(life, number)
     while actions and observation is not None:
@@ -107,18 +107,18 @@ def changes(before: str, now: str) -> str:
     if isinstance(now, Picture):
         words = f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
         return f"the picture{words}"
-    found = []
+    changes = []
     for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):
         if old is None or new is None:
-            found.append(f"line {row}: {(new or '').strip() or '(gone)'}")
+            changes.append(f"line {row}: {(new or '').strip() or '(gone)'}")
             continue
         pairs = enumerate(zip_longest(old, new, fillvalue=" "))
         differing = [(column, one, other) for column, (one, other) in pairs if one != other]
         if len(differing) > MOST_CHANGES:
-            found.append(f"line {row}: {new.strip() or '(empty)'}")
+            changes.append(f"line {row}: {new.strip() or '(empty)'}")
         else:
-            found += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
-    return "; ".join(found) if len(found) <= MOST_CHANGES else f"{len(found)} squares"
+            changes += [f"({column}, {row}) {_glyph(one)} to {_glyph(other)}" for column, one, other in differing]
+    return "; ".join(changes) if len(changes) <= MOST_CHANGES else f"{len(changes)} squares"
 
 
 def _glyph(glyph: str) -> str:

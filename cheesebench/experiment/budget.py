@@ -148,7 +148,7 @@ class Budget:
 
     def _fits(self) -> bool:
         limits, others = self._limits, self._processes - 1
-        # The others may be faster: taken for four times so, they stay within one call each (test_calls.py).
+        # The others may be faster: taken for four times so, they stay within one call each (test_call_budgets.py).
         parts = ((self.spent, 1), (self._reserved, 1 + 4 * others), (self._since, 4 * others))
         cost = sum(times * part.cost for part, times in parts)
         tokens = sum(times * (part.prompt + part.completion) for part, times in parts)

@@ -96,8 +96,8 @@ class CallLog:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        #: System messages that are in the log, and their digests.
-        self._known_texts: dict[str, str] = {}
+        #: System messages that are in the log, with their digests and as they are stored: every call has a long one.
+        self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
         #: Calls to be written in this turn of the event loop, and who waits for each.
         self._waiting: list[tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]] = []
@@ -122,9 +122,11 @@ class CallLog:
     def check(self) -> None:
         """Raise RunLogError for a call that is not what was written; lives are read one after the other."""
         lives = "SELECT DISTINCT model, protocol, view, variant, subject FROM calls"
+        calls = f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE {LIFE}"
         for life in self._log.select(lives):
-            for _ in self._rows(f"WHERE {LIFE}", life):
-                pass
+            with damage_explained(self._log.path):  # once for a life: there may be millions of calls
+                for row in self._log.select(calls, life):
+                    _unsealed(row)
 
     def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
         """Return the calls that were written last, newest first, each with its cell and its subject."""
@@ -146,9 +148,9 @@ class CallLog:
             return text
         return self._redacted(text if text.isascii() else text.encode("utf-8", "replace").decode())
 
-    def write(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call in one transaction, replacing one that was refused before."""
-        self._write([(plan, subject, record)])
+    def write(self, plan: CellPlan, subject: int, *records: CallRecord) -> None:
+        """Write calls in one transaction, replacing those that were refused before."""
+        self._write([(plan, subject, record) for record in records])
 
     async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
         """Write a call and return once it is stored; calls of one iteration of the event loop share a transaction.
@@ -202,31 +204,31 @@ class CallLog:
 
     def _write(self, calls: Sequence[tuple[CellPlan, int, CallRecord]]) -> None:
         texts = {
-            record.system: hashlib.sha256(record.system.encode(errors="surrogatepass")).hexdigest()[:16]
-            for _, _, record in calls
-            if record.system not in self._known_texts
+            text: (hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16], self._storable(text))
+            for text in {record.system for _, _, record in calls} - self._known_texts.keys()
         }
-        marks = self._known_texts | texts
-        rows = [self._row(plan, subject, record, marks[record.system]) for plan, subject, record in calls]
+        known = self._known_texts | texts if texts else self._known_texts
+        rows = [self._row(plan, subject, record, *known[record.system]) for plan, subject, record in calls]
         with self._log.transaction() as connection:
             if texts:
-                stored = [(mark, self._storable(text)) for text, mark in texts.items()]
-                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", stored)
+                connection.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values())
             # A reply stays: records have been made from it. Only what was refused may be asked, and written, again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
         # Only now: a transaction that failed has not written the text, and no call can be found without it.
-        self._known_texts = marks
+        self._known_texts = known
 
-    def _row(self, plan: CellPlan, subject: int, record: CallRecord, system: str) -> tuple[object, ...]:
+    def _row(
+        self, plan: CellPlan, subject: int, record: CallRecord, text_digest: str, system: str
+    ) -> tuple[object, ...]:
         reply, usage = record.reply, record.reply.usage
         values = (
-            *(*plan.key, subject, record.trial, record.call, record.digest, system),
+            *(*plan.key, subject, record.trial, record.call, record.digest, text_digest),
             *(self._storable(record.asked), reply.text, reply.reasoning, reply.finish),
             *(record.fault or "", reply.model, usage.prompt, usage.completion, usage.cached),
             *(usage.reasoning, record.cost, record.seconds, record.attempts, usage.written, record.malformed),
         )
-        return (*values, seal((*values, self._storable(record.system))))
+        return (*values, seal((*values, system)))
 
     def served_by(self, model: str, most: int) -> set[str]:
         """Return up to ``most`` model names that the server reported for a model's calls."""
@@ -263,17 +265,23 @@ class CallLog:
             yield record
 
 
-def _record(row: Sequence[Any]) -> CallRecord:
-    *row, system = row
+def _unsealed(row: Sequence[Any]) -> Sequence[Any]:
+    """Return the columns of a call without its seal and its system prompt, the last two; DamagedRowError if damaged."""
+    *values, system = row
     if system is None:
         raise DamagedRowError("the system prompt of a call is missing")
-    trial, call, mark, _, asked, text, reasoning, finish, fault, served_by, *numbers = unsealed(row, system)[5:]
+    return unsealed(values, system)
+
+
+def _record(row: Sequence[Any]) -> CallRecord:
+    system, values = row[-1], _unsealed(row)
+    trial, call, request_digest, _, asked, text, reasoning, finish, fault, served_by, *numbers = values[5:]
     prompt, completion, cached, thought, cost, seconds, attempts, written, malformed = numbers
     usage = Usage(prompt=prompt, completion=completion, cached=cached, reasoning=thought, written=written)
     return CallRecord(
         trial=trial,
         call=call,
-        digest=mark,
+        digest=request_digest,
         system=system,
         asked=asked,
         reply=ChatReply(text=text, reasoning=reasoning, finish=finish, usage=usage, model=served_by),

@@ -191,16 +191,16 @@ class Caller:
         if trial != self._trial:
             self._trial, self._call, self._in_flight = trial, 0, 0.0
         call, self._call = self._call, self._call + 1
-        mark = digest(request)
+        request_digest = digest(request)
         self._check_stopped()
-        known = self._find(trial, call, mark)
+        known = self._find(trial, call, request_digest)
         if known is not None:
             return known.reply
         with self.channel.asks():
-            reply, how = await self._answered(request, trial, call, mark)
+            reply, how = await self._answered(request, trial, call, request_digest)
         price = self.channel.price
         cost = None if price is None else price.cost(reply.usage)
-        record = self._record(request, trial, call, mark, reply, cost=cost, **how)
+        record = self._record(request, trial, call, request_digest, reply, cost=cost, **how)
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
         if self.budget.counts_tokens:
@@ -213,18 +213,20 @@ class Caller:
             raise SubjectSettledError("the verdict is settled")
 
     @staticmethod
-    def _record(request: ChatRequest, trial: int, call: int, mark: str, reply: ChatReply, **how: Any) -> CallRecord:
+    def _record(
+        request: ChatRequest, trial: int, call: int, request_digest: str, reply: ChatReply, **how: Any
+    ) -> CallRecord:
         return CallRecord(
             trial=trial,
             call=call,
-            digest=mark,
+            digest=request_digest,
             system=_system(request),
             asked=readable(request.messages[-1]),
             reply=reply,
             **how,
         )
 
-    def _find(self, trial: int, call: int, mark: str) -> CallRecord | None:
+    def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
         """Return the recorded call, None if it is to be made."""
         known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
         where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
@@ -237,7 +239,7 @@ class Caller:
                     f"{where} is not in the replayed run"
                 )
             return None
-        if known.digest != mark:
+        if known.digest != request_digest:
             raise RunLogError(
                 f"The run cannot be continued: {where} differs from the recorded one. The prompt, a parameter "
                 "or the program has changed. Start a new run."
@@ -250,7 +252,7 @@ class Caller:
         raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 
     async def _answered(
-        self, request: ChatRequest, trial: int, call: int, mark: str
+        self, request: ChatRequest, trial: int, call: int, request_digest: str
     ) -> tuple[ChatReply, dict[str, Any]]:
         """Return the reply, the seconds of the answered attempt, and the numbers of attempts and malformed answers."""
         jitter: random.Random | None = None
@@ -280,7 +282,7 @@ class Caller:
                 faults += not throttled
                 malformed += fault.kind == "malformed"
                 # The subject counts too: where no seed is sent all first calls are alike, and would come back together.
-                jitter = jitter or random.Random(f"{mark}|{self.subject}")
+                jitter = jitter or random.Random(f"{request_digest}|{self.subject}")
                 pause = min(FIRST_PAUSE * 2 ** min(attempts - 1, 20), LONGEST_PAUSE) * jitter.uniform(0.5, 1.0)
                 pause = max(pause, fault.retry_after or 0.0)
                 silent = self.channel.failed(_said(fault))
@@ -294,7 +296,7 @@ class Caller:
                     faults = 0
                     continue
                 if not passing or gives_up:
-                    self._give_up(failure, request, trial, call, mark, attempts, silent)
+                    self._give_up(failure, request, trial, call, request_digest, attempts, silent)
                 taken += pause
             # When the time is over, so is the pause: the next attempt says why there is none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
@@ -365,7 +367,7 @@ class Caller:
         request: ChatRequest,
         trial: int,
         call: int,
-        mark: str,
+        request_digest: str,
         attempts: int,
         silent: bool,
     ) -> None:
@@ -381,7 +383,7 @@ class Caller:
             # A record does not say which of several servers it was.
             words = str(fault).replace(server.name, "the server") if server.name else str(fault)
             said = self.log.calls.as_recorded(ChatReply(text=words, finish="other"))
-            record = self._record(request, trial, call, mark, said, fault=fault.kind, attempts=attempts)
+            record = self._record(request, trial, call, request_digest, said, fault=fault.kind, attempts=attempts)
             self.log.calls.write(self.plan, self.subject, record)
         raise SubjectStoppedError(text) from fault
 

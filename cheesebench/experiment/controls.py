@@ -32,7 +32,7 @@ from cheesebench.interfaces import (
 from cheesebench.lesions import WORDS
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Compiled, CueControl, View
+    from cheesebench.interfaces import CompiledProtocol, CueControl, View
     from cheesebench.protocol import Specification
 
 REWARD_SHUFFLED = "reward-shuffled"
@@ -80,7 +80,7 @@ def has_control(specification: Specification, name: str) -> bool:
     return lesion is None or not obstacle(specification, lesion)
 
 
-def controlled(paradigm: Compiled, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> Compiled:
+def controlled(paradigm: CompiledProtocol, plan: CellPlan, seed: int, yokes: Yokes | None = None) -> CompiledProtocol:
     """Return the paradigm that a cell's subjects live in: the compiled one, or its control.
 
     ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises OptionError where the protocol's
@@ -103,7 +103,7 @@ def controlled(paradigm: Compiled, plan: CellPlan, seed: int, yokes: Yokes | Non
     return paradigm.with_cues(how, seed)
 
 
-def yoked(paradigm: Compiled, plan: CellPlan, yokes: Yokes) -> Compiled:
+def yoked(paradigm: CompiledProtocol, plan: CellPlan, yokes: Yokes) -> CompiledProtocol:
     """Return the paradigm in which every subject gets the rewards and events of the subject that it is yoked to."""
     if not isinstance(paradigm, Yokeable):
         family = paradigm.specification.family
@@ -148,8 +148,8 @@ class _RewardShuffled:
         self._paradigm = paradigm
         self.specification: Specification = paradigm.specification
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
-        return ShuffledRewards(self._paradigm.life(view, seed, subject), f"{seed}|{subject}|{REWARD_SHUFFLED}")
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+        return ShuffledRewards(self._paradigm.environment(view, seed, subject), f"{seed}|{subject}|{REWARD_SHUFFLED}")
 
 
 class ShuffledRewards:
@@ -205,10 +205,10 @@ class _Yoked:
         self._yokes = yokes
         self.specification = paradigm.specification
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the yoked environment, with the other subject's draws."""
         yoke = self._yokes(subject)
-        return self._paradigm.yoked_life(view, yoke.seed, yoke.subject, yoke.trials)
+        return self._paradigm.yoked_environment(view, yoke.seed, yoke.subject, yoke.trials)
 
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:

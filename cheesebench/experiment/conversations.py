@@ -45,7 +45,7 @@ async def converse(
 
     Raises SubjectStoppedError if no reply can be obtained, and whatever the agent raises.
     """
-    life = paradigm.life(view, seed, subject)
+    life = paradigm.environment(view, seed, subject)
     origin = agent_seed(plan, seed, subject)
     mind = Mind(lambda own: create_agent(agent, view, plan, seed, subject, own), origin, lesion_of(plan))
     talk = _Talk(mind, caller, origin)

@@ -27,14 +27,14 @@ def installation() -> dict[str, str]:
     and of its protocols; and for each plugin its version with a digest of its files. Equal installations give equal
     records for the same job.
     """
-    found = {name: version for name, version in versions().items() if name != "platform"}
+    installed = {name: version for name, version in versions().items() if name != "platform"}
     package = Path(cheesebench.__file__).parent
-    found["code of cheesebench"] = _digest(package, (".py",))
-    found["protocols of cheesebench"] = _digest(package, _DATA)
+    installed["code of cheesebench"] = _digest(package, (".py",))
+    installed["protocols of cheesebench"] = _digest(package, _DATA)
     plugins = installed_plugins()
     for name, origin in plugins.strangers().items():
-        found[f"plugin {name}"] = f"{origin} ({_digest(_files_of(plugins.get_plugin(name)), ('.py', *_DATA))})"
-    return found
+        installed[f"plugin {name}"] = f"{origin} ({_digest(_files_of(plugins.get_plugin(name)), ('.py', *_DATA))})"
+    return installed
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:

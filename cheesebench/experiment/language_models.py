@@ -155,11 +155,11 @@ async def _probe(name: str, model: LanguageModel, directory: Path, progress: Cal
         return
     urls = model.base_urls or (None,)
     faults = await asyncio.gather(*(_probe_server(model, url, directory) for url in urls))
-    found = [(url, fault) for url, fault in zip(urls, faults, strict=True) if fault is not None]
-    for url, fault in found:
+    unreachable = [(url, fault) for url, fault in zip(urls, faults, strict=True) if fault is not None]
+    for url, fault in unreachable:
         kind = fault.kind.replace("_", " ")
         said = quoted(str(fault), 1000)
-        if fault.kind not in TRANSIENT or len(found) == len(urls):
+        if fault.kind not in TRANSIENT or len(unreachable) == len(urls):
             where = f" at {server_name(url)}" if len(urls) > 1 else ""
             raise UnreachableModelError(f"The model '{name}'{where} does not answer: {kind}: {said}")
         progress(redact(f"The run begins without {server_name(url)}, which does not answer: {kind}: {said}"))
@@ -323,8 +323,8 @@ class LanguageModels:
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""
-        found = [(name, *channel.waited) for name, channel in list(self._channels.items())]
-        return max(found, key=lambda one: one[1], default=None)
+        waits = [(name, *channel.waited) for name, channel in list(self._channels.items())]
+        return max(waits, key=lambda one: one[1], default=None)
 
     def stop_sending(self) -> None:
         """Send no further call; those in flight may still be answered. From any thread."""
@@ -360,7 +360,7 @@ class ModelWorker:
         self._paradigms = paradigms
         self._callers: dict[Job, Caller] = {}
         #: Jobs whose calls have lower priority than all others.
-        self.spare: set[Job] = set()
+        self.speculative: set[Job] = set()
 
     def stop(self, job: Job) -> None:
         """Stop a subject from making further calls; one in flight is completed and recorded."""
@@ -377,13 +377,13 @@ class ModelWorker:
         try:
             # Whoever has most steps before it goes first among those who wait for a call.
             steps = job.specification.most_calls
-            yielding = OVERSUBSCRIPTION if job in self.spare else 0
+            yielding = OVERSUBSCRIPTION if job in self.speculative else 0
             caller = self._callers[job] = self._models.caller(job, work=job.plan.trials * steps - yielding)
             async with contextlib.aclosing(self.live(job, caller)) as life:
                 async for record, events in life:
                     report(Report(trials=((record, tuple(events)),)))
                     trials += 1
-                    yielding = OVERSUBSCRIPTION if job in self.spare else 0
+                    yielding = OVERSUBSCRIPTION if job in self.speculative else 0
                     caller.work = (job.plan.trials - trials) * steps - yielding
         except RunLogError:
             raise

@@ -118,12 +118,12 @@ class LesionedParadigm:
             raise OptionError(f"--control {lesion}: {self.specification.name} has none: {why}.")
         self._paradigm, self._lesion = paradigm, lesion
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the lesioned environment of ``subject`` (from 0) under ``seed``."""
         if self._lesion.changes_the_picture:
             assert isinstance(self._paradigm, Lesionable)
             view = self._paradigm.lesioned(view, self._lesion)
-        life = self._paradigm.life(view, seed, subject)
+        life = self._paradigm.environment(view, seed, subject)
         return UnrewardedSubject(life) if self._lesion.feels_no_reward else life
 
 

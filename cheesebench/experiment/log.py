@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -200,9 +201,10 @@ class RunLog:
         what a run is judged by: a subject that was interrupted has not finished early. A cell with looks may never
         need the subjects that have not begun, so that these are left out there.
         """
-        complete, begun = self.completed_subjects(plan), self._begun(plan)
-        for subject in begun if plan.looks else sorted({*begun, *range(plan.subjects)}):
-            life = self.trials(plan, subject)
+        complete, begun = self.completed_subjects(plan), dict.fromkeys(self._begun(plan))
+        planned = range(0 if plan.looks else plan.subjects)
+        for subject in chain(planned, (one for one in begun if one not in planned)):
+            life = self.trials(plan, subject) if subject in begun else []
             self._check_whole(plan, subject, life, complete.get(subject))
             if subject not in complete and subject < plan.subjects:
                 first = life[-1].trial + 1 if life else 0

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from cheesebench.errors import RunLogError, did_you_mean
+from cheesebench.experiment.confined import check_beside, check_no_links
 from cheesebench.experiment.log_schema import APPLICATION_ID, SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
@@ -109,6 +110,8 @@ def claim(path: Path) -> sqlite3.Connection:
     the remedy where another one has it.
     """
     with errors_explained(path):
+        check_no_links(path.parent)
+        check_beside(path.with_name(LOCK_NAME))
         lock = sqlite3.connect(
             path.with_name(LOCK_NAME), timeout=_CLAIM_PATIENCE, isolation_level=None, check_same_thread=False
         )
@@ -130,6 +133,7 @@ def is_claimed(path: Path) -> bool:
     lock = path.absolute().with_name(LOCK_NAME)
     if not lock.is_file():
         return False
+    check_beside(lock)
     try:
         with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -155,6 +159,9 @@ def locate(results: Path, run: str) -> Path:
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     """Return a connection in autocommit mode; ``mode`` as in SQLite's URIs (``ro``, ``rw``, ``rwc``)."""
+    check_beside(path)
+    if not mode.startswith("ro"):
+        check_no_links(path.parent)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
         uri=True,
@@ -179,7 +186,10 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
-        # Reading in WAL mode needs two files beside the log. If they cannot be created, read a copy.
+        # Reading in WAL mode needs two files beside the log. Where they cannot be created, and nobody writes, it is
+        # read without them; what a killed process has left in the journal needs a copy.
+        if not path.with_name(f"{path.name}-wal").exists():
+            return connect(path, "ro&immutable=1")
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
             copy = Path(temporary, path.name)
             for suffix in ("", "-wal"):
@@ -218,8 +228,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )
-    found = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
-    if found != _expected():
+    objects = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
+    if objects != _expected():
         raise damaged(path, "its tables are not those of a run log")
 
 

@@ -15,8 +15,8 @@ from cheesebench.options import OPTIONS, Option
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-#: More subjects times trials than any cell has: the gaps of an unfinished life are filled up.
-MOST_TRIALS = 10**8
+#: More trials than any life, and any cell, has: the gaps of unfinished lives are filled up.
+MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
 
 #: What every manifest has, and of which type it is.
@@ -53,13 +53,18 @@ def read_plan(text: str) -> CellPlan:
         raise ValueError("a plan has no variant")
     variant = Variant.parse(values.pop("variant"))
     plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
-    if min(plan.subjects, plan.trials) < 0 or plan.subjects * plan.trials > MOST_TRIALS:
+    if min(plan.subjects, plan.trials) < 0 or not fits(plan):
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
     if any(look < 1 for look in plan.looks):
         raise ValueError("a look in a plan has no subjects")
     return plan
+
+
+def fits(plan: CellPlan) -> bool:
+    """Return whether a log may have a cell of so many trials."""
+    return plan.trials <= MOST_OF_LIFE and plan.subjects * plan.trials <= MOST_TRIALS
 
 
 def _shares(plan: CellPlan) -> Iterator[float]:

@@ -88,17 +88,17 @@ def describe_protocols(specifications: Iterable[BaseSpecification]) -> dict[str,
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package, of the libraries that compute, and the platform."""
-    found = {
+    entries = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cheesebench": cheesebench.__version__,
     }
     for library in _LIBRARIES:
         try:
-            found[library] = importlib.metadata.version(library)
+            entries[library] = importlib.metadata.version(library)
         except importlib.metadata.PackageNotFoundError:
-            found[library] = "not installed"
-    return found
+            entries[library] = "not installed"
+    return entries
 
 
 def git_state(directory: Path) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from cheesebench.experiment.call_log import INSERT as INSERT_CALL
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.manifest import new_run_id
 from cheesebench.experiment.provenance import SIGNATURE, made_here
-from cheesebench.experiment.shards import KEY, Shard, read_shard
+from cheesebench.experiment.shards import KEY, Shard, deal, read_shard
 from cheesebench.options import OPTIONS
 from cheesebench.redaction import quoted
 
@@ -84,7 +84,7 @@ def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) 
         manifest["run_id"] = run_id or new_run_id()
         manifest["options"] = {**manifest["options"], KEY: None}
         if manifest["git"] is not None:
-            manifest["git"] = {**manifest["git"], "dirty": any(p.manifest["git"]["dirty"] for p in parts)}
+            manifest["git"] = {**manifest["git"], "dirty": any(_git(part).get("dirty") for part in parts)}
         # Only a run that was made here may say what to start and whom to call.
         signed = all(made_here(part.manifest) for part in parts)
         with RunLog.write_new(results, manifest, first.whole, signed=signed) as log:
@@ -97,12 +97,12 @@ def merge_runs(paths: Sequence[Path], results: Path, run_id: str | None = None) 
                 raise
             log.note("created", f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards")
             there = {part.shard for part in parts}
-            absent = [Shard(index, first.shard.of) for index in range(1, first.shard.of + 1)]
+            dealt = deal(first.whole, first.shard.of)
             return Merged(
                 path=log.path,
                 parts=len(parts),
                 cells=len(first.whole),
-                missing={shard: cells for shard in absent if shard not in there and (cells := shard.part(first.whole))},
+                missing={shard: dealt[shard] for shard in sorted(dealt) if shard not in there},
             )
 
 
@@ -121,9 +121,11 @@ def _differences(one: Part, other: Part) -> list[str]:
     if one.shard.of != other.shard.of:
         found.append(f"one is of {one.shard.of} parts, the other of {other.shard.of}")
     found += _unequal("versions", one.manifest, other.manifest, but=_FREE)
-    revisions = [(part.manifest["git"] or {}).get("revision") for part in (one, other)]
+    revisions = [_git(part).get("revision") for part in (one, other)]
     if revisions[0] != revisions[1]:
-        found.append(f"the git revision is {str(revisions[0])[:12]} and {str(revisions[1])[:12]}")
+        found.append(
+            f"the git revision is {quoted(str(revisions[0])[:12], 12)} and {quoted(str(revisions[1])[:12], 12)}"
+        )
     plugins = [
         {name: what for name, what in part.manifest["plugins"].items() if not name.startswith("pytest:")}
         for part in (one, other)
@@ -132,6 +134,10 @@ def _differences(one: Part, other: Part) -> list[str]:
     hashes = [{name: text.get("sha256") for name, text in part.manifest["protocols"].items()} for part in (one, other)]
     found += _pairs("the protocol", *hashes)
     return found + list(_plan_differences(one.whole, other.whole))
+
+
+def _git(part: Part) -> Mapping[str, Any]:
+    return part.manifest["git"] or {}
 
 
 def _unequal(key: str, one: Mapping[str, Any], other: Mapping[str, Any], but: Any) -> list[str]:
@@ -169,8 +175,8 @@ def _plan_differences(one: Sequence[CellPlan], other: Sequence[CellPlan]) -> Ite
 def _check_cells(part: Part) -> None:
     """Raise RunLogError unless a log has the cells of its shard, and no others."""
     mine = {plan.key: rows.plan_to_json(plan) for plan in part.shard.part(part.whole)}
-    found = {plan.key: rows.plan_to_json(plan) for plan in part.log.plans()}
-    if mine != found:
+    plans = {plan.key: rows.plan_to_json(plan) for plan in part.log.plans()}
+    if mine != plans:
         raise RunLogError(f"The cells of {part.name} are not those of that shard. Run it again.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,7 +58,7 @@ def language_models(
         check_address(url)
     backend_options = pairs(options, "backend_option")
     entries = tuple(entries)
-    found = {}
+    models = {}
     for name in names:
         if name in plugins.agents or name in plugins.respondents:
             continue
@@ -67,7 +68,7 @@ def language_models(
             if name == PERSON:
                 raise OptionError(f"--model {name}: people are run by 'cheesebench people --protocols NAME'.") from None
             raise
-        found[name] = language_model(
+        models[name] = language_model(
             plugins,
             entry,
             agent=agent,
@@ -75,14 +76,14 @@ def language_models(
             base_url=urls,
             options=backend_options,
         )
-    served = {model.entry.backend for model in found.values()}
+    served = {model.entry.backend for model in models.values()}
     if urls and len(served) > 1:
         # One backend's key must not go to another one's server.
         raise OptionError(
             f"--base-url {','.join(urls)}: the models use different backends ({', '.join(sorted(served))}), so one "
             "server cannot serve all of them. Run them one after another."
         )
-    if not found:
+    if not models:
         meant = [
             option.key
             for option in OPTIONS
@@ -93,7 +94,7 @@ def language_models(
                 f"{options.spelling(meant[0])} applies only to language models, and {', '.join(names)} is not one. "
                 "Remove it."
             )
-    return found
+    return models
 
 
 #: Most bytes of a prompt from a file.
@@ -106,8 +107,11 @@ def _prompt(name: str) -> str:
     if not path.suffix and path.name == name:
         return name
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        if path.exists() and not path.is_file():  # a FIFO would be waited for
+            raise OSError(errno.EINVAL, "it is not a file")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_PROMPT + 1)
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that cannot be one
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(f"--prompt {name} cannot be read: {reason}. Name a text file.") from None
     if len(text.split()) < 2 or len(text.encode()) > _MOST_PROMPT:
@@ -117,13 +121,13 @@ def _prompt(name: str) -> str:
 
 def pairs(options: RunOptions, key: str) -> dict[str, str]:
     """Return an option of the form ``NAME=VALUE`` as a mapping."""
-    found = {}
+    mapping = {}
     for text in options.value(key) or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise OptionError(f"{options.spelling(key)} {text}: expected NAME=VALUE, for example seed=1.")
-        found[name.strip().replace("-", "_")] = value.strip()
-    return found
+        mapping[name.strip().replace("-", "_")] = value.strip()
+    return mapping
 
 
 def call_options(options: RunOptions) -> CallOptions:

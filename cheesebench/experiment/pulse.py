@@ -57,8 +57,8 @@ class Pulse:
 
 def read_flight(directory: Path) -> Flight | None:
     """Return what all processes of a run have in flight; None where none of them says so."""
-    found = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
-    return Flight(sum(one.calls for one in found), sum(one.limit for one in found)) if found else None
+    flights = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
+    return Flight(sum(one.calls for one in flights), sum(one.limit for one in flights)) if flights else None
 
 
 def _read(path: Path) -> Flight | None:

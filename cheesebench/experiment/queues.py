@@ -106,7 +106,7 @@ class Queues:
         # Slightly more subjects than calls in flight: while one computes, another can call.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency * self._language.servers(model))
         ahead = self._ahead and self._language.is_free(model)
-        queue = self._conversations[model] = WorkQueue(worker, limit, ahead, spare_jobs=worker.spare)
+        queue = self._conversations[model] = WorkQueue(worker, limit, ahead, speculative_jobs=worker.speculative)
         return queue
 
     def tasks(self) -> list[asyncio.Task[None]]:

@@ -15,7 +15,7 @@ from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, Paradigm
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan, TrialRecord
-    from cheesebench.interfaces import Compiled, SubjectEnvironment, View
+    from cheesebench.interfaces import CompiledProtocol, SubjectEnvironment, View
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification
 
@@ -38,7 +38,7 @@ def film(log: RunLog, paradigm: Paradigm, view: View, record: TrialRecord) -> li
     seed = log.manifest["options"]["seed"]
     records = log.trials(plan, record.subject)[: record.trial + 1]
     lived_in = steppable(controlled(paradigm, plan, seed, yokes_of(plan, log.directory.parent)), plan)
-    return replay(lived_in.life(view, seed, record.subject), records)
+    return replay(lived_in.environment(view, seed, record.subject), records)
 
 
 def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Frame]:
@@ -76,7 +76,7 @@ def recorded_protocol(log: RunLog, plan: CellPlan, plugins: PluginManager | None
     return specification
 
 
-def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Compiled:
+def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> CompiledProtocol:
     """Return the paradigm of a cell's subjects: its recorded protocol compiled again, with its control.
 
     Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles it.
@@ -85,7 +85,7 @@ def recorded_paradigm(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Co
     return controlled(compiled, plan, log.manifest["options"]["seed"], yokes_of(plan, log.directory.parent))
 
 
-def steppable(compiled: Compiled, plan: CellPlan) -> Paradigm:
+def steppable(compiled: CompiledProtocol, plan: CellPlan) -> Paradigm:
     """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
     if not isinstance(compiled, Paradigm):
         family = compiled.specification.family

@@ -49,18 +49,18 @@ class Runs(Protocol):
 class WorkQueue:
     """A queue of subjects, and the tasks that serve it, each with one job at a time.
 
-    ``lives_ahead``: subjects of the next looks may be run with spare capacity.
+    ``runs_ahead``: subjects of the next looks may be run with spare capacity.
     """
 
     runs: Runs
     limit: int
-    lives_ahead: bool = False
+    runs_ahead: bool = False
     #: Their jobs, which have lower priority than all others.
-    spare_jobs: set[Job] = field(default_factory=set)
+    speculative_jobs: set[Job] = field(default_factory=set)
     #: Number of subjects queued so far, which is the maximum useful number of tasks.
     subjects: int = 0
     #: Number of subjects that run ahead, or are queued for that.
-    spares: int = 0
+    speculative_subjects: int = 0
     running: int = 0
     waiting: int = 0
     #: One entry for subjects of a cell that were queued together: a cell may have a million.
@@ -72,25 +72,25 @@ class WorkQueue:
         """Subjects that are running or queued."""
         return self.running + self.waiting
 
-    def put(self, cell: CellRun, subjects: Sequence[int], *, spare: bool, first: int, number: int) -> None:
-        """Queue subjects of a cell; the smallest ``first``, then ``number``, comes first, ``spare`` ones last."""
+    def put(self, cell: CellRun, subjects: Sequence[int], *, speculative: bool, first: int, number: int) -> None:
+        """Queue subjects of a cell; the smallest ``first``, then ``number``, comes first, ``speculative`` ones last."""
         self.subjects += len(subjects)
         self.waiting += len(subjects)
-        self.spares += spare * len(subjects)
-        self.queue.put_nowait((spare, first, number, cell, iter(subjects)))
+        self.speculative_subjects += speculative * len(subjects)
+        self.queue.put_nowait((speculative, first, number, cell, iter(subjects)))
 
     async def take(self) -> tuple[bool, CellRun, int]:
-        """Wait for the next subject; return whether it is spare, its cell, and its number."""
+        """Wait for the next subject; return whether it is speculative, its cell, and its number."""
         while True:
             entry = await self.queue.get()
-            spare, _, _, cell, subjects = entry
+            speculative, _, _, cell, subjects = entry
             for subject in subjects:
                 self.queue.put_nowait(entry)  # it comes first again
                 self.waiting -= 1
-                return spare, cell, subject
+                return speculative, cell, subject
 
 
-#: Whether it is spare, what runs first, a number that no other entry has, the cell, and the subjects that are left.
+#: Whether it is speculative, what runs first, a number that no other entry has, the cell, and the subjects left.
 Entry = tuple[bool, int, int, "CellRun", Iterator[int]]
 
 
@@ -186,9 +186,9 @@ class Ration:
         self._waiting = [cell for cell in self._waiting if not cell.over.is_set()]
         if not self._waiting:
             return None
-        known = [cell for cell in cells if cell.plan.agent]
+        agents = [cell for cell in cells if cell.plan.agent]
         share = self._budget.share_of(self._budget.spent)
-        done = sum(cell.trials.total * cell.specification.most_calls for cell in known)
+        done = sum(cell.trials.total * cell.specification.most_calls for cell in agents)
         # Before anything is known, every call costs the same.
         each = share / done if done else 1.0
 
@@ -197,7 +197,7 @@ class Ration:
             return trial * cell.trials_to(subjects)
 
         best = min(self._waiting, key=lambda cell: expected(cell, cell.needed))
-        alive = [cell for cell in known if cell.open and not cell.over.is_set()]
+        alive = [cell for cell in agents if cell.open and not cell.over.is_set()]
         if alive:
             verdicts = sum(expected(cell, cell.needed) for cell in (*alive, best))
             if not done or verdicts > CAUTION * (1 - share):

@@ -45,7 +45,9 @@ def named_protocols(catalogue: Catalogue, directory: Path, names: Iterable[str],
     A name refers to an installed protocol, else to a file in ``directory`` (``my_maze``, ``my_maze@short``). Without
     ``edition``, a directory gives all of its editions, and a name the default one.
     """
-    return [one for name in names for one in _named(catalogue, directory, name, edition)]
+    # Commas separate, as they do for models, unless they are in the name of a file.
+    single = (part for name in names for part in ([name] if (directory / name).exists() else name.split(",")))
+    return [one for name in filter(None, map(str.strip, single)) for one in _named(catalogue, directory, name, edition)]
 
 
 def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None) -> list[Selected]:
@@ -56,7 +58,14 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
         found = _load(catalogue, sorted(path.rglob(f"*{SUFFIX}")))
         if not found:
             raise OptionError(f"--protocols {name}: there is no file *{SUFFIX} in that directory.")
-        return found if edition is None else _of_edition(found, edition)
+        chosen = found if edition is None else _of_edition(found, edition)
+        if not chosen:
+            known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+            raise OptionError(
+                f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
+                "Change --edition, or leave it out."
+            )
+        return chosen
     if name.endswith(("/", "\\")):
         raise OptionError(f"--protocols {name}: there is no such directory.")
     if path.is_file() or name.endswith(SUFFIX):

@@ -267,47 +267,47 @@ class RunSession:
         while self._ration is not None and (cell := self._ration.take(self._cells.values())) is not None:
             self._enqueue(cell, cell.wanted())
 
-    def _enqueue(self, cell: CellRun, subjects: Iterable[int], spare: bool = False) -> None:
+    def _enqueue(self, cell: CellRun, subjects: Iterable[int], speculative: bool = False) -> None:
         queue, plan = cell.queue, cell.plan
         assert queue is not None
         due = array("q")
         for subject in subjects:
-            (cell.ahead if spare else cell.open).add(subject)
-            if not spare and subject in cell.ahead:  # it is needed now
+            (cell.ahead if speculative else cell.open).add(subject)
+            if not speculative and subject in cell.ahead:  # it is needed now
                 cell.ahead.discard(subject)
                 if subject in cell.jobs:
-                    queue.spare_jobs.discard(cell.jobs[subject])
+                    queue.speculative_jobs.discard(cell.jobs[subject])
                     continue
             due.append(subject)
         # A run with calls takes as long as its longest subject, so long ones begin first; others are in order.
-        first = -plan.trials if plan.agent and not spare else 0
-        queue.put(cell, due, spare=spare, first=first, number=next(self._numbers))
+        first = -plan.trials if plan.agent and not speculative else 0
+        queue.put(cell, due, speculative=speculative, first=first, number=next(self._numbers))
         # Subjects that run ahead must not occupy tasks that others need.
-        while len(queue.tasks) < min(queue.limit + queue.spares, queue.subjects):
+        while len(queue.tasks) < min(queue.limit + queue.speculative_subjects, queue.subjects):
             queue.tasks.append(asyncio.create_task(self._serve(queue)))
-        if queue.lives_ahead and not spare:
-            asyncio.get_running_loop().call_later(AHEAD, self._live_ahead, queue)
+        if queue.runs_ahead and not speculative:
+            asyncio.get_running_loop().call_later(AHEAD, self._run_ahead, queue)
 
-    def _live_ahead(self, queue: WorkQueue) -> None:
+    def _run_ahead(self, queue: WorkQueue) -> None:
         """Begin subjects of next looks, as long as there is capacity to spare."""
         while not self._closing.is_set() and queue.busy < queue.limit:
-            found = [(len(cell.ahead), at, cell) for at, cell in enumerate(self._cells.values()) if cell.queue is queue]
-            most = min(((ahead, at, cell) for ahead, at, cell in found if cell.next_ahead() is not None), default=None)
+            cells = [(len(cell.ahead), at, cell) for at, cell in enumerate(self._cells.values()) if cell.queue is queue]
+            most = min(((ahead, at, cell) for ahead, at, cell in cells if cell.next_ahead() is not None), default=None)
             if most is None:
                 return
             subject = most[2].next_ahead()
             assert subject is not None
-            self._enqueue(most[2], [subject], spare=True)
+            self._enqueue(most[2], [subject], speculative=True)
 
     def _stop_settled(self, cell: CellRun) -> None:
         """Stop the subjects of a look that is decided whatever they would still do."""
         course, plan = cell.course, cell.plan
         # An agent that acts by itself costs nothing, and its lives are whole.
-        found = course.cut() if course is not None and plan.agent else None
-        if course is None or found is None:
+        cut = course.cut() if course is not None and plan.agent else None
+        if course is None or cut is None:
             return
         self._recorder.flush()
-        subjects, trials = found
+        subjects, trials = cut
         for subject in subjects:
             self._abandon(cell, subject)
             cell.trials[subject] = trials
@@ -329,16 +329,16 @@ class RunSession:
 
     async def _serve(self, queue: WorkQueue) -> None:
         while True:
-            spare, cell, subject = await queue.take()
+            speculative, cell, subject = await queue.take()
             if cell.error is None and not cell.over.is_set() and not cell.has_begun(subject):
                 queue.running += 1
                 try:
                     await self._run(queue, cell, subject)
                 finally:
                     queue.running -= 1
-            queue.spares -= spare
-            if queue.lives_ahead:
-                self._live_ahead(queue)
+            queue.speculative_subjects -= speculative
+            if queue.runs_ahead:
+                self._run_ahead(queue)
 
     async def _run(self, queue: WorkQueue, cell: CellRun, subject: int) -> None:
         ended = False
@@ -363,7 +363,7 @@ class RunSession:
             return
         cell.jobs[subject] = job
         if subject in cell.ahead:
-            queue.spare_jobs.add(job)
+            queue.speculative_jobs.add(job)
         try:
             try:
                 await queue.runs.run(job, report)
@@ -376,7 +376,7 @@ class RunSession:
             self._recorder.flush()
             self._fail(cell, error)
         finally:
-            queue.spare_jobs.discard(job)
+            queue.speculative_jobs.discard(job)
             if not ended and subject not in cell.closed:
                 self._recorder.flush()
                 self._recorder.drop(job)

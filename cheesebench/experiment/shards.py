@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,19 +41,27 @@ class Shard:
         return cls(index, of)
 
     def part(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
-        """Return the cells of this shard, in the order of ``plans``.
+        """Return the cells of this shard, in the order of ``plans``; see ``deal``."""
+        return deal(plans, self.of).get(self, [])
 
-        The same plans are always dealt in the same way: the cell with the most trials first, each to the shard that has
-        the fewest trials so far. Cells are never cut: the verdict on one needs all of its subjects.
-        """
-        trials = [0] * self.of
-        mine = set()
-        for at in sorted(range(len(plans)), key=lambda at: (-plans[at].subjects * plans[at].trials, at)):
-            lightest = min(range(self.of), key=lambda shard: (trials[shard], shard))
-            trials[lightest] += max(1, plans[at].subjects * plans[at].trials)
-            if lightest == self.index - 1:
-                mine.add(at)
-        return [plan for at, plan in enumerate(plans) if at in mine]
+
+def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
+    """Return the cells of each of so many shards, in the order of ``plans``; shards without any are left out.
+
+    The same plans are always dealt in the same way: the cell with the most trials first, each to the shard that has
+    the fewest trials so far. Cells are never cut: the verdict on one needs all of its subjects.
+    """
+    # More shards than cells would stay empty.
+    lightest = [(0, index) for index in range(1, min(of, len(plans)) + 1)]
+    shard_of = {}
+    for at in sorted(range(len(plans)), key=lambda at: (-plans[at].subjects * plans[at].trials, at)):
+        trials, index = lightest[0]
+        heapq.heapreplace(lightest, (trials + max(1, plans[at].subjects * plans[at].trials), index))
+        shard_of[at] = Shard(index, of)
+    dealt: dict[Shard, list[CellPlan]] = {}
+    for at, plan in enumerate(plans):
+        dealt.setdefault(shard_of[at], []).append(plan)
+    return dealt
 
 
 def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def live(
     It ends with the schedule, or after ``plan.trials`` trials. Exceptions of the agent propagate; raises PluginError if
     it returns something that is not an action.
     """
-    life = paradigm.life(view, seed, subject)
+    life = paradigm.environment(view, seed, subject)
     mind = Mind(
         lambda own: agent.create(AgentContext(seed=own, view=plan.view)),
         agent_seed(plan, seed, subject),

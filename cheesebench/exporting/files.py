@@ -10,9 +10,11 @@ from typing import Any
 from cheesebench.commands.csv_text import cell
 from cheesebench.errors import OptionError
 from cheesebench.exporting.tables import Kind, Row
+from cheesebench.extras import install_command
 
-#: Rows of a group in a Parquet file: enough to compress well, little enough for any memory.
-GROUP = 50_000
+#: Rows of a group in a Parquet file, and characters of its texts: enough to compress well, little enough for any
+#: memory (pyarrow has them twice, and Python once).
+GROUP, GROUP_TEXT = 50_000, 8_000_000
 
 
 def write_csv(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
@@ -32,7 +34,8 @@ def write_parquet(path: Path, header: Mapping[str, Kind], subjects: Iterable[lis
     arrow, parquet = _pyarrow()
     types = {"text": arrow.string(), "integer": arrow.int64(), "number": arrow.float64(), "truth": arrow.bool_()}
     schema = arrow.schema([(name, types[kind]) for name, kind in header.items()])
-    written, waiting = 0, list[Row]()
+    written, text, waiting = 0, 0, list[Row]()
+    texts = [place for place, kind in enumerate(header.values()) if kind == "text"]
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
 
         def flush() -> None:
@@ -44,8 +47,10 @@ def write_parquet(path: Path, header: Mapping[str, Kind], subjects: Iterable[lis
         for rows in subjects:
             waiting += rows
             written += len(rows)
-            if len(waiting) >= GROUP:
+            text += sum(len(row[place] or "") for row in rows for place in texts)
+            if len(waiting) >= GROUP or text >= GROUP_TEXT:
                 flush()
+                text = 0
         flush()
     return written
 
@@ -57,6 +62,6 @@ def _pyarrow() -> tuple[Any, Any]:
     except ImportError:
         raise OptionError(
             "--parquet needs pyarrow, which is not installed. "
-            "Install it with: pip install 'pytest-cheesebench[parquet]', or use --csv."
+            f"Install it with: {install_command('parquet')}, or use --csv."
         ) from None
     return pyarrow, pyarrow.parquet

@@ -100,7 +100,7 @@ def _text(value: Value) -> str | None:
 
 def _steps(source: Source, plan: CellPlan, records: Sequence[TrialRecord]) -> Iterator[Row]:
     run = [record for record in records if not record.missing]
-    environment = source.paradigm(plan).life(source.plugins.view(plan.view), source.seed, records[0].subject)
+    environment = source.paradigm(plan).environment(source.plugins.view(plan.view), source.seed, records[0].subject)
     for record, frames in zip(run, films(environment, run), strict=True):
         for number, frame in enumerate(frames):
             shown = [str(frame.observation)] if source.observations else [None]

@@ -296,8 +296,8 @@ def total(amounts: Sequence[Amount]) -> Amount:
 
 def total_estimate(cells: Sequence[CellForecast]) -> Amount | None:
     """Return all estimates together; None if any cell has none."""
-    known = [cell.estimate for cell in cells if cell.estimate is not None]
-    return total(known) if len(known) == len(cells) else None
+    estimates = [cell.estimate for cell in cells if cell.estimate is not None]
+    return total(estimates) if len(estimates) == len(cells) else None
 
 
 def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:

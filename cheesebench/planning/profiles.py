@@ -158,39 +158,3 @@ def _run(
 def outdated(profiles: Profiles, marks: Iterable[tuple[str, str]]) -> list[str]:
     """Return the protocols (of name and hash) that have changed since they were measured."""
     return [name for name, mark in marks if profiles.sha256.get(name, mark) != mark]
-
-
-def summary_rows(profiles: Profiles, price: Price) -> list[tuple[str, ...]]:
-    """Return the table of the documentation: each respondent, fixed design and sequential.
-
-    Each is about the protocols on which the respondent was measured. Cells are respondent, design, number of protocols,
-    subjects of each, calls, prompt tokens (millions), their cached share, reply
-    tokens (millions), dollars, and the verdicts PASS / FAIL / other of the sequential design.
-    """
-    rows: list[tuple[str, ...]] = []
-    for kind in RESPONDENTS:
-        cells = [measured[kind] for measured in profiles.by_protocol.values() if kind in measured]
-        if not cells:
-            continue
-        for name in ("fixed", "sequential"):
-            numbers = [profiles.fixed if name == "fixed" else cell.stopped for cell in cells]
-            parts = [cell.spent(number, cell.trials) for cell, number in zip(cells, numbers, strict=True)]
-            total = sum(parts, Spent())
-            verdicts = [cell.verdict for cell in cells]
-            told = [verdicts.count(verdict) for verdict in ("PASS", "FAIL")]
-            told.append(len(verdicts) - sum(told))
-            rows.append(
-                (
-                    kind,
-                    name,
-                    str(len(cells)),
-                    f"{sum(numbers) / len(numbers):.0f}",
-                    f"{total.calls:,.0f}",
-                    f"{total.prompt / 1e6:.1f}",
-                    f"{100 * total.cached / total.prompt:.0f} %",
-                    f"{total.completion / 1e6:.2f}",
-                    f"{total.dollars(price):,.2f}",
-                    " / ".join(map(str, told)) if name == "sequential" else "",
-                )
-            )
-    return rows

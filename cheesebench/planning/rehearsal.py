@@ -46,7 +46,7 @@ class LongestPrompt:
 
 def random_life(paradigm: Paradigm, view: View, plan: CellPlan, seed: int) -> list[TrialRecord]:
     """Return the trials of a subject that moves at random: which trials count does not depend on its actions."""
-    life = paradigm.life(view, seed, 0)
+    life = paradigm.environment(view, seed, 0)
     choices = random.Random(seed)
     model, protocol, name, variant = plan.key
     records: list[TrialRecord] = []
@@ -86,7 +86,7 @@ def most_steps(specification: Specification) -> int | None:
 def most_asks(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPlan) -> int:
     """Return the number of calls that the agent makes before it acts if no reply can be parsed."""
     agent = _agent(model, plan)
-    observation = paradigm.life(view, 0, 0).begin_trial()
+    observation = paradigm.environment(view, 0, 0).begin_trial()
     assert observation is not None
     agent.begin_trial(observation)
     for asked in range(1, ASKS_IN_A_ROW + 1):
@@ -98,7 +98,7 @@ def most_asks(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPl
 
 def longest_prompt(model: LanguageModel, paradigm: Paradigm, view: View, plan: CellPlan) -> LongestPrompt:
     """Return the longest of a subject's first PROMPTS prompts if every reply is as long as the agent can keep."""
-    agent, life = _agent(model, plan), paradigm.life(view, 0, 0)
+    agent, life = _agent(model, plan), paradigm.environment(view, 0, 0)
     longest = LongestPrompt()
     asked = 0
     while asked < PROMPTS and (observation := life.begin_trial()) is not None:

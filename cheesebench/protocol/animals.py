@@ -33,11 +33,11 @@ def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
     references = root.child("reference")
     if references is None or not isinstance(references.value, list | tuple):
         return root
-    found = [_embedded(reference, diagnostics) for reference in references.value]
-    if found == references.value:
+    resolved = [_embedded(reference, diagnostics) for reference in references.value]
+    if resolved == references.value:
         return root
     assert isinstance(root.value, Mapping)
-    return dataclasses.replace(root, value={**root.value, "reference": dataclasses.replace(references, value=found)})
+    return dataclasses.replace(root, value={**root.value, "reference": dataclasses.replace(references, value=resolved)})
 
 
 def _embedded(reference: Node, diagnostics: Diagnostics) -> Node:

@@ -20,11 +20,11 @@ ROUNDING = 0.0051
 def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics) -> tuple[ReferenceSpec, ...]:
     """Return the references of a protocol; what contradicts itself is reported, and left out."""
     primary = next((n for n, one in enumerate(spec.document.reference) if one.measure == "success"), None)
-    found = [
+    resolved = [
         _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(primary=number == primary)
         for number, one in enumerate(spec.document.reference)
     ]
-    return tuple(one for one in found if one is not None)
+    return tuple(one for one in resolved if one is not None)
 
 
 class _Resolver:

@@ -125,7 +125,7 @@ class _Builder(Lookup):
     """Builds what surrounds the trial: variables, draws, start and schedule."""
 
     def variables(self) -> dict[str, spec.VariableSpec]:
-        found = {}
+        variables = {}
         for name, variable in self.document.vars.items():
             initial: spec.RuntimeValue
             if isinstance(variable.init, list):
@@ -133,8 +133,8 @@ class _Builder(Lookup):
             else:
                 initial = runtime_value(variable.init)
             kind = self.names.variables.get(name, NUMBER)
-            found[name] = spec.VariableSpec(name, kind, initial, variable.per)
-        return found
+            variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
+        return variables
 
     def success(self) -> Expression | None:
         """Return the condition of success; it cannot count earlier successes, of which it is one."""

@@ -65,11 +65,11 @@ class TrialBuilder(Lookup):
 
     def states(self) -> dict[str, spec.StateSpec]:
         """Return all states, in file order."""
-        found = {}
+        states = {}
         for name, state in self.document.trial.states.items():
             path = ("trial", "states", name)
             say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
-            found[name] = spec.StateSpec(
+            states[name] = spec.StateSpec(
                 name=name,
                 entry=self.effects(state, path),
                 say=self._said(say, state.say, (*path, "say")),
@@ -80,7 +80,7 @@ class TrialBuilder(Lookup):
                 rules=self.rules(state.rules, (*path, "rules")),
                 position=self.root.find(path[:-1]).key_position(name),
             )
-        return found
+        return states
 
     def _said(self, say: Sequence[str], given: object, path: Sequence[str | int]) -> tuple[str, ...]:
         """Return the lines of text; report braces without a partner, and names in braces that hold no value."""
@@ -168,8 +168,12 @@ class TrialBuilder(Lookup):
         self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
     ) -> tuple[Expression, Expression] | None:
         """Resolve column and row; None when there are none, or when they have an error."""
-        found = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
-        return (found[0], found[1]) if found and found[0] is not None and found[1] is not None else None
+        coordinates = [self.expression(value, (*path, n), NUMBER, it=it) for n, value in enumerate(square or ())]
+        return (
+            (coordinates[0], coordinates[1])
+            if coordinates and coordinates[0] is not None and coordinates[1] is not None
+            else None
+        )
 
     def _check_reward(self, reward: Expression | None, path: Sequence[str | int]) -> None:
         """Report a reward that is never a number, whatever happens; others are met when they are paid."""
@@ -189,7 +193,7 @@ class TrialBuilder(Lookup):
     def _assignments(
         self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, adding: bool
     ) -> tuple[spec.Assignment, ...]:
-        found = []
+        rules = []
         for name, value in entries.items():
             here = (*path, name)
             position = self.root.find(path).key_position(name)
@@ -210,8 +214,8 @@ class TrialBuilder(Lookup):
             else:
                 tree = self.expression(value, here, want, it=it)
             if tree is not None:
-                found.append(spec.Assignment(name, tree))
-        return tuple(found)
+                rules.append(spec.Assignment(name, tree))
+        return tuple(rules)
 
     def rules(
         self, rules: Sequence[doc.Rule], path: Sequence[str | int], *, watch: bool = False

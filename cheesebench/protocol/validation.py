@@ -38,10 +38,10 @@ def construct_status(specification: Specification) -> Status:
     if specification.construct is None:
         return "declared"
     folder = real_path(Path(specification.path)).parent
-    found = {_verdict(specification, report) for report in _reports(folder, specification.sha256)} - {None}
-    if "failed" in found:
+    verdicts = {_verdict(specification, report) for report in _reports(folder, specification.sha256)} - {None}
+    if "failed" in verdicts:
         return "failed"
-    return "validated" if "validated" in found else "declared"
+    return "validated" if "validated" in verdicts else "declared"
 
 
 def _reports(folder: Path, sha256: str) -> Iterator[Mapping[str, Any]]:

@@ -23,7 +23,6 @@ MAX_SQUARES = 10_000
 MAX_NAME = 80
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-Heading = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
 Scope = Literal["subject", "block", "session", "trial"]
 Scalar = int | float | str | bool
 

@@ -28,6 +28,8 @@ from cheesebench.statistics.course import CellCourse
 
 #: Key of what the controller of pytest-xdist hands to its workers.
 WORKER_INPUT = "cheesebench"
+#: A file in the run's directory that is there while the workers of pytest-xdist are to end before their cells do.
+HALT = "halt"
 
 
 class Run(ModelRun):
@@ -114,12 +116,30 @@ class Run(ModelRun):
     def hand_over(self, workers: int) -> dict[str, Any]:
         """Return the data that a pytest-xdist worker needs."""
         assert self.log is not None
+        self.call_off_halt()
         return {
             "log": str(self.log.path),
             "workers": workers,
             "base_urls": self._base_urls,
             "began": self.settings.calls.began,
         }
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether the controller wants this worker to end now."""
+        return self.is_worker and (Path(self._handed["log"]).parent / HALT).exists()
+
+    def halt_workers(self) -> None:
+        """Have the workers end before their cells do; pytest-xdist itself waits until each has finished its test."""
+        assert self.log is not None
+        with contextlib.suppress(OSError):  # on a full disk they end as late as pytest-xdist has it
+            (self.log.directory / HALT).touch()
+
+    def call_off_halt(self) -> None:
+        """Forget that the workers were to end, in this session or in one that was killed."""
+        if self.log is not None:
+            with contextlib.suppress(OSError):
+                (self.log.directory / HALT).unlink(missing_ok=True)
 
     def course_of(self, plan: CellPlan) -> CellCourse:
         """Return the course of a cell (when it stops), taking the comparison with a baseline into account."""

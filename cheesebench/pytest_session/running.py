@@ -32,6 +32,8 @@ class Running:
         self._run = run
         #: Tests that were reported before their turn.
         self._reported: set[pytest.Item] = set()
+        #: Failures that workers of pytest-xdist have reported.
+        self._failures = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -79,9 +81,11 @@ class Running:
         """With ``-x`` or ``--maxfail``, report cells as they are decided: whatever fails first ends the run."""
         if item in self._reported:
             return True
-        if not item.config.option.maxfail or self._run.is_worker or not isinstance(item, CellItem) or item.obstacle:
+        if not item.config.option.maxfail or not isinstance(item, CellItem) or item.obstacle:
             return None
         session = item.session
+        if self._run.is_worker:
+            return self._await_halt(item)
         later = [one for one in session.items[session.items.index(item) + 1 :] if isinstance(one, CellItem)]
         with progress_line(item.config, item.nodeid, self._run.tally) as line:
             while not self._run.is_over(item.plan):
@@ -98,6 +102,26 @@ class Running:
                     return True
         return None
 
+    def _await_halt(self, item: CellItem) -> bool | None:
+        """Wait for a worker's cell; end the worker without a report of it once other workers' failures end the run."""
+        while not self._run.is_halted:
+            if self._run.is_over(item.plan):
+                return None
+            self._run.mention_silence()
+            time.sleep(SLICE)
+        self._run.stop_sending()
+        item.session.shouldstop = "another worker's failure ends the run"
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """With ``-x`` or ``--maxfail``, stop all workers of pytest-xdist, and not only the one that failed."""
+        most = self._run.config.option.maxfail
+        if self._run.is_controller and most and report.failed:
+            self._failures += 1
+            if self._failures >= most:
+                self._run.halt_workers()
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
         """Send nothing more, before anything is reported."""
@@ -106,6 +130,8 @@ class Running:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Close the log."""
+        if self._run.is_controller:
+            self._run.call_off_halt()
         try:
             self._run.close()
         except CheeseBenchError as error:

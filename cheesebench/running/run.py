@@ -24,6 +24,7 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
+from cheesebench.experiment.log_types import MOST_TRIALS, fits
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.manifest import describe_protocols, new_run_id
 from cheesebench.experiment.provenance import made_here
@@ -125,6 +126,12 @@ class ModelRun:
                 raise OptionError(
                     f"--control {control}: these protocols have nothing that it removes. Name a state, zone or "
                     "landmarks of one of them."
+                )
+        for plan, _ in cells:
+            if not fits(plan):
+                raise OptionError(
+                    f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
+                    f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
                 )
         self._open_log(cells)
         assert self.log is not None

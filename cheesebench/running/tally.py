@@ -89,8 +89,8 @@ class Tally:
     def line(self, fresh: bool = False) -> str:
         """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left; 61 %, about 2 min left``."""
         now = self.look(fresh)
-        found = ", ".join(f"{now.verdicts[verdict]} {verdict}" for verdict in Verdict if now.verdicts[verdict])
-        parts = [f"{now.decided} of {now.cells} cells{': ' if found else ''}{found}"]
+        counts = ", ".join(f"{now.verdicts[verdict]} {verdict}" for verdict in Verdict if now.verdicts[verdict])
+        parts = [f"{now.decided} of {now.cells} cells{': ' if counts else ''}{counts}"]
         if now.cost or now.left is not None:
             parts.append(f"${now.cost:.2f}" + ("" if now.left is None else f", ${now.left:.2f} left"))
         if now.decided < now.cells:

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cheesebench.errors import OptionError
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 #: Bytes of a request's body: a person's key is a few dozen.
 LARGEST = 4096
+#: Seconds in which a request has to arrive, and connections without one that are kept at once. Each takes a file
+#: descriptor, of which there are few: whoever opens many and says nothing would shut everybody else out.
+PATIENCE, WAITING = 15.0, 200
 #: What every reply has. No header allows another origin anything (there is no CORS).
 HEADERS = {
     "Cache-Control": "no-store",
@@ -103,7 +106,11 @@ class Serving:
     explains: bool = True
     """Whether visitors are told what is wrong on this machine; else only whoever started the server is."""
     port: int = 0
+    patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
+    _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
+    #: Connections over which somebody with the token has asked: the keep-alive of the server ends them.
+    _known: set[object] = field(default_factory=set, init=False)
 
     async def start(self) -> None:
         """Listen. Raises OptionError for a port or an address that cannot be had."""
@@ -122,9 +129,26 @@ class Serving:
         listening = _listen(self.door)
         self.port = listening.getsockname()[1]
         await web.SockSite(self._runner, listening).start()
+        self._sweeping = asyncio.create_task(self._sweep(self._runner))
+
+    async def _sweep(self, runner: web.AppRunner) -> None:
+        """End connections whose first request does not come, again and again."""
+        clock = asyncio.get_running_loop().time
+        since: dict[Any, float] = {}
+        while True:
+            await asyncio.sleep(min(1.0, self.patience / 4))
+            connections = runner.server.connections if runner.server is not None else []
+            self._known.intersection_update(connections)
+            since = {one: since.get(one, clock()) for one in connections if one not in self._known}
+            most = len(since) - WAITING
+            for number, (one, began) in enumerate(since.items()):  # the oldest first
+                if one.transport is not None and (number < most or clock() - began > self.patience):
+                    one.transport.abort()
 
     async def stop(self) -> None:
         """Stop listening, and end all requests."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -136,9 +160,17 @@ class Serving:
 
         try:
             self.door.check(request, self.port)
+            self._known.add(request.protocol)
+            if request.can_read_body:
+                async with asyncio.timeout(self.patience):
+                    await request.read()  # and kept: handlers read it again
             response = await handler(request)
+        except TimeoutError:
+            response = web.Response(status=web.HTTPRequestTimeout.status_code, text="The request is not whole.")
+            response.force_close()
         except web.HTTPException as error:
             response = web.Response(status=error.status, text=error.text)
+            response.force_close()
             if "Allow" in error.headers:
                 response.headers["Allow"] = error.headers["Allow"]
         except CheeseBenchError as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from cheesebench.chat import Picture
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.replay import films
 from cheesebench.experiment.subjects import letter_of, trial_record
@@ -22,6 +23,7 @@ from cheesebench.interfaces import (
     View,
 )
 from cheesebench.server.seats import Keys, Seats
+from cheesebench.statistics.course import CellCourse
 
 #: Participants that are kept in memory; others are replayed from what was recorded when they come back.
 KEPT = 200
@@ -155,8 +157,8 @@ class Participant:
         observation = environment.begin_trial() if number < plan.trials else None
         if observation is None:
             self._log.write_life(plan, self.subject, number)
-            if len(self._log.completed_subjects(plan)) == plan.subjects:
-                self._log.note("finished", f"{plan.subjects} people", plan)
+            if is_finished(self._log, plan, CellCourse):
+                self._log.note("finished", f"{len(self._log.completed_subjects(plan))} people", plan)
             return self._next_task()
         self._trial = _Trial(environment, number, Shown(action="", observation=observation))
         return [self._trial.shown, *self._wait(self._trial)]
@@ -169,7 +171,7 @@ class Participant:
             if self.subject >= task.plan.subjects or self.subject in self._log.completed_subjects(task.plan):
                 continue
             self.task = number
-            environment = task.paradigm.life(task.view, self._seed, self.subject)
+            environment = task.paradigm.environment(task.view, self._seed, self.subject)
             recorded = [record for record in self._log.trials(task.plan, self.subject) if not record.missing]
             for _ in films(environment, recorded):
                 pass  # each comes out as recorded, or a RunLogError says which does not
@@ -191,8 +193,18 @@ class Participants:
         """How many people can take part."""
         return max(task.plan.subjects for task in self.tasks)
 
+    @property
+    def settled(self) -> bool:
+        """Whether every verdict is decided: by all subjects, or at a look of a sequential design."""
+        return all(is_finished(self._log, task.plan, CellCourse) for task in self.tasks)
+
     def join(self) -> str | None:
-        """Return the token of a place for a new person; None if all are taken."""
+        """Return the token of a place for a new person; None if all are taken, or if nobody else is needed.
+
+        Whoever has begun goes on in any case. A look waits for all of its subjects, also for one who has stopped.
+        """
+        if self.settled:
+            return None
         return self._seats.take(self.places, self._has_begun)
 
     def find(self, token: str) -> Participant | None:

@@ -59,7 +59,8 @@ class People:
             return _problem(400, "Nobody takes part without having agreed.")
         token = self._participants.join()
         if token is None:
-            return _problem(409, "All places are taken. Thank you for wanting to take part.")
+            full = "All places are taken." if not self._participants.settled else "Enough people have taken part."
+            return _problem(409, f"{full} Thank you for wanting to take part.")
         return _json({"seat": token})
 
     async def seat_page(self, request: web.Request) -> web.StreamResponse:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from cheesebench.experiment.confined import check_beside, check_no_links
 from cheesebench.experiment.log_file import errors_explained
 from cheesebench.server.door import new_token
 
@@ -44,6 +45,8 @@ class Seats:
         #: When a seat was given (or, after a start, found) that was not used yet.
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
+            check_no_links(directory)
+            check_beside(self.path)
             self.path.touch(mode=0o600)
             self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -93,8 +96,8 @@ class Seats:
     def keys(self, subject: int) -> Keys | None:
         """Return the keys of the subject's unfinished trial, if there are any."""
         with errors_explained(self.path):
-            found = "SELECT cell, trial, letters FROM keys WHERE subject = ?"
-            row = self._connection.execute(found, (subject,)).fetchone()
+            query = "SELECT cell, trial, letters FROM keys WHERE subject = ?"
+            row = self._connection.execute(query, (subject,)).fetchone()
         return None if row is None else Keys(*row)
 
     def write(self, subject: int, keys: Keys) -> None:

@@ -89,10 +89,10 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
 def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
     """Return the subjects of a cell that have begun, one after the other."""
     complete = log.completed_subjects(plan)
-    found = []
+    rows = []
     for records in log.recorded_subjects(plan):
         run = [record for record in records if not record.missing]
-        found.append(
+        rows.append(
             {
                 "subject": records[0].subject,
                 "trials": len(run),
@@ -101,7 +101,7 @@ def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
                 "complete": records[0].subject in complete,
             }
         )
-    return found
+    return rows
 
 
 def report(path: Path, plugins: PluginManager) -> str:

@@ -213,7 +213,7 @@ class RunWatch:
 
 def stamp_of(path: Path) -> object:
     """Return what changes whenever a log is written; None while it may change again without a new stamp."""
-    found = []
+    stamps = []
     for file in (path, path.with_name(f"{FILE_NAME}-wal")):
         try:
             status = file.stat()
@@ -221,8 +221,8 @@ def stamp_of(path: Path) -> object:
             continue
         if time.time() - status.st_mtime < _COARSE:
             return None
-        found.append((file.name, status.st_mtime_ns, status.st_size))
-    return tuple(found)
+        stamps.append((file.name, status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:

@@ -1,7 +1,8 @@
 """``--against MODEL`` where something is walked through: like is compared with like, in no verdict, or refused.
 
-A published number is of one life under the paper's rules, with its trials, views, history, actions in a reply,
-temperature and prompt. Whatever differs is a reason of its own.
+A published number is of one subject under the paper's rules, with its trials, views and settings. Whatever differs is
+a reason to refuse. Only where a published model had fewer trials, this many first trials of the run are compared: a
+subject that learns is better in later ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from cheesebench.errors import did_you_mean
 from cheesebench.experiment.records import CellPlan
 from cheesebench.statistics.published import EDITION, paradigm_of, published
-from cheesebench.statistics.summary import CellResult, PublishedContrast
+from cheesebench.statistics.summary import PublishedContrast
 
 #: The published settings of a language model, with the option that sets each.
 SETTINGS: Mapping[str, tuple[Any, str]] = {
@@ -22,6 +23,9 @@ SETTINGS: Mapping[str, tuple[Any, str]] = {
     "actions": (8, "--actions"),
     "temperature": (0.7, "--temperature"),
     "prompt": ("default", "--prompt"),
+    "learnings": (500, "--cheese-agent-option learnings="),
+    "observations": ("full", "--cheese-agent-option observations="),
+    "unparsed": ("noop", "--cheese-agent-option unparsed="),
 }
 #: Level of the intervals.
 _Z = 1.959964
@@ -44,9 +48,9 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     if plan.view not in model["views"] or paradigm not in model["views"][plan.view]:
         return f"'{name}' was published in {', '.join(model['views'])}, not in '{plan.view}'. Choose another --view."
     if plan.design != "paper":
-        return f"'{name}' was published as one life with the trials of the paper's Table 1. Run --design paper."
+        return f"'{name}' was published as one subject under the paper's design. Run --design paper."
     if plan.subjects != 1:
-        return f"'{name}' was published as one life; this run has {plan.subjects}. Leave --subjects out."
+        return f"'{name}' was published as one subject; this run has {plan.subjects}. Leave --subjects out."
     limit = steps_of(model)
     if limit is not None and most_steps > limit:
         return (
@@ -58,8 +62,11 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
 
 def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
     for key, (published_value, option) in SETTINGS.items():
-        if key in plan.settings and str(plan.settings[key]) != str(published_value):
-            yield f"'{name}' was published with {option} {published_value}; this run has {plan.settings[key]}."
+        if key in plan.settings and (own := str(plan.settings[key])) != str(published_value):
+            # A prompt of one's own is a text of many lines.
+            shown = own if len(own.split()) == 1 else "a prompt of its own"
+            given = f"{option}{'' if option.endswith('=') else ' '}{published_value}"
+            yield f"'{name}' was published with {given}; this run has {shown}."
 
 
 def steps_of(model: Mapping[str, Any]) -> int | None:
@@ -74,20 +81,25 @@ def trials_of(model: Mapping[str, Any], planned: int) -> int:
     return int(found[1]) if found else planned
 
 
-def against_published(name: str | None, cells: Iterable[CellResult]) -> tuple[PublishedContrast, ...]:
-    """Return every cell beside the published number of a model; empty without a name, or if nothing was published."""
+def against_published(name: str | None, cells: Iterable[tuple[CellPlan, bytes]]) -> tuple[PublishedContrast, ...]:
+    """Return every cell beside the published number of a model; empty without a name, or if nothing was published.
+
+    ``cells`` have 1 or 0 for every trial that was scored, in order.
+    """
     model = published()["models"].get(name)
     if name is None or model is None:
         return ()
-    return tuple(_contrast(name, model, cell) for cell in cells if paradigm_of(cell.plan.protocol) and cell.valid)
+    return tuple(_contrast(name, model, plan, results) for plan, results in cells if paradigm_of(plan.protocol))
 
 
-def _contrast(name: str, model: Mapping[str, Any], cell: CellResult) -> PublishedContrast:
-    theirs = model["views"][cell.plan.view][paradigm_of(cell.plan.protocol)]
-    trials, own = trials_of(model, cell.plan.trials), cell.rate or 0.0
-    low, high = difference_limits(own, cell.valid, theirs, trials)
+def _contrast(name: str, model: Mapping[str, Any], plan: CellPlan, results: bytes) -> PublishedContrast:
+    theirs = model["views"][plan.view][paradigm_of(plan.protocol)]
+    trials = trials_of(model, plan.trials)
+    first = results[:trials]
+    rate = sum(first) / len(first)
+    low, high = difference_limits(rate, len(first), theirs, trials)
     return PublishedContrast(
-        model=name, protocol=cell.plan.protocol, view=cell.plan.view, rate=own, trials=cell.valid,
+        model=name, protocol=plan.protocol, view=plan.view, rate=rate, trials=len(first),
         published=theirs, published_trials=trials, low=low, high=high,
     )  # fmt: skip
 

@@ -68,8 +68,9 @@ def block_summaries(
 ) -> tuple[BlockSummary, ...]:
     """Summarise the trials of one cell (a model on a protocol in a view) by block, in order of first appearance.
 
-    ``split`` names variables and measures by which pass rate and choices are split (``CellPlan.split``); ``by``
-    pairs measures with variables by whose values they are given. Trials are not kept in memory.
+    ``records`` come subject by subject, as a log has them. ``split`` names variables and measures by which pass rate
+    and choices are split (``CellPlan.split``); ``by`` pairs measures with variables by whose values they are given.
+    Trials are not kept in memory.
     """
     blocks: dict[str, _Block] = {}
     for record in records:
@@ -83,11 +84,12 @@ class _Block:
     def __init__(self, split: Sequence[str], by: Sequence[tuple[str, str]]) -> None:
         self._tally = Tally(split=split, by=by)
         self._by = by
-        self._trials = self._missing = 0
-        self._subjects: set[int] = set()
-        #: Kind and name -> all numbers, and those of each subject.
-        self._numbers: dict[tuple[str, str], tuple[Moments, dict[int, Moments]]] = {}
-        self._numbers_by: dict[Condition, tuple[Moments, dict[int, Moments]]] = {}
+        self._trials = self._missing = self._subjects = 0
+        #: The subject whose trials are being counted.
+        self._subject: int | None = None
+        #: Kind and name -> its numbers.
+        self._numbers: dict[tuple[str, str], _Numbers] = {}
+        self._numbers_by: dict[Condition, _Numbers] = {}
         self._choices = ChoiceCounter(split)
 
     def add(self, record: TrialRecord) -> None:
@@ -95,7 +97,11 @@ class _Block:
             self._missing += 1
             return
         self._trials += 1
-        self._subjects.add(record.subject)
+        if record.subject != self._subject:
+            self._subject = record.subject
+            self._subjects += 1
+            for numbers in (*self._numbers.values(), *self._numbers_by.values()):
+                numbers.end_subject()
         self._choices.add(record)
         self._tally.add(record)
         for kind, values in trial_values(record).items():
@@ -103,23 +109,23 @@ class _Block:
                 continue  # conditions, not results
             for name, value in values.items():
                 if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
-                    _add(self._numbers.setdefault((kind, name), (Moments(), {})), record.subject, float(value))
+                    self._numbers.setdefault((kind, name), _Numbers()).add(float(value))
         for condition, number in by_condition(record, self._by):
             if isinstance(number, float):
-                _add(self._numbers_by.setdefault(condition, (Moments(), {})), record.subject, number)
+                self._numbers_by.setdefault(condition, _Numbers()).add(number)
 
     def summary(self, name: str) -> BlockSummary:
-        kinds: dict[str, dict[str, tuple[Moments, dict[int, Moments]]]] = {kind: {} for kind in KINDS}
+        kinds: dict[str, dict[str, _Numbers]] = {kind: {} for kind in KINDS}
         for (kind, own), numbers in self._numbers.items():
             kinds[kind][own] = numbers
         kinds["measure"] = with_conditions(kinds["measure"], self._numbers_by)
         return BlockSummary(
             block=name,
-            subjects=len(self._subjects),
+            subjects=self._subjects,
             trials=self._trials,
             missing=self._missing,
             measures=tuple(
-                _measure(kind, own, *numbers) for kind, found in kinds.items() for own, numbers in found.items()
+                numbers.measure(kind, own) for kind, named in kinds.items() for own, numbers in named.items()
             ),
             classes=self._tally.class_shares(),
             splits=self._tally.split_rates(),
@@ -127,14 +133,23 @@ class _Block:
         )
 
 
-def _add(numbers: tuple[Moments, dict[int, Moments]], subject: int, number: float) -> None:
-    every, by_subject = numbers
-    every.add(number)
-    by_subject.setdefault(subject, Moments()).add(number)
+class _Numbers:
+    """The numbers of one measure: all of them, those of the present subject, and the means of earlier ones."""
 
+    __slots__ = ("_every", "_means", "_own")
 
-def _measure(kind: str, name: str, every: Moments, by_subject: Mapping[int, Moments]) -> BlockMeasure:
-    means = Moments()
-    for own in by_subject.values():
-        means.add(own.mean)
-    return BlockMeasure(kind, name, every.mean, every.sd, means.sd, every.n)
+    def __init__(self) -> None:
+        self._every, self._means, self._own = Moments(), Moments(), Moments()
+
+    def add(self, number: float) -> None:
+        self._every.add(number)
+        self._own.add(number)
+
+    def end_subject(self) -> None:
+        if self._own.n:
+            self._means.add(self._own.mean)
+            self._own = Moments()
+
+    def measure(self, kind: str, name: str) -> BlockMeasure:
+        self.end_subject()
+        return BlockMeasure(kind, name, self._every.mean, self._every.sd, self._means.sd, self._every.n)

@@ -7,7 +7,8 @@ same answer is right on one kind and wrong on the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -41,8 +42,9 @@ class Choices:
 
 
 class ChoiceCounter:
-    """Counts trials as they come, of one block, for every variable that may turn out to have two names as values.
+    """Counts the trials of one block, for every variable that may turn out to have two names as values.
 
+    They come subject by subject; of earlier subjects little more is kept than eight bytes for each variable.
     Trials with other ends than the two (such as time-outs) are left out; there is nothing to tell unless
     exactly one outcome is a success and exactly one other, chosen and not timed out, is a failure.
 
@@ -59,8 +61,8 @@ class ChoiceCounter:
         self._ends: set[tuple[str, bool]] = set()
         #: For each variable, the number of answered trials in which its value was a name.
         self._named: dict[str, int] = {}
-        #: Right trials and all trials, by variable, value and subject; None once there are more than two values.
-        self._counts: dict[str, dict[str, dict[int, list[int]]] | None] = {}
+        #: What was counted of each variable; None once it has more than two values.
+        self._counts: dict[str, _Sides | None] = {}
 
     def add(self, record: TrialRecord) -> None:
         """Count one trial."""
@@ -76,14 +78,12 @@ class ChoiceCounter:
             part._measures = self._measures
             part.add(record)
         for name, value in values.items():
-            counts = self._counts.setdefault(name, {})
-            if not isinstance(value, str) or counts is None:
+            sides = self._counts.setdefault(name, _Sides())
+            if not isinstance(value, str) or sides is None:
                 continue
             self._named[name] = self._named.get(name, 0) + 1
-            own = counts.setdefault(value, {}).setdefault(record.subject, [0, 0])
-            own[0] += record.success
-            own[1] += 1
-            if len(counts) > 2:
+            sides.add(record.subject, value, record.success)
+            if len(sides.every) > 2:
                 self._counts[name] = None
 
     def choices(self) -> tuple[Choices, ...]:
@@ -110,29 +110,46 @@ class ChoiceCounter:
     def _by_variable(self) -> dict[str, Choices]:
         """Return the choices by variable, for those that had two names as values."""
         return {
-            name: _choices(name, counts)
-            for name, counts in self._counts.items()
-            if counts is not None and len(counts) == 2 and self._named[name] == self._answered
+            name: _choices(name, sides)
+            for name, sides in self._counts.items()
+            if sides is not None and len(sides.every) == 2 and self._named[name] == self._answered
         }
 
 
-def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
-    """Return the choices in trials of one block; see ``ChoiceCounter``."""
-    counter = ChoiceCounter(split)
-    for record in records:
-        counter.add(record)
-    return counter.choices()
+class _Sides:
+    """Right trials and all trials by value: of everybody, and of the present subject."""
+
+    __slots__ = ("_own", "_subject", "biases", "every")
+
+    def __init__(self) -> None:
+        self.every: dict[str, list[int]] = {}
+        #: Absolute differences of right rates of earlier subjects that had both values.
+        self.biases = array("d")
+        self._own: dict[str, list[int]] = {}
+        self._subject: int | None = None
+
+    def add(self, subject: int, value: str, success: bool) -> None:
+        if subject != self._subject:
+            self.end_subject()
+            self._subject = subject
+        for counts in (self.every, self._own):
+            right_and_all = counts.setdefault(value, [0, 0])
+            right_and_all[0] += success
+            right_and_all[1] += 1
+
+    def end_subject(self) -> None:
+        if len(self._own) == 2:
+            (right_1, all_1), (right_2, all_2) = self._own.values()
+            self.biases.append(abs(right_1 / all_1 - right_2 / all_2))
+        self._own = {}
 
 
-def _choices(name: str, counts: Mapping[str, Mapping[int, Sequence[int]]]) -> Choices:
-    first, second = sorted(counts)
-    subjects = sorted({*counts[first], *counts[second]})
-    nothing = (0, 0)
-    tables = [(*counts[first].get(one, nothing), *counts[second].get(one, nothing)) for one in subjects]
-    right_1, all_1, right_2, all_2 = (sum(column) for column in zip(*tables, strict=True))
+def _choices(name: str, sides: _Sides) -> Choices:
+    sides.end_subject()
+    first, second = sorted(sides.every)
+    (right_1, all_1), (right_2, all_2) = sides.every[first], sides.every[second]
     z = NormalDist().inv_cdf
     hits, alarms = z((right_1 + 0.5) / (all_1 + 1)), z((all_2 - right_2 + 0.5) / (all_2 + 1))
-    own = [abs(table[0] / table[1] - table[2] / table[3]) for table in tables if table[1] and table[3]]
     return Choices(
         variable=name,
         first=first,
@@ -143,5 +160,5 @@ def _choices(name: str, counts: Mapping[str, Mapping[int, Sequence[int]]]) -> Ch
         trials_of_second=all_2,
         d_prime=hits - alarms,
         bias=-(hits + alarms) / 2,
-        side_bias=sum(own) / len(own) if own else None,
+        side_bias=sum(sides.biases) / len(sides.biases) if sides.biases else None,
     )

@@ -87,14 +87,14 @@ class Scenarios:
 
     def limits(self, tail: float) -> tuple[float, float]:
         """Return the limits of the rate that hold in every scenario."""
-        found = [rate_limits(c.passed, c.trials, tail, c.distinct) for c in self.possible]
-        return min(low for low, _ in found), max(high for _, high in found)
+        intervals = [rate_limits(c.passed, c.trials, tail, c.distinct) for c in self.possible]
+        return min(low for low, _ in intervals), max(high for _, high in intervals)
 
     def difference_limits(self, reference: ReferenceValue, tail: float) -> tuple[float, float]:
         """Return the limits of model - reference that hold in every scenario."""
         animals = reference_limits(reference, tail)
-        found = [newcombe(c.rate, mean_limits(c.rates, tail), reference.value, animals) for c in self.possible]
-        return min(float(low) for low, _ in found), max(float(high) for _, high in found)
+        intervals = [newcombe(c.rate, mean_limits(c.rates, tail), reference.value, animals) for c in self.possible]
+        return min(float(low) for low, _ in intervals), max(float(high) for _, high in intervals)
 
 
 def scenarios(subjects: Iterable[SubjectTrials]) -> Scenarios | None:

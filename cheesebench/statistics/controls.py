@@ -55,12 +55,12 @@ def _curve(one: Numbered) -> Mapping[int, float]:
 
 
 def _points(plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int, float]]) -> list[PairedPoint]:
-    found = []
+    points = []
     for number in sorted({number for curve in plain for number in curve}):
         pairs = [(a[number], b[number]) for a, b in zip(plain, control, strict=True) if number in a and number in b]
         if pairs:
             differences = [a - b for a, b in pairs]
-            found.append(
+            points.append(
                 PairedPoint(
                     session=number,
                     plain=statistics.fmean(a for a, _ in pairs),
@@ -70,7 +70,7 @@ def _points(plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int,
                     pairs=len(pairs),
                 )
             )
-    return found
+    return points
 
 
 def _gains(curves: Sequence[Mapping[int, float]], ends: tuple[int, int] | None) -> list[float | None]:

@@ -16,7 +16,7 @@ from cheesebench.experiment.records import CellPlan, End, TrialRecord
 from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
-from cheesebench.statistics.regression import Change, between
+from cheesebench.statistics.regression import Change, regression_look
 from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.spending import tails
@@ -103,8 +103,8 @@ class CellCourse:
         def decided(look: int, tail: float) -> bool:
             return all(question.verdict_of([rate] * look, tail) is not Verdict.INCONCLUSIVE for rate in (0.0, 1.0))
 
-        found = (look for look, tail in zip(looks, tails(looks), strict=True) if decided(look, tail))
-        return next(found, looks[-1])
+        decisive = (look for look, tail in zip(looks, tails(looks), strict=True) if decided(look, tail))
+        return next(decisive, looks[-1])
 
     @property
     def following(self) -> int | None:
@@ -183,7 +183,7 @@ class CellCourse:
         last = self.look >= max(baseline.subjects, default=-1) + 1
         if not lowest:
             return Change.UNDECIDED if last else Change.GO_ON
-        found = between(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
+        found = regression_look(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
         return Change.UNDECIDED if last and found is Change.GO_ON else found
 
     def settle(self, trials: int) -> None:
@@ -245,13 +245,13 @@ class CellCourse:
     def _trials(self, cut: int | None) -> list[SubjectTrials]:
         """Return the subjects of the look as they would be if its new ones were stopped after ``cut`` trials."""
         known: set[bytes] = set()
-        found = []
+        counted = []
         for number in range(self.look):
             subject, limit = self._subject(number), cut if number >= self._before else None
             digest = subject.digest_of(limit)
-            found.append(self._counted(subject, limit, bool(digest) and digest not in known))
+            counted.append(self._counted(subject, limit, bool(digest) and digest not in known))
             known |= {digest} if digest else set()
-        return found
+        return counted
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
         facts = subject.trials[:limit]

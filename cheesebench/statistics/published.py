@@ -15,6 +15,8 @@ from cheesebench.statistics.summary import PublishedRow
 EDITION = "paper"
 #: The views whose best the published headline is taken over.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
+#: What a rate over these views is.
+BEST = "best of three text views"
 
 
 @lru_cache(maxsize=1)
@@ -85,11 +87,14 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
 def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, float]:
     """Return the published mean rates of a study of the interface, by level (by model in ``ablation-vision``).
 
-    Empty for other studies, and for runs that have a protocol with other rules than the paper's.
+    They are means over the nine paradigms in ``ascii_2d``: empty for other studies, and for runs of fewer or other
+    protocols or in another view.
     """
-    axis = study.removeprefix("ablation-")
+    axis, plans = study.removeprefix("ablation-"), list(plans)
     rates: Mapping[str, float] = published()["ablations"].get(axis, {}) if axis != study and axis != "source" else {}
-    return rates if all(paradigm_of(plan.protocol) for plan in plans) else {}
+    nine = {f"{name}@{EDITION}" for name in published()["baselines"]["rodent"]["rates"]}
+    alike = {plan.protocol for plan in plans} == nine and {plan.view for plan in plans} == {TEXT_VIEWS[0]}
+    return rates if alike else {}
 
 
 def _best(views: Mapping[str, Mapping[str, float]], chosen: Iterable[str]) -> dict[str, float]:
@@ -109,12 +114,14 @@ def _row(
     views: tuple[str, ...],
 ) -> PublishedRow:
     complete = len(protocols) == len(known) and all(one in rates for one in known)
-    where = views[0] if len(views) == 1 else "best of three text views"
+    where = views[0] if len(views) == 1 else BEST
+    each = model["trials_each"].replace(" of each in a view", " trials each")
     return PublishedRow(
         model=name,
         rates={protocols[one]: rates[one] for one in known if one in protocols and one in rates},
         overall=sum(rates[protocol] for protocol in known) / len(known) if complete else None,
         how=f"{published()['label']}; {where}",
+        where=f"{where.replace(BEST, 'best of 3 views')}; {each}",
         source=published()["source"],
         trials=f"{model['trials']}: {model['trials_each']}",
     )

@@ -60,25 +60,18 @@ class RegressionLook:
     """P value of the hypothesis that it has lost ``LOSS`` or more."""
 
 
-def has_changed(differences: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1) -> RegressionLook:
-    """Return what the pairs say at the first look that decides, or else at the last one they allow.
-
-    ``differences`` (new - baseline, at least one) are in the order of the subjects' numbers; ``most`` pairs can be
-    had, and ``tests`` protocols are compared.
-    """
-    return between(differences, differences, most, loss=loss, tests=tests)
-
-
-def between(
+def regression_look(
     lowest: Sequence[float], highest: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1
 ) -> RegressionLook:
-    """Return ``has_changed`` where trials are open: with each difference as low, and as high, as it can become.
+    """Return what the pairs say at the first look that decides, or else at the last one they allow.
 
-    Both p values rise or fall with every difference, so that nothing between these two says anything else.
+    The differences (new - baseline, at least one) are in the order of the subjects' numbers, each as low, and as high,
+    as it can still become: they are equal where no trial is open. Both p values rise or fall with every difference, so
+    nothing between these two says anything else. ``most`` pairs can be had, and ``tests`` protocols are compared.
     """
     looks = looks_until(max(most, 1), PAIR_LOOKS)
     reached = [look for look in looks if look <= len(lowest)] or [len(lowest)]
-    found = []
+    results = []
     for look in reached:
         number = looks.index(look) if look in looks else 0
         worse = float(flip_p_values(highest[:look]))
@@ -90,10 +83,10 @@ def between(
                 change = Change.WORSE
             elif lost < tails(looks)[number] and float(flip_p_values(lowest[:look])) >= flips_tail:
                 change = Change.NOT_WORSE
-        found.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
+        results.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
         if change in (Change.WORSE, Change.NOT_WORSE):
             break
-    return found[-1]
+    return results[-1]
 
 
 def flip_p_values(differences: ArrayLike, flips: int = FLIPS) -> Floats:

@@ -45,6 +45,7 @@ def summarise_subjects(
     halves: dict[CellKey, Halves] = {}
     paired = {key for plan in plans if plan.control for key in (plan.key, plan.plain_key)}
     samples: dict[CellKey, Sample] = {}
+    against, beside = _against(manifest), list[tuple[CellPlan, bytes]]()
     for plan in plans:
         sample = draw_sample(plan, trials_of(plan))
         cell = wording.with_calls(judge_sample(plan, sample), (calls or {}).get(plan.key))
@@ -52,6 +53,8 @@ def summarise_subjects(
         halves[plan.key] = halve(sample)
         if plan.key in paired:
             samples[plan.key] = sample
+        if against and cell.valid and not plan.control:
+            beside.append((plan, b"".join(one.results for one in sample.per_subject)))
     cells = [_with_contradictions(cell, cells) for cell in cells]
     plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
@@ -61,7 +64,7 @@ def summarise_subjects(
         best_of_views=best_of_views(plain, halves),
         controls=tuple(_controls(cells, samples)),
         published=published_rows(plans),
-        contrasts=against_published(_against(manifest), plain),
+        contrasts=against_published(against, beside),
     )
 
 
@@ -126,13 +129,13 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
     The protocols are fixed and their subjects independent, so the squared standard errors add.
     """
-    known = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
-    if not known:
+    estimates = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
+    if not estimates:
         return None
-    count = len(known)
+    count = len(estimates)
     return Average(
-        mean=sum(rate for rate, _ in known) / count,
-        standard_error=sum(error**2 for _, error in known) ** 0.5 / count,
+        mean=sum(rate for rate, _ in estimates) / count,
+        standard_error=sum(error**2 for _, error in estimates) ** 0.5 / count,
         protocols=count,
     )
 

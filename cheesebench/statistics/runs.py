@@ -18,7 +18,7 @@ from cheesebench.statistics.paired import (
     distinct_pairs,
     paired_differences,
 )
-from cheesebench.statistics.regression import Change, RegressionLook, between
+from cheesebench.statistics.regression import Change, RegressionLook, regression_look
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import plural, points
 
@@ -146,8 +146,8 @@ def match_runs(
         left_out += [f"{_where(place)}: only in {first.name}" for place in mine if place not in theirs]
         left_out += [f"{_where(place)}: only in {second.name}" for place in theirs if place not in mine]
     for number, run in enumerate((first, second)):
-        known = {pair[number] for pair in matched}
-        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in known)
+        seen = {pair[number] for pair in matched}
+        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in seen)
         left_out += [f"{model}: only in {run.name}" for model in absent]
     _check(first, second, pairs)
     return pairs, left_out
@@ -195,29 +195,29 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
     """Raise ComparisonError, naming all that differs, unless the subjects of all pairs met the same trials."""
     if not pairs:
         raise ComparisonError(f"{first.name} and {second.name} have no protocol in the same view in common.")
-    found = []
+    differences = []
     if first.seed != second.seed:
-        found.append(f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}")
+        differences.append(f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}")
     for a, b in pairs:
         if a.sha256 != b.sha256:
-            found.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
+            differences.append(f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})")
         elif (a.trials, a.estimand) != (b.trials, b.estimand):
-            found.append(
+            differences.append(
                 f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in one (design {a.design}) and "
                 f"{b.trials} in the other (design {b.design})"
             )
-    if found:
+    if differences:
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
-            f"{'; '.join(dict.fromkeys(found))}. Run one of them again with the protocols, seed and design of the "
-            "other, or select shared protocols with --protocol."
+            f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
+            "the other, or select shared protocols with --protocol."
         )
 
 
 def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -> ModelComparison:
     possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
-    found = [compare_differences(differences, seed=seed) for differences in possible]
-    adjusted = _holm([one.p_worst for one in found])
+    comparisons = [compare_differences(differences, seed=seed) for differences in possible]
+    adjusted = _holm([one.p_worst for one in comparisons])
     first, second = group[0]
     return ModelComparison(
         first_model=first.model,
@@ -225,7 +225,9 @@ def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -
         view=first.view,
         variant=first.variant,
         overall=_overall(possible, seed),
-        cells=tuple(_cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, found, adjusted, strict=True)),
+        cells=tuple(
+            _cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
+        ),
     )
 
 
@@ -266,7 +268,7 @@ def _change(pairs: Sequence[Pair], most: int, protocols: int) -> RegressionLook 
     if not any(x.scored and y.scored for x, y in possible):
         return None
     lowest, highest = ([x.rate(mine) - y.rate(not mine) for x, y in possible] for mine in (False, True))
-    return between(lowest, highest, max(most, len(possible)), tests=protocols)
+    return regression_look(lowest, highest, max(most, len(possible)), tests=protocols)
 
 
 def _looks(change: RegressionLook | None) -> str:

@@ -99,11 +99,11 @@ class Sample:
 
     def subjects(self) -> tuple[SubjectTrials, ...]:
         """Return what a verdict needs of every subject; an absent one is open throughout."""
-        found = [
+        counted = [
             SubjectTrials(sum(one.results), len(one.results), one.missing + one.settled, one.distinct)
             for one in self.per_subject
         ]
-        return (*found, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+        return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""

@@ -334,7 +334,9 @@ class PublishedRow:
     """Protocol -> pass rate."""
     overall: float | None = None
     how: str = ""
-    """The views."""
+    """The rules, and the views."""
+    where: str = ""
+    """The view, or that each rate is the best of several; and the trials of a protocol."""
     trials: str = ""
     """Number of trials of each protocol in a view, and in all; empty if unknown."""
     source: str = ""
@@ -351,6 +353,7 @@ class PublishedContrast:
     protocol: str
     view: str
     rate: float
+    """Of the first ``trials`` of the cell: as many as the published model had, or fewer if some are missing."""
     trials: int
     published: float
     published_trials: int
@@ -370,9 +373,9 @@ class RunSummary:
     controls: tuple[ControlResult, ...] = ()
     """Every control cell with its plain cell. Controls are in ``cells`` but not in ``models``."""
     published: tuple[PublishedRow, ...] = ()
+    """Published results for the run's protocols, if any."""
     contrasts: tuple[PublishedContrast, ...] = ()
     """The run beside the published model that ``--against`` names."""
-    """Published results for the run's protocols, if any."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers, ready for ``json.dumps``."""

@@ -27,12 +27,12 @@ def best_of_views(cells: Sequence[CellResult], halves: Mapping[CellKey, Halves])
             groups.setdefault((cell.plan.model, str(cell.plan.variant)), {}).setdefault(cell.plan.protocol, []).append(
                 cell
             )
-    found = []
+    combined = []
     for (model, variant), protocols in groups.items():
         choices = [_choice(views, halves) for views in protocols.values() if len(views) > 1]
         if choices:
-            found.append(_combine(model, variant, choices))
-    return tuple(found)
+            combined.append(_combine(model, variant, choices))
+    return tuple(combined)
 
 
 def _combine(model: str, variant: str, choices: Sequence[ViewChoice]) -> BestOfViews:

@@ -238,12 +238,12 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + cell.missing / max(1, cell.planned) <= DOUBTFUL:
         return ()
-    found = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
+    shares = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
     if malformed:
-        found.append(f"{percent(malformed / (calls + malformed))} of answers malformed")
+        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed")
     if cell.missing:
-        found.append(f"{percent(cell.missing / cell.planned)} of trials missing")
-    return tuple(found)
+        shares.append(f"{percent(cell.missing / cell.planned)} of trials missing")
+    return tuple(shares)
 
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:

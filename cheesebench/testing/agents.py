@@ -152,7 +152,7 @@ def _kind(value: object) -> str:
 
 def _alone(case: AgentCase, seed: int) -> list[int]:
     agent = case.spec.create(AgentContext(seed, case.view))
-    return _live([(agent, world.life(case.view, 7))])[0]
+    return _live([(agent, world.environment(case.view, 7))])[0]
 
 
 @RULES.rule(DECLARATION)
@@ -187,7 +187,7 @@ def _no_global_randomness(case: AgentCase) -> None:
 def _independent(case: AgentCase) -> None:
     """Subjects that run in parallel in one process behave as each does alone."""
     agents = [case.spec.create(AgentContext(seed, case.view)) for seed in (21, 22)]
-    together = _live([(agent, world.life(case.view, 7)) for agent in agents])
+    together = _live([(agent, world.environment(case.view, 7)) for agent in agents])
     alone = [_alone(case, seed) for seed in (21, 22)]
     need(together == alone, "a subject acts differently when another one runs beside it: they share state")
 
@@ -208,7 +208,7 @@ def _whatever_is_seen(case: AgentCase) -> None:
 
 def _converse(case: ModelAgentCase, seed: int, replies: Callable[[int], str]) -> list[object]:
     """Run with a model that gives these replies (by call number); return all prompts and actions of the agent."""
-    agent, lived = _new(case, seed), world.life(case.view, 7)
+    agent, lived = _new(case, seed), world.environment(case.view, 7)
     record: list[object] = []
     calls = 0
     while (observation := lived.begin_trial()) is not None:

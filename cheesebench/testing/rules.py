@@ -60,19 +60,19 @@ class Rules(Generic[Case]):
         """
         if unknown := [name for name in but if name not in self._checks]:
             raise UnknownNameError("rule", unknown[0], self._checks)
-        found = []
+        broken = []
         for name, check in self._checks.items():
             if name in but:
                 continue
             try:
                 check(case)
             except BreachError as breach:
-                found.append(Broken(name, str(breach)))
+                broken.append(Broken(name, str(breach)))
             except Exception as error:  # whatever a plugin raises, the other rules are checked too
-                found.append(Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}"))
-            if found and name == DECLARATION:
+                broken.append(Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}"))
+            if broken and name == DECLARATION:
                 break
-        return found
+        return broken
 
 
 def assert_none(what: str, broken: list[Broken]) -> None:

@@ -43,12 +43,12 @@ success: last == found
 """
 
 
-def life(view: str, seed: int) -> SubjectEnvironment:
-    """Return a new life in that world, in a view of text."""
+def environment(view: str, seed: int) -> SubjectEnvironment:
+    """Return a new subject of that world, in a view of text."""
     from cheesebench.protocol import Catalogue
 
     plugins = installed_plugins()
     specification, found = Catalogue().inspect_text(_PROTOCOL)
     if specification is None:
         raise PluginError("\n".join(map(str, found)))
-    return plugins.compile(specification.walkable()).life(plugins.view(view), seed, 0)
+    return plugins.compile(specification.walkable()).environment(plugins.view(view), seed, 0)

@@ -29,7 +29,7 @@ class ArenaParadigm:
         self.specification = specification
         self.program = Program(specification)
 
-    def life(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
+    def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         from cheesebench.paradigms.arena.life import ArenaSubject
 
@@ -81,7 +81,9 @@ class ArenaParadigm:
 
         return lesioned_view(view, lesion, hidden_by(lesion, self.specification))
 
-    def yoked_life(self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]) -> SubjectEnvironment:
+    def yoked_environment(
+        self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
+    ) -> SubjectEnvironment:
         """Return the life yoked to the one that ``subject`` led with these actions; see ``controls.YokedSubject``."""
         from cheesebench.paradigms.arena.controls import YokedSubject
 

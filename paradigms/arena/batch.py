@@ -1,4 +1,4 @@
-"""A Gymnasium vector environment of many subjects. Lanes are stepped by ``vector`` or, compiled, by ``jit.lanes``."""
+"""A Gymnasium vector environment of many subjects. Lanes are stepped by ``vector`` or, compiled, by ``jit.vector``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.extras import install_command
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
@@ -197,8 +198,8 @@ def _lanes_of(program: Program, view: View, num_envs: int, compiled: bool | None
     if not (installed and num_envs >= MANY if compiled is None else compiled):
         return ScalarLanes(program, view, num_envs)
     if not installed:
-        raise OptionError("'compiled' needs numba. Install it: pip install 'pytest-cheesebench[fast]'.")
-    from cheesebench.paradigms.arena.jit.lanes import CompiledLanes, UntranslatableError
+        raise OptionError(f"'compiled' needs numba. Install it: {install_command('fast')}")
+    from cheesebench.paradigms.arena.jit.vector import CompiledLanes, UntranslatableError
 
     try:
         return CompiledLanes(program, view, num_envs)

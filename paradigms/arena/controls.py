@@ -40,7 +40,7 @@ def without_cues(specification: Specification) -> Specification:
 class CuesDrawnAnew(ArenaParadigm):
     """Landmarks, shown glyphs and texts are random, and independent of state, draws and position."""
 
-    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+    def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         return ShuffledCueSubject(self.program, view, seed, subject)
 
@@ -117,7 +117,7 @@ class LabelsSwapped(ArenaParadigm):
         self._texts = _cycle(chance.shuffled([*plain, FRESH_TEXT], "texts"))
         self._views: dict[str, SwappedView] = {}
 
-    def life(self, view: View, seed: int, subject: int) -> ArenaSubject:
+    def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         """Return the life of ``subject`` (from 0) under ``seed``."""
         known = self._views.get(view.name)
         if known is None or known.view is not view:
@@ -158,17 +158,17 @@ def _labels(specification: Specification) -> list[str]:
     """Return the glyphs that are labels, in the protocol's order (not floor, walls and doors)."""
     arena = specification.arena
     doors = {arena.cells[cell] for cells in arena.doors.values() for cell in cells}
-    found = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
-    found += [mark.glyph for mark in arena.landmarks]
+    glyphs = [glyph for square, glyph in arena.glyphs.items() if square not in doors]
+    glyphs += [mark.glyph for mark in arena.landmarks]
     for state in specification.states.values():
         for _, glyph in state.show:
             if not glyph.variable:
-                found.append(glyph.name)
+                glyphs.append(glyph.name)
             elif glyph.name in specification.variables:
-                found.append(str(specification.variables[glyph.name].initial))
+                glyphs.append(str(specification.variables[glyph.name].initial))
             else:
-                found += specification.drawn(glyph.name)
-    return [glyph for glyph in dict.fromkeys(found) if len(glyph) == 1 and glyph not in STRUCTURE]
+                glyphs += specification.drawn(glyph.name)
+    return [glyph for glyph in dict.fromkeys(glyphs) if len(glyph) == 1 and glyph not in STRUCTURE]
 
 
 def _fresh(specification: Specification) -> str:

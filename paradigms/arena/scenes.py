@@ -112,23 +112,23 @@ class Gallery:
 
     def characters(self, specification: Specification) -> frozenset[str]:
         """Return every character that a scene of the protocol can hold."""
-        found = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
-        found |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
+        glyphs = {WALL, FLOOR, VOID, "\n", *self.geometry.arena.glyphs.values()}
+        glyphs |= {landmark.glyph for landmark in self.geometry.arena.landmarks}
         variables: set[str] = set()
         for state in specification.states.values():
-            found |= set("".join(state.say))
+            glyphs |= set("".join(state.say))
             if said := texts.names(state.say):
                 variables.update(said)
-                found.add(_OF_VALUES)
-            found |= {glyph.name for _, glyph in state.show if not glyph.variable}
+                glyphs.add(_OF_VALUES)
+            glyphs |= {glyph.name for _, glyph in state.show if not glyph.variable}
             variables |= {glyph.name for _, glyph in state.show if glyph.variable}
         for draw in specification.draws:
             for number, column in enumerate(draw.columns):
-                found |= {texts.as_text(row[number]) for row in draw.rows if column in variables}
-        found |= {texts.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
+                glyphs |= {texts.as_text(row[number]) for row in draw.rows if column in variables}
+        glyphs |= {texts.as_text(v.initial) for v in specification.variables.values() if v.name in variables}
         for block in specification.schedule:
-            found |= {texts.as_text(value) for name, value in block.set if name in variables}
-        return frozenset(character for text in found for character in text)
+            glyphs |= {texts.as_text(value) for name, value in block.set if name in variables}
+        return frozenset(character for text in glyphs for character in text)
 
     def scene(self, closed: Iterable[str], shown: Shown, text: tuple[str, ...]) -> Scene:
         """Return the scene with these doors closed and these glyphs shown."""

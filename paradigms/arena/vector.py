@@ -2,7 +2,7 @@
 
 Only ``life.ArenaSubject`` implements the clauses of the language. On most steps no event is possible: pose and reward
 are then one look-up each, and numpy does these look-ups for all lanes together. Where an event is possible, the lane's
-environment is synchronised and executes the step itself. ``jit.lanes`` does the same, compiled.
+environment is synchronised and executes the step itself. ``jit.vector`` does the same, compiled.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import OptionError
+from cheesebench.extras import install_command
 from cheesebench.paradigms.dialogue.statistics import OUTSIDE, Score, Spread, by
 
 #: Total width of the bars of one level; levels are 1 apart.
@@ -22,7 +23,7 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
     try:
         import matplotlib
     except ImportError:
-        raise OptionError("--figures needs matplotlib: pip install 'pytest-cheesebench[figures]'.") from None
+        raise OptionError(f"--figures needs matplotlib: {install_command('figures')}") from None
     folder.mkdir(parents=True, exist_ok=True)
     # Equal scores give identical files; text is kept as text.
     settings: Any = {"svg.hashsalt": "cheesebench", "svg.fonttype": "none", "font.size": 9}

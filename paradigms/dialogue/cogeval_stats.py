@@ -20,7 +20,7 @@ from cheesebench.paradigms.dialogue.cells import NO_VIEW
 from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable
 from cheesebench.paradigms.dialogue.language.published import Published, read_published
 from cheesebench.paradigms.dialogue.statistics import (
-    FAILURES,
+    KINDS,
     OUTSIDE,
     Score,
     Spread,
@@ -115,7 +115,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
     if missing:
         raise OptionError(f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}.")
-    found = []
+    scores = []
     for line in lines:
         where = f"--scores {path}, line {lines.line_num}"
         try:
@@ -125,7 +125,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
         if not 0 <= successes <= total or total < 1:
             raise OptionError(f"{where}: {successes} of {total} cannot be right. Fix the line.")
         condition = line["condition"]
-        found.append(
+        scores.append(
             Score(
                 model=line["model"],
                 graph=line["graph"],
@@ -137,7 +137,7 @@ def read_scores(path: Path, published: Published) -> list[Score]:
                 total=total,
             )
         )
-    return found
+    return scores
 
 
 _Rows = dict[str, dict[str, tuple[float, float]]]
@@ -210,7 +210,7 @@ def _text(scores: Sequence[Score], rows: _Rows, published: Published, margin: fl
         _spreads(by(scores, "graph"), "graph"),
     ]
     if failures := failure_shares(scores):
-        parts += ["Kinds of failure: share of all answers (an answer may have several)", _failures(failures)]
+        parts += ["Kinds of failure: share of all answers (an answer may be of several kinds)", _failures(failures)]
         for factor in ("condition", "graph"):
             parts += [f"Kinds of failure by {factor}", _failures_by(failure_shares(scores, factor), factor)]
     for name, row in rows.items():
@@ -250,7 +250,7 @@ def _spread(found: Spread | None) -> str:
 
 def _failures(shares: dict[str, dict[str, float]]) -> str:
     return table(
-        ["", *map(one_line, shares)], [[name, *(f"{own[name]:.1%}" for own in shares.values())] for name in FAILURES]
+        ["", *map(one_line, shares)], [[name, *(f"{own[name]:.1%}" for own in shares.values())] for name in KINDS]
     )
 
 

@@ -14,6 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
+from cheesebench.extras import install_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,7 +153,7 @@ def _fitted(answers: Floats, columns: Floats) -> Any:
         from statsmodels.genmod.generalized_linear_model import GLM
     except ImportError:
         raise OptionError(
-            "The analysis of deviance needs statsmodels. Install it: pip install 'pytest-cheesebench[cogeval]'"
+            f"The analysis of deviance needs statsmodels. Install it: {install_command('cogeval')}"
         ) from None
     with warnings.catch_warnings():
         # Cells without (or with nothing but) successes have no finite estimate; the deviance is right all the same.

@@ -86,7 +86,7 @@ def _flags(
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
     blocked = set(first.arcs) - arcs
     whole = condition.form == "path" and bool(path)
-    known = [node for node in path if node is not None]
+    recognised = [node for node in path if node is not None]
     shortest = min((len(key) for key in item.keys), default=0)
     reaches = whole and path[-1] in item.goals
     return {
@@ -99,7 +99,7 @@ def _flags(
         "hallucinated_fraction": len(illegal) / len(steps) if steps else None,
         "first_illegal_step": illegal[0] if illegal else None,
         "blocked_edge": int(any(step in blocked for step in steps)),
-        "loop": int(len(set(known)) < len(known)),
+        "loop": int(len(set(recognised)) < len(recognised)),
         "excess_length": max(0, len(path) - shortest) if reaches else None,
     }
 

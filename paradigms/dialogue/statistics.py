@@ -42,6 +42,9 @@ FAILURES: Mapping[str, str] = {
     "too long": "excess_length",
     "missing edge": "missing_edges",
 }
+#: A wrong answer with none of these flags: a first step on the wrong way, a wrong number.
+OTHER = "none of these"
+KINDS = (*FAILURES, OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +118,10 @@ def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
 def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
     found: Counter[str] = Counter()
     for record in trials:
-        for name, measure in FAILURES.items():
-            value = record.measures.get(measure)
-            found[name] += isinstance(value, int | float) and value > 0
-    return dict(found)
+        flags = {name: record.measures.get(measure) for name, measure in FAILURES.items()}
+        raised = [name for name, value in flags.items() if isinstance(value, int | float) and value > 0]
+        found.update(raised or ([] if record.success else [OTHER]))
+    return {name: found[name] for name in KINDS}
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
@@ -182,7 +185,7 @@ def failure_shares(scores: Iterable[Score], factor: str = "model") -> dict[str, 
             level = getattr(score, factor)
             counts.setdefault(level, Counter()).update(score.failures)
             totals[level] += score.total
-    return {level: {name: found[name] / totals[level] for name in FAILURES} for level, found in counts.items()}
+    return {level: {name: found[name] / totals[level] for name in KINDS} for level, found in counts.items()}
 
 
 def contrast(own: Spread, published: float, margin: float) -> Contrast:

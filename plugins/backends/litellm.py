@@ -22,6 +22,7 @@ from cheesebench import (
     Message,
     OptionError,
     Sampling,
+    install_command,
     quoted,
 )
 from cheesebench.plugins.backends.chat_completions import RESERVED, body_message, without_key
@@ -222,7 +223,7 @@ def connect(context: BackendContext) -> Connection:
     if find_spec("litellm") is None:
         raise OptionError(
             f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
-            "Install it: pip install 'pytest-cheesebench[litellm]'"
+            f"Install it: {install_command('litellm')}"
         )
     check_served(context.entry.served, (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"))
     return LiteLLM(context.options, context.base_url or context.options.get("base_url"))

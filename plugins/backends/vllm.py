@@ -16,7 +16,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cheesebench import BackendContext, BackendSpec, ChatRequest, Connection, OptionError, PluginError, quoted
+from cheesebench import (
+    BackendContext,
+    BackendSpec,
+    ChatRequest,
+    Connection,
+    OptionError,
+    PluginError,
+    install_command,
+    quoted,
+)
 from cheesebench.plugins.backends.chat_completions import ChatCompletions
 from cheesebench.plugins.backends.openai import check_served, key_from_environment
 from cheesebench.plugins.backends.supervisor import Supervised
@@ -152,7 +161,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
     if importlib.util.find_spec("vllm"):
         return [*_module(sys.executable), model]
     raise PluginError(
-        "vLLM is not installed for this Python. Install it (pip install 'pytest-cheesebench[vllm]'), name a Python "
+        f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), name a Python "
         "that has it (--cheese-backend-option python=/path/to/python), or use a running server (--base-url URL)."
     )
 

@@ -20,7 +20,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cheesebench import BackendContext, CheeseBenchError, ModelEntry, OptionError, PluginError, __version__, quoted
+from cheesebench import (
+    BackendContext,
+    CheeseBenchError,
+    ModelEntry,
+    OptionError,
+    PluginError,
+    __version__,
+    install_command,
+    quoted,
+)
 from cheesebench.plugins.backends.vllm_options import copies, typed
 
 #: Seconds until the cluster has to take a connection, and that the servers have to end.
@@ -96,7 +105,7 @@ def _start(model: str, options: dict[str, Any], told: threading.Event, cleanup: 
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
     except ImportError:
-        raise PluginError("nodes needs Ray. Install it (pip install 'pytest-cheesebench[ray]').") from None
+        raise PluginError(f"nodes needs Ray. Install it ({install_command('ray')}).") from None
     _connect(ray)
     _listen(told)  # Ray has a handler of its own
     cleanup.callback(ray.shutdown)

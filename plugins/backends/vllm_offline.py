@@ -26,6 +26,7 @@ from cheesebench import (
     OptionError,
     PluginError,
     Usage,
+    install_command,
     quoted,
 )
 from cheesebench.plugins.backends.openai import check_served
@@ -173,7 +174,7 @@ def connect(context: BackendContext) -> Connection:
         )
     if importlib.util.find_spec("vllm") is None:
         raise PluginError(
-            "vLLM is not installed for this Python. Install it (pip install 'pytest-cheesebench[vllm]'), or use the "
+            f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
             "backend 'vllm' with another Python's vLLM (--cheese-backend-option python=/path/to/python)."
         )
     # Read when vLLM is imported. Processes that are forked from one with threads may hang; its log is not ours.

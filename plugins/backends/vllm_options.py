@@ -39,13 +39,13 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 
     Extra flags come last, so that they win.
     """
-    found = []
+    flags = []
     for name, (kind, _) in FLAGS.items():
         if (value := options.get(name)) is not None:
             flag = name.replace("_", "-")
             value = typed(name, value, kind)
-            found += [f"--{flag}" if value else f"--no-{flag}"] if kind is bool else [f"--{flag}", str(value)]
-    return found + words(options, EXTRA[0])
+            flags += [f"--{flag}" if value else f"--no-{flag}"] if kind is bool else [f"--{flag}", str(value)]
+    return flags + words(options, EXTRA[0])
 
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:

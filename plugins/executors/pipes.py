@@ -76,6 +76,9 @@ def take_output() -> Any:
     """Return standard output as a pipe of messages; what is printed from now on goes to standard error (the log)."""
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
+    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe: nobody would hear that we have died.
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=reports.close)
     return reports
 
 

@@ -9,10 +9,19 @@ import os
 import pickle
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from cheesebench import CheeseBenchError, ExecutorContext, Job, OptionError, PluginError, Report, WorkerDiedError
+from cheesebench import (
+    CheeseBenchError,
+    ExecutorContext,
+    Job,
+    OptionError,
+    PluginError,
+    Report,
+    WorkerDiedError,
+    install_command,
+)
 from cheesebench.plugins.executors import pipes
 
 #: Log of the driver process: what Ray and the agents print.
@@ -28,7 +37,7 @@ class RayExecutor:
 
     def __init__(self, context: ExecutorContext) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise OptionError("--executor ray needs Ray. Install it with: pip install 'pytest-cheesebench[ray]'")
+            raise OptionError(f"--executor ray needs Ray. Install it with: {install_command('ray')}")
         options = context.options
         address = options.get("address") or os.environ.get("RAY_ADDRESS") or None
         if address is not None and address.startswith("ray://"):
@@ -49,6 +58,8 @@ class RayExecutor:
         self._listening: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._ready: asyncio.Future[None] | None = None
+        #: Why nothing more is asked of this cluster.
+        self._refusal = ""
         self._numbers = itertools.count()
         #: Running jobs by number, with who hears their reports and what ends them.
         self._jobs: dict[int, tuple[Callable[[Report], None], asyncio.Future[None]]] = {}
@@ -75,8 +86,10 @@ class RayExecutor:
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         """Do the job on a node of the cluster."""
-        if self._process is None:
+        while self._process is None and not self._refusal:
             await self.start()
+        if self._refusal:  # at once: another try may take minutes, and there may be thousands of jobs
+            raise PluginError(self._refusal)
         number = next(self._numbers)
         ended = asyncio.get_running_loop().create_future()
         self._jobs[number] = report, ended
@@ -94,44 +107,49 @@ class RayExecutor:
     async def _listen(self, process: Process) -> None:
         assert process.stdout is not None
         received = bytearray()
-        refusal: CheeseBenchError | None = None
         while chunk := await process.stdout.read(pipes.CHUNK):
             received += chunk
             for kind, *values in pipes.unpack(received):
                 if kind == "refused":
-                    refusal = PluginError(f"--executor ray: {values[0]}")
-                    self._fail(refusal)
+                    self._refusal = f"--executor ray: {values[0]}"
+                    _fail(self._waiting(), PluginError(self._refusal))
                 else:
                     self._hear(kind, *values)
+        # What begins from now on waits for another process.
+        ready, *jobs = self._waiting()
         self._process = None
         code = await pipes.end(process)
         text = pipes.how_it_ended(code, "the process that drives Ray", LOG_NAME)
-        self._fail(refusal or PluginError(f"--executor ray: {text}."), WorkerDiedError(text))
+        _fail([ready], PluginError(f"--executor ray: {text}."))
+        _fail(jobs, WorkerDiedError(text))
+
+    def _waiting(self) -> list[asyncio.Future[None]]:
+        """Return what waits for the driver process: its start, then the jobs."""
+        assert self._ready is not None
+        return [self._ready, *(ended for _, ended in self._jobs.values())]
 
     def _hear(self, kind: str, *values: Any) -> None:
         if kind == "ready":
             assert self._ready is not None
-            self._ready.set_result(None)
+            if not self._ready.done():  # else the session has stopped waiting for it
+                self._ready.set_result(None)
         elif kind == "reports":
             for number, packed in values[0]:
                 if number in self._jobs:  # else the session has stopped waiting for it
                     report, ended = self._jobs[number]
-                    message: Report = pickle.loads(packed)
-                    report(message)
+                    try:
+                        message: Report = pickle.loads(packed)
+                        report(message)
+                    except Exception as error:  # of this job: the others are to be heard on
+                        if not ended.done():
+                            ended.set_exception(error)
+                        continue
                     if message.ended and not ended.done():
                         ended.set_result(None)
         else:
             number, text = values
             if number in self._jobs and not (ended := self._jobs[number][1]).done():
                 ended.set_exception(WorkerDiedError(text))
-
-    def _fail(self, refusal: CheeseBenchError, death: CheeseBenchError | None = None) -> None:
-        """End everything that waits: the start with ``refusal``, jobs with ``death`` if that is given."""
-        if self._ready is not None and not self._ready.done():
-            self._ready.set_exception(refusal)
-        for _, ended in self._jobs.values():
-            if not ended.done():
-                ended.set_exception(death or refusal)
 
     async def close(self) -> None:
         """End the driver process, and with it every Ray process that it started."""
@@ -140,8 +158,16 @@ class RayExecutor:
             self._listening.cancel()
         if self._listening is not None:  # else it is just ending the process: a loop that is closed cannot
             await asyncio.gather(self._listening, return_exceptions=True)
+        if self._ready is not None:  # nobody will say any more that it is
+            self._ready.cancel()
         if process is not None:
             await pipes.end(process, PATIENCE)
+
+
+def _fail(waiting: Iterable[asyncio.Future[None]], error: CheeseBenchError) -> None:
+    for one in waiting:
+        if not one.done():
+            one.set_exception(error)
 
 
 def _number(options: Any, name: str, default: float, least: float) -> float:

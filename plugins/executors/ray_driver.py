@@ -7,13 +7,15 @@ whatever ends the session closes the pipe: then this process ends, with every Ra
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pickle
+import queue
 import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -31,8 +33,12 @@ TASK_SECONDS, TASK_JOBS = 0.5, 64
 #: How often a job is begun although its process died, and how often if its node did.
 CRASHES, DEATHS = 3, 20
 #: Seconds that the nodes may take to say what is installed there, between two looks at the size of the cluster, and
-#: until this process ends at the latest once its input is closed; and that connecting may take.
-CHECK_SECONDS, LOOK_SECONDS, END_SECONDS, REACH_SECONDS = 120.0, 2.0, 10.0, 10.0
+#: until this process ends at the latest once its input is closed.
+CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
+#: Seconds that an address may take to accept a connection, and a cluster to be reached, or started on a busy machine.
+REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
+#: Messages of the session that are to be heard; None at the end.
+Inbox = queue.SimpleQueue[bytes | None]
 
 
 @dataclass(eq=False)
@@ -68,9 +74,10 @@ class Driver:
         self._path: list[str] = options["path"]
         self._limit: int | None = options["processes"]
         self._cpus: float = options["num_cpus"]
+        self._gpus: float = options["num_gpus"]
         # Ray's own retries would mix the messages of two attempts.
-        resources = {"num_cpus": self._cpus, "num_gpus": options["num_gpus"]}
-        self._task = ray.remote(max_retries=0, num_returns="streaming", **resources)(ray_task.do_jobs)
+        taken = {"num_cpus": self._cpus, "num_gpus": self._gpus}
+        self._task = ray.remote(max_retries=0, num_returns="streaming", **taken)(ray_task.do_jobs)
         self._cells: dict[int, Cell] = {}
         self._waiting: deque[Work] = deque()
         self._running: set[asyncio.Task[None]] = set()
@@ -96,12 +103,28 @@ class Driver:
         """Ask every node what is installed there; tell the session whether jobs can be done."""
         found: dict[str, list[str]] = {}
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if self._limit is None and not any(map(self._fits, nodes)):
+            self._say("refused", self._too_small(nodes))  # Ray would wait for such a node, for ever and without a word
+            return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
         if found:
             self._say("refused", _told(found))
             return
         self._look()
         self._say("ready", len(nodes), self._slots)
+
+    def _fits(self, node: Mapping[str, Any]) -> bool:
+        has = node["Resources"]
+        return bool(has.get("CPU", 0) >= self._cpus and has.get("GPU", 0) >= self._gpus)
+
+    def _too_small(self, nodes: Sequence[Mapping[str, Any]]) -> str:
+        most = (max((node["Resources"].get(kind, 0) for node in nodes), default=0) for kind in ("CPU", "GPU"))
+        has = " and ".join(f"{number:g} {kind}" for number, kind in zip(most, ("CPUs", "GPUs"), strict=True))
+        return (
+            f"a subject takes {self._cpus:g} CPUs and {self._gpus:g} GPUs of a node, and no node of the cluster has "
+            f"them (the most are {has}). Lower --executor-option num_cpus or num_gpus; if such nodes are still to "
+            "come, give --processes."
+        )
 
     async def _check_node(self, node: Mapping[str, Any], found: dict[str, list[str]]) -> None:
         strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -189,25 +212,52 @@ class Driver:
 def main(jobs: BinaryIO) -> None:
     """Connect as the first message says, then do jobs until ``jobs`` is closed."""
     pipe = take_output()
-    messages = read_messages(jobs)
-    options = pickle.loads(next(messages))
+    options = pickle.loads(next(read_messages(jobs)))
+    inbox: Inbox = queue.SimpleQueue()
+    # From now on: a session may end while a cluster does not answer.
+    threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
     # Unless somebody wants that, nobody is told of the use of Ray.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _reach(options["address"])
-        # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
-        ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
+        with _limited(pipe):
+            # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this machine; else it starts one.
+            ray.init(options["address"], include_dashboard=False, logging_level="ERROR", namespace="cheesebench")
     except Exception as error:  # ConnectionError, RuntimeError, ...: Ray says in many ways that there is no cluster
         write_all(pipe, pack(("refused", f"Ray cannot be reached: {_line(error)}")))
-        return
+        _end()
     try:
-        asyncio.run(_serve(Driver, pipe, options, messages))
+        asyncio.run(_serve(Driver, pipe, options, inbox))
     finally:
         _end_later()
         ray.shutdown()
         sys.stderr.flush()
         _end()
+
+
+def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
+    for content in read_messages(jobs):
+        inbox.put(content)
+    _end_later()
+    inbox.put(None)
+
+
+@contextlib.contextmanager
+def _limited(pipe: Any) -> Iterator[None]:
+    """End this process, with a word, unless the block ends in time: Ray tries for ever where something listens."""
+
+    def give_up() -> None:
+        write_all(pipe, pack(("refused", f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.")))
+        _end()
+
+    timer = threading.Timer(CONNECT_SECONDS, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _end_later() -> None:
@@ -230,18 +280,17 @@ def _reach(address: str | None) -> None:
         socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
 
 
-async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], messages: Iterable[bytes]) -> None:
+async def _serve(create: type[Driver], pipe: Any, options: Mapping[str, Any], inbox: Inbox) -> None:
     driver = create(pipe, options)
     loop = asyncio.get_running_loop()
 
-    def receive() -> None:
-        for content in messages:
+    def hand_over() -> None:
+        while (content := inbox.get()) is not None:
             loop.call_soon_threadsafe(driver.hear, *pickle.loads(content))
-        _end_later()
         loop.call_soon_threadsafe(driver.over.set)
 
     await driver.check()
-    threading.Thread(target=receive, daemon=True).start()
+    threading.Thread(target=hand_over, daemon=True).start()
     await driver.over.wait()
 
 

@@ -31,11 +31,11 @@ def do_jobs(
     try:
         from cheesebench import differences, installation, run_job
 
-        found = differences(installation(), expected)
+        problems = differences(installation(), expected)
     except Exception as error:  # it is missing, broken, or of a version without these
-        found = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
-    if found or not jobs:
-        yield pickle.dumps(("differs", found))
+        problems = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
+    if problems or not jobs:
+        yield pickle.dumps(("differs", problems))
         return
     template = pickle.loads(content)
     reports: list[tuple[int, bool, bytes]] = []

@@ -56,12 +56,12 @@ class Sight:
     def squares(self, column: int, row: int) -> list[int]:
         """Return the squares (numbers) that are seen from one, in order; its own is among them."""
         width, bit = self.width, 1 << (row * self.width + column)
-        found = []
+        visible = []
         for y in range(self.height):
             first = self._place(-column, y - row)
             seers = self._seers[first : first + width]
-            found += [y * width + x for x, mask in enumerate(seers) if mask & bit]
-        return found
+            visible += [y * width + x for x, mask in enumerate(seers) if mask & bit]
+        return visible
 
     def _place(self, across: int, down: int) -> int:
         return (down + self.height - 1) * (2 * self.width - 1) + across + self.width - 1

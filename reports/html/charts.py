@@ -84,14 +84,14 @@ def pair(result: ControlResult) -> Chart | None:
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     """Return the learning curves of several models on one protocol; ``names`` are theirs. None for fewer than two."""
-    known = [(cell, name) for cell, name in zip(cells, names, strict=True) if len(cell.curve) > 1]
-    if len(known) < 2 or len({cell.curve_unit for cell, _ in known}) > 1:
+    curves = [(cell, name) for cell, name in zip(cells, names, strict=True) if len(cell.curve) > 1]
+    if len(curves) < 2 or len({cell.curve_unit for cell, _ in curves}) > 1:
         return None
-    first = known[0][0]
+    first = curves[0][0]
     by_session = first.curve_unit == "session"
-    last = max(point.session for cell, _ in known for point in cell.curve)
+    last = max(point.session for cell, _ in curves for point in cell.curve)
     sets, said = [], []
-    for cell, name in known:
+    for cell, name in curves:
         rates = {point.session: point.rate for point in cell.curve}
         sets.append({"name": clean(name), "rates": [_percent(rates.get(n)) for n in range(1, last + 1)]})
         said.append(f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.experiment.records import PERSON
+from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.reports import cells as words
 from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean
@@ -21,8 +19,6 @@ from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.wording import percent, shares, shown_value
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from cheesebench.experiment.log import RunLog
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
@@ -34,7 +30,7 @@ Draw = Callable[[charts.Chart | None], int | None]
 LARGEST = 10_000_000
 #: What a reason may have: it is a sentence or two.
 _LONGEST = 2_000
-_STATIC = importlib.resources.files(__package__).joinpath("static")
+_TEMPLATES = Templates("cheesebench.reports.html", lambda text: clean(text, _LONGEST))
 
 
 def render(summary: RunSummary) -> str:
@@ -58,53 +54,42 @@ def render_subject(
 
     ``back`` is a relative address that the page leads back to.
     """
-    from markupsafe import Markup
-
     shelf = subject_shelf(log, plugins, plan, subject)
     make_room([shelf], largest)
-    scripts, style = [Markup(_static("player.js"))], Markup(_static("page.css"))
-    text: str = (
-        _environment()
-        .get_template("subject.html.jinja")
-        .render(
-            policy=content_security_policy(scripts, [style]),
-            scripts=scripts,
-            style=style,
-            run=clean(log.manifest.get("run_id") or "a run"),
-            plan=plan,
-            subject=subject,
-            back=back,
-            index=_data([entry(shelf, clean(plan.protocol))]),
-            shelves=[shelf],
-            packed=[Markup(shelf.packed)],
-            alone=False,
-        )
+    return _player(
+        "subject.html.jinja",
+        shelf,
+        entry(shelf, clean(plan.protocol)),
+        shelves=[shelf],
+        run=clean(log.manifest.get("run_id") or "a run"),
+        plan=plan,
+        subject=subject,
+        back=back,
+        alone=False,
     )
-    return text
 
 
 def render_trial(log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int) -> str:
     """Return a page with the player and one trial, for a notebook."""
+    shelf = one_trial(log, plugins, plan, subject, trial)
+    about = entry(shelf, plan.protocol)
+    return _player("trial.html.jinja", shelf, about, shelves=[], title=about["title"], alone=True)
+
+
+def _player(template: str, shelf: Shelf, about: dict[str, Any], **values: Any) -> str:
+    """Return a page with the player and one cell's trials."""
     from markupsafe import Markup
 
-    shelf = one_trial(log, plugins, plan, subject, trial)
-    script, style = Markup(_static("player.js")), Markup(_static("page.css"))
-    about = entry(shelf, plan.protocol)
-    text: str = (
-        _environment()
-        .get_template("trial.html.jinja")
-        .render(
-            policy=content_security_policy([script], [style]),
-            script=script,
-            style=style,
-            title=about["title"],
-            index=_data([about]),
-            packed=Markup(shelf.packed),
-            alone=True,
-            shelves=[],
-        )
+    script, style = Markup(_TEMPLATES.static("player.js")), Markup(_TEMPLATES.static("page.css"))
+    return _TEMPLATES.render(
+        template,
+        policy=content_security_policy([script], [style]),
+        script=script,
+        style=style,
+        index=_data([about]),
+        packed=Markup(shelf.packed),
+        **values,
     )
-    return text
 
 
 def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
@@ -122,49 +107,47 @@ def _page(summary: RunSummary, trials: Sequence[Shelf]) -> str:
         return len(drawn) - 1
 
     models = [_model(model, words.cells_of(summary, model), names, first_failed, draw) for model in summary.models]
-    scripts = [Markup(_static(name)) for name in ("chart.umd.min.js", "charts.js", "tables.js", "player.js")]
-    style = Markup(_static("page.css"))
-    text: str = (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            policy=content_security_policy(scripts, [style]),
-            scripts=scripts,
-            style=style,
-            run=clean(summary.manifest.get("run_id") or "a run"),
-            facts=run_facts(summary),
-            models=models,
-            best_of_views=summary.best_of_views,
-            published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
-            contrasts=summary.contrasts,
-            how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
-            matrix=matrix.matrix(summary),
-            how_to_read_matrix=matrix.HOW,
-            marks=words.MARKS,
-            together=_together(summary, draw),
-            study=studies.study_name(summary),
-            study_chart=_study_chart(summary, draw),
-            study_table=studies.settings_table(summary),
-            how_to_read_study=studies.HOW,
-            controls=[_control(result, draw) for result in summary.controls],
-            how_to_read_controls=controls.HOW_TO_READ,
-            question=words.question(summary.cells),
-            reference_name=words.reference_name(summary.cells),
-            protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
-            charts=_data(drawn),
-            index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
-            shelves=trials,
-            packed=[Markup(shelf.packed) for shelf in trials],
-            percent=percent,
-            number=_number,
-            origin=origin,
-            short=SHORT,
-            nothing=words.NOTHING,
-            width=strips.WIDTH,
-            alone=False,
-        )
+    scripts = [Markup(_TEMPLATES.static(name)) for name in ("chart.umd.min.js", "charts.js", "tables.js", "player.js")]
+    style = Markup(_TEMPLATES.static("page.css"))
+    return _TEMPLATES.render(
+        "page.html.jinja",
+        policy=content_security_policy(scripts, [style]),
+        scripts=scripts,
+        style=style,
+        run=clean(summary.manifest.get("run_id") or "a run"),
+        facts=run_facts(summary),
+        models=models,
+        best_of_views=summary.best_of_views,
+        published_elsewhere=ELSEWHERE if published_elsewhere(cell.plan for cell in summary.cells) else "",
+        contrasts=summary.contrasts,
+        contrast_headers=words.CONTRAST_HEADERS,
+        contrast_rows=words.contrast_rows(summary.contrasts),
+        how_to_read_contrasts=words.HOW_TO_READ_CONTRASTS,
+        matrix=matrix.matrix(summary),
+        how_to_read_matrix=matrix.HOW,
+        marks=words.MARKS,
+        together=_together(summary, draw),
+        study=studies.study_name(summary),
+        study_chart=_study_chart(summary, draw),
+        study_table=studies.settings_table(summary),
+        how_to_read_study=studies.HOW,
+        controls=[_control(result, draw) for result in summary.controls],
+        how_to_read_controls=controls.HOW_TO_READ,
+        question=words.question(summary.cells),
+        reference_name=words.reference_name(summary.cells),
+        protocols=list({cell.plan.protocol: cell.plan for cell in summary.cells}.values()),
+        charts=_data(drawn),
+        index=_data([entry(shelf, names[shelf.plan.key]) for shelf in trials]),
+        shelves=trials,
+        packed=[Markup(shelf.packed) for shelf in trials],
+        percent=percent,
+        number=_number,
+        origin=origin,
+        short=SHORT,
+        nothing=words.NOTHING,
+        width=strips.WIDTH,
+        alone=False,
     )
-    return text
 
 
 def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
@@ -175,55 +158,17 @@ def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
         name, where = words.whose(model)
         for cell in words.cells_of(summary, model):
             by_label.setdefault(cell.plan.label, []).append((cell, name if len(wheres) == 1 else f"{name}, {where}"))
-    found = []
+    drawn = []
     for pairs in by_label.values():
         chart = charts.together([cell for cell, _ in pairs], [name for _, name in pairs])
         if chart is not None:
-            found.append({**chart, "chart": draw(chart)})
-    return found
+            drawn.append({**chart, "chart": draw(chart)})
+    return drawn
 
 
 def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
     chart = charts.settings(summary.models) if studies.study_name(summary) else None
     return chart and {**chart, "chart": draw(chart)}
-
-
-def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """Return a Content-Security-Policy that allows exactly these scripts and styles, and no requests."""
-
-    def hashes(texts: Sequence[str]) -> str:
-        digests = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
-        return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
-
-    return (
-        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_shown,
-    )
-
-
-def _shown(value: object) -> object:
-    """Return a value as templates print it: text without invisible characters."""
-    from markupsafe import Markup
-
-    return clean(value, _LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _static(name: str) -> str:
-    return _STATIC.joinpath(name).read_text(encoding="utf-8")
 
 
 def _data(value: object) -> Any:
@@ -240,12 +185,12 @@ def _link_names(summary: RunSummary) -> dict[tuple[str, str, str, str], str]:
     """Return what stands for a cell in a link: the protocol where that is enough, else the rest of the key too."""
     keys = [cell.plan.key for cell in summary.cells]
     protocols = [protocol for _, protocol, _, _ in keys]
-    found = {}
+    fragments = {}
     for key in keys:
         model, protocol, view, variant = key
         rest = "" if protocols.count(protocol) == 1 else "@" + ",".join(filter(None, (model, view, variant)))
-        found[key] = clean(f"{protocol}{rest}")
-    return found
+        fragments[key] = clean(f"{protocol}{rest}")
+    return fragments
 
 
 def _first_failed(shelf: Shelf) -> tuple[int, int] | None:

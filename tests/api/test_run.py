@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import types
@@ -16,6 +17,7 @@ from cheesebench.api.running import SETTINGS
 from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.options import OPTIONS
+from fuzz.run_logs import rewritten
 
 FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
 
@@ -68,6 +70,20 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
         made.trial("tmaze")
     with pytest.raises(OptionError, match="no trial 99 of subject 0"):
         made.trial("t_maze", trial=99)
+
+
+def test_names_of_a_strangers_run_are_printable(made: cheesebench.Run, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs\x1b[31m"
+    shutil.copytree(made.directory, theirs)
+    with rewritten(theirs / "run.sqlite") as connection:
+        for table in ("cells", "trials", "events", "lives"):
+            connection.execute(f"UPDATE {table} SET model = ?", ("a\x1b]0;b\u202e",))
+        connection.execute("UPDATE cells SET plan = replace(plan, '\"random\"', '\"a\\u001b]0;b\\u202e\"')")
+    run = cheesebench.open_run(theirs)
+    trial = run.trial("t_maze")
+    for shown in (repr(run), repr(trial), str(trial).partition("\n")[0]):
+        assert shown.isprintable()
+        assert "a\\x1b]0;b\\u202e" in shown
 
 
 def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:

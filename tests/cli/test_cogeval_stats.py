@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import MISTAKE, main
+from cheesebench.extras import install_command
 
 HEADER = "graph,domain,condition,model,folder,temperature,successes,total\n"
 SCORES = HEADER + "".join(
@@ -38,6 +39,11 @@ def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "0.65 (0.29, 0.14, 4)" in text, "mean, SD, SE and number of items"
     assert "Compared with gpt-4-32k as published (arXiv 2309.15129, Table 3; scored with partial credit" in text
     assert "not compared: 0 of 6 graphs in all 3 domains" in text
+
+
+def test_a_name_that_stops_early_means_the_one_that_goes_on(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4"]) == MISTAKE
+    assert "Did you mean 'gpt-4-32k'?" in capsys.readouterr().err
 
 
 def test_a_condition_on_all_its_graphs_in_three_domains_is_compared(
@@ -128,7 +134,7 @@ def test_a_missing_extra_is_one_line_with_the_remedy(
     monkeypatch.setitem(sys.modules, "statsmodels.genmod.families", None)
     assert main(["cogeval-stats", "--scores", str(scores)]) == MISTAKE
     message = capsys.readouterr().err
-    assert "pip install 'pytest-cheesebench[cogeval]'" in message
+    assert install_command("cogeval") in message
     assert message.count("\n") == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.commands import COMMANDS
+from cheesebench.extras import install_command
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
@@ -28,4 +29,4 @@ def test_without_shtab_the_remedy_is_one_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "zsh"]) == 2
-    assert "pip install 'pytest-cheesebench[completion]'" in capsys.readouterr().err
+    assert install_command("completion") in capsys.readouterr().err

@@ -20,7 +20,9 @@ from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.experiment.session import RunSession
+from cheesebench.exporting.files import GROUP_TEXT, write_parquet
 from cheesebench.exporting.tables import TABLES
+from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
@@ -103,6 +105,15 @@ def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
     assert calls[0]["reply"].startswith("LEARNINGS: =1+1 <script>")
 
 
+def test_parquet_is_written_in_groups_that_fit_into_memory(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, long = tmp_path / "long.parquet", "x" * (GROUP_TEXT // 2)
+    assert write_parquet(path, {"said": "text", "step": "integer"}, ([[long, n], [None, n]] for n in range(5))) == 10
+    groups = parquet.ParquetFile(path).metadata
+    assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [4, 4, 2]
+    assert parquet.read_table(path).to_pydict()["step"] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
 def test_parquet_has_types_and_the_same_rows(run: Run, asked: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert run("export", "asked", "--parquet", "--observations").code == 0
@@ -119,7 +130,7 @@ def test_without_pyarrow_there_is_one_remedy(run: Run, results: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     found = run("export", RUN, "--parquet")
     assert found.code == 2
-    assert "pip install 'pytest-cheesebench[parquet]'" in found.err
+    assert install_command("parquet") in found.err
 
 
 def test_a_trial_that_was_not_run_is_a_row_without_values(run: Run, results: Path) -> None:

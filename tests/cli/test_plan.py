@@ -24,6 +24,15 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
+def test_profiles_that_are_too_deep_to_read_are_one_line(run: Run, here: Path) -> None:
+    deep = f"[tool.cheesebench.profiles.deep]\nview = {'[' * 100_000}{']' * 100_000}"
+    (here / "pyproject.toml").write_text(deep, encoding="utf-8")
+    found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml", "--profile", "deep")
+    assert found.code == 2
+    assert "pyproject.toml cannot be read: " in found.err
+    assert found.err.count("\n") == 1
+
+
 def test_a_language_model_has_bounds(run: Run) -> None:
     options = ("plan", "--model", "openai/some", "--protocols", "little.protocol.yaml", "--subjects", "3")
     found = run(*options)

@@ -17,7 +17,7 @@ from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.plugins.views import Ascii2D
+from cheesebench.plugins.views.ascii_2d import Ascii2D
 from cheesebench.protocol import Catalogue
 from cheesebench.testing.fake_server import FakeServer
 from fuzz.run_logs import rewritten

@@ -156,7 +156,7 @@ def test_a_family_may_know_no_cues(tmp_path: Path) -> None:
     class Plain:
         specification = CATALOGUE.find("t_maze").walkable()
 
-        def life(self, view: object, seed: int, subject: int) -> SubjectEnvironment:
+        def environment(self, view: object, seed: int, subject: int) -> SubjectEnvironment:
             raise AssertionError("nobody lives here")
 
     [_, off, _] = cells("random", "t_maze", ["cue-off", "yoked:x"], 2)

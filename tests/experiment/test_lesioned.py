@@ -107,7 +107,7 @@ def lived(specification: Specification, lesion: str) -> tuple[list[TrialRecord],
     trials = live(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)
     records = [record for record, _ in trials]
     # Whatever the lesion, the recorded trials come out once more as they were.
-    assert len(list(films(paradigm.life(PLUGINS.view("ascii_2d"), 7, 0), records))) == len(records)
+    assert len(list(films(paradigm.environment(PLUGINS.view("ascii_2d"), 7, 0), records))) == len(records)
     return records, made, plan
 
 

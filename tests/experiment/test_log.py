@@ -256,6 +256,8 @@ def test_a_run_in_a_read_only_directory_can_be_read(
     try:
         with RunLog.open_read_only(log.directory) as reader:
             assert reader.trials() == [record(plan, 0, 0)]
+            [(_, _, file)] = reader.select("PRAGMA database_list")
+            assert bool(file) != interrupted, "a log of gigabytes must not be copied into memory"
             with pytest.raises(RunLogError, match="--resume r1"):
                 reader.note("error", "cannot be written")
     finally:

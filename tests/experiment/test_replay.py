@@ -45,7 +45,7 @@ def test_a_record_that_does_not_come_out_is_refused(
         stranger.run(log, cells, processes=0)
         records = log.trials(plan)
     records[1] = dataclasses.replace(records[1], **changes)  # type: ignore[arg-type]
-    life = plugins.compile(specification).life(plugins.view("ascii_2d"), 1, 0)
+    life = plugins.compile(specification).environment(plugins.view("ascii_2d"), 1, 0)
     with pytest.raises(RunLogError, match=message):
         replay(life, records)
 
@@ -56,6 +56,6 @@ def test_a_life_has_an_end(stranger: ModuleType, plugins: PluginManager, tmp_pat
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=0)
         records = log.trials(plan)
-    life = plugins.compile(specification).life(plugins.view("ascii_2d"), 1, 0)
+    life = plugins.compile(specification).environment(plugins.view("ascii_2d"), 1, 0)
     with pytest.raises(RunLogError, match="the schedule ends before it"):
         replay(life, [*records, records[-1]])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,6 +131,29 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
         assert done == sum(whole.values()) + len(dead)
         assert len(log.completed_subjects(other)) == 8
         assert (log.directory / LOG_NAME).read_text().count("dying\n") == len(dead)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of a session are known from /proc")
+@pytest.mark.timeout(120)
+def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    """It has the pipe, too, in which the worker's end is to be seen."""
+    cells = stranger.cells(["forking"], subjects=8)
+    [plan] = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=2) as session:
+            session.finish()
+        assert {*dict(errors(log, plan)), *log.completed_subjects(plan)} == set(range(8))
+        forked = re.findall(r"forked (\d+)", (log.directory / LOG_NAME).read_text())
+    assert forked
+    assert [process for process in forked if _runs(process)] == []
+
+
+def _runs(process: str) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 def test_what_an_agent_prints_does_no_harm(stranger: ModuleType, tmp_path: Path, expected: list[str]) -> None:

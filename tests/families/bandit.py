@@ -97,7 +97,7 @@ class BanditSubject:
 class BanditParadigm:
     specification: BanditSpecification
 
-    def life(self, view: View, seed: int, subject: int) -> BanditSubject:
+    def environment(self, view: View, seed: int, subject: int) -> BanditSubject:
         return BanditSubject(self.specification, seed, subject)
 
 

@@ -48,7 +48,7 @@ def live(load: Load) -> Live:
     """Return a life under a protocol text."""
 
     def live(text: str, seed: int = 0, subject: int = 0) -> ArenaSubject:
-        life = ArenaParadigm(load(text)).life(installed_plugins().view("ascii_2d"), seed, subject)
+        life = ArenaParadigm(load(text)).environment(installed_plugins().view("ascii_2d"), seed, subject)
         assert isinstance(life, ArenaSubject)
         return life
 

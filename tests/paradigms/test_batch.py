@@ -16,7 +16,7 @@ from cheesebench.errors import CheeseBenchError, OptionError, ProtocolError, Ste
 from cheesebench.paradigms.arena import ArenaParadigm, batch, pages
 from cheesebench.paradigms.arena import vector as scalar_kernel
 from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment
-from cheesebench.paradigms.arena.jit import lanes as jit_lanes
+from cheesebench.paradigms.arena.jit import vector as jit_vector
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from fuzz.kernel import WEIGHTS, Classes, Lanes, assert_equal, assert_same_lives, classes_of, lanes_of
@@ -78,7 +78,7 @@ def test_a_batch_lives_as_its_lives_do(name: str, compiled: bool, plan: dict[str
 @pytest.mark.parametrize("name", [*FILES, *ZOO])
 def test_what_cannot_be_compiled(name: str) -> None:
     if name not in UNTRANSLATABLE:
-        assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_lanes.CompiledLanes)
+        assert isinstance(classes(name)[1](2, compiled=True)._lanes, jit_vector.CompiledLanes)
         return
     why = "a draw deals out a set" if name in DEALT else "a set can have .*"
     with pytest.raises(OptionError, match=rf"This protocol cannot be compiled: {why}.*Remove 'compiled'"):
@@ -88,7 +88,7 @@ def test_what_cannot_be_compiled(name: str) -> None:
 
 def test_many_lanes_are_compiled_where_numba_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     batched = classes("patience")[1]
-    assert isinstance(batched(batch.MANY)._lanes, jit_lanes.CompiledLanes)
+    assert isinstance(batched(batch.MANY)._lanes, jit_vector.CompiledLanes)
     assert isinstance(batched(batch.MANY - 1)._lanes, scalar_kernel.ScalarLanes)
     assert isinstance(batched(batch.MANY, compiled=False)._lanes, scalar_kernel.ScalarLanes)
     monkeypatch.setattr(batch, "find_spec", lambda name: None)
@@ -114,8 +114,8 @@ def test_nothing_changes_when_memory_is_short(name: str, compiled: bool, monkeyp
     monkeypatch.setattr(pages, "MAX_POSES", 1)
     monkeypatch.setattr(pages, "MAX_BYTES", 1000)
     monkeypatch.setattr(scalar_kernel, "TRACE_ROWS", 3)
-    monkeypatch.setattr(jit_lanes, "TRACE_ROWS", 3)
-    monkeypatch.setattr(jit_lanes, "LOOKS", 6)
+    monkeypatch.setattr(jit_vector, "TRACE_ROWS", 3)
+    monkeypatch.setattr(jit_vector, "LOOKS", 6)
     scalar, batched = classes(name)
     subjects, vector = Lanes(scalar, 3, 0), lanes_of(batched, 3, compiled)
     assert_equal(vector, vector.reset(seed=5), subjects.reset(5))
@@ -241,7 +241,7 @@ def test_actions_of_any_layout_need_no_other_compilation() -> None:
 
 @both
 def test_resets_need_no_more_room(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit_lanes, "LOOKS", 1)
+    monkeypatch.setattr(jit_vector, "LOOKS", 1)
     monkeypatch.setattr(pages, "MAX_POSES", 1)
     scalar, batched = classes("doors_and_draws")
     subjects, vector = Lanes(scalar, 3, 0), batched(3, compiled=compiled)

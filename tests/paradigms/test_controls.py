@@ -62,8 +62,8 @@ def lived(life: SubjectEnvironment, trials: int = TRIALS, actions: list[list[int
 @pytest.mark.parametrize("name", SHIPPED)
 def test_cue_controls_change_nothing_but_what_is_seen(name: str, how: CueControl) -> None:
     paradigm = compiled(name)
-    plain = lived(paradigm.life(VIEW, SEED, 1))
-    control = lived(paradigm.with_cues(how, SEED).life(VIEW, SEED, 1))
+    plain = lived(paradigm.environment(VIEW, SEED, 1))
+    control = lived(paradigm.with_cues(how, SEED).environment(VIEW, SEED, 1))
     for one, other in zip(plain, control, strict=True):
         assert one.result == other.result
         assert [(s.action, s.reward, s.status) for s in one.steps] == [
@@ -74,8 +74,8 @@ def test_cue_controls_change_nothing_but_what_is_seen(name: str, how: CueControl
 @pytest.mark.parametrize("name", SHIPPED)
 def test_swapped_labels_mean_as_much_as_before(name: str) -> None:
     paradigm = compiled(name)
-    plain = lived(paradigm.life(VIEW, SEED, 1))
-    swapped = lived(paradigm.with_cues("labels-swapped", SEED).life(VIEW, SEED, 1))
+    plain = lived(paradigm.environment(VIEW, SEED, 1))
+    swapped = lived(paradigm.with_cues("labels-swapped", SEED).environment(VIEW, SEED, 1))
     pairs = {
         pair
         for one, other in zip(plain, swapped, strict=True)
@@ -120,12 +120,12 @@ def cued() -> ArenaParadigm:
 
 
 def test_without_cues_there_is_the_place_alone(cued: ArenaParadigm) -> None:
-    life = cued.with_cues("cue-off", 0).life(VIEW, 0, 0)
+    life = cued.with_cues("cue-off", 0).environment(VIEW, 0, 0)
     assert life.begin_trial() == "#######\n#..↑..#\n#######"
 
 
 def test_labels_are_swapped_among_themselves(cued: ArenaParadigm) -> None:
-    plain, swapped = cued.life(VIEW, 0, 0), cued.with_cues("labels-swapped", 0).life(VIEW, 0, 0)
+    plain, swapped = cued.environment(VIEW, 0, 0), cued.with_cues("labels-swapped", 0).environment(VIEW, 0, 0)
     one, other = plain.begin_trial(), swapped.begin_trial()
     assert one is not None
     assert other is not None
@@ -139,7 +139,7 @@ def test_labels_are_swapped_among_themselves(cued: ArenaParadigm) -> None:
 
 
 def test_new_cues_tell_nothing(cued: ArenaParadigm) -> None:
-    life = cued.with_cues("cue-shuffled", 0).life(VIEW, 0, 0)
+    life = cued.with_cues("cue-shuffled", 0).environment(VIEW, 0, 0)
     assert isinstance(life, ArenaSubject)
     tally = {True: 0, False: 0}
     texts, landmarks = set(), set()
@@ -157,41 +157,41 @@ def test_new_cues_tell_nothing(cued: ArenaParadigm) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_who_is_yoked_to_its_own_life_lives_it_again(name: str) -> None:
     paradigm = compiled(name)
-    plain = lived(paradigm.life(VIEW, SEED, 1))
+    plain = lived(paradigm.environment(VIEW, SEED, 1))
     actions = [[step.action for step in trial.steps] for trial in plain]
-    again = lived(paradigm.yoked_life(VIEW, SEED, 1, actions), actions=actions)
+    again = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), actions=actions)
     assert [trial.steps for trial in again] == [trial.steps for trial in plain]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_who_is_yoked_gets_what_the_master_gets(name: str) -> None:
     paradigm = compiled(name)
-    plain = lived(paradigm.life(VIEW, SEED, 1))
+    plain = lived(paradigm.environment(VIEW, SEED, 1))
     actions = [[step.action for step in trial.steps] for trial in plain]
     still = [[3] * len(trial) for trial in actions]
-    yoked = lived(paradigm.yoked_life(VIEW, SEED, 1, actions), actions=still)
+    yoked = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), actions=still)
     for master, other in zip(plain, yoked, strict=True):
         assert [(s.reward, s.status) for s in master.steps] == [(s.reward, s.status) for s in other.steps]
 
 
 def test_a_yoked_subject_is_judged_by_what_it_would_have_done(cued: ArenaParadigm) -> None:
-    master = cued.life(VIEW, 3, 0)
+    master = cued.environment(VIEW, 3, 0)
     assert isinstance(master, ArenaSubject)
     master.begin_trial()
     right = 2 if master.values["side"] == "right" else 1
     # Two steps of waiting, then half a turn to the side and two steps into the arm.
     correct, wrong = [3, 3, right, right, 0, 0], [3, 3, 3 - right, 3 - right, 0, 0]
     for mine, outcome in ((correct, "right_one"), (wrong, "wrong"), ([3] * 6, "timeout")):
-        [trial] = lived(cued.yoked_life(VIEW, 3, 0, [correct]), 1, [mine])
+        [trial] = lived(cued.yoked_environment(VIEW, 3, 0, [correct]), 1, [mine])
         assert sum(step.reward for step in trial.steps) == 1, "the master's"
         assert getattr(trial.result, "outcome", None) == outcome
 
 
 def test_a_yoked_subject_is_judged_by_where_it_is_when_the_clock_ends_the_trial() -> None:
     paradigm = compiled("shuttle_box")
-    plain = lived(paradigm.life(VIEW, SEED, 1), 20)
+    plain = lived(paradigm.environment(VIEW, SEED, 1), 20)
     actions = [[step.action for step in trial.steps] for trial in plain]
     crossed = {"avoidance", "false_alarm"}
     assert crossed <= {getattr(trial.result, "outcome", None) for trial in plain}
-    yoked = lived(paradigm.yoked_life(VIEW, SEED, 1, actions), 20, [[3] * len(trial) for trial in actions])
+    yoked = lived(paradigm.yoked_environment(VIEW, SEED, 1, actions), 20, [[3] * len(trial) for trial in actions])
     assert {getattr(trial.result, "outcome", None) for trial in yoked} == {"shock", "withheld"}, "it never crosses"

@@ -72,7 +72,7 @@ def test_a_lesion_hides_the_text_of_a_state_whatever_it_is_filled_with(load: Cal
 
 
 def test_swapped_labels_leave_text_with_values(load: Callable[[str], Specification]) -> None:
-    life = LabelsSwapped(load(TWO), 1).life(installed_plugins().view("ascii_2d"), 1, 0)
+    life = LabelsSwapped(load(TWO), 1).environment(installed_plugins().view("ascii_2d"), 1, 0)
     assert "TONE high 60" in str(life.begin_trial())
     for _ in range(3):
         observation = life.step(0)[0]

@@ -55,7 +55,7 @@ def paradigm() -> ArenaParadigm:
 
 
 def test_the_room_itself_is_not_turned() -> None:
-    life = paradigm().life(installed_plugins().view("ascii_2d"), 0, 0)
+    life = paradigm().environment(installed_plugins().view("ascii_2d"), 0, 0)
     for _ in range(4):
         life.begin_trial()
         for _ in range(9):
@@ -113,5 +113,5 @@ def test_a_still_shows_what_a_life_shows() -> None:
         still = made.still(view, 3, subject)
         assert (
             view.render(still.scene, still.column, still.row, still.heading)
-            == made.life(view, 3, subject).begin_trial()
+            == made.environment(view, 3, subject).begin_trial()
         )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.extras import install_command
+
 
 def refusal(project: pytest.Pytester, *arguments: str) -> str:
     """Return the one line in which a command is refused; nothing of the run is left."""
@@ -38,7 +40,7 @@ def test_an_agent_of_a_conftest_is_not_sent_elsewhere(project: pytest.Pytester) 
 
 def test_without_ray_it_is_said_how_to_install_it(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert "pip install 'pytest-cheesebench[ray]'" in refusal(project, "--model=random", "--executor=ray")
+    assert install_command("ray") in refusal(project, "--model=random", "--executor=ray")
 
 
 @pytest.mark.parametrize("address", ["ray://head:10001"])

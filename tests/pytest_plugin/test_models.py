@@ -76,6 +76,17 @@ def test_a_prompt_from_a_file_is_what_the_model_is_told(project: pytest.Pytester
     assert told == {"Do as you like.\nAt most 8 actions."}
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+@pytest.mark.parametrize("name", ["fifo.txt", "zero.txt"])
+def test_a_prompt_that_never_ends_is_refused(project: pytest.Pytester, name: str) -> None:
+    os.mkfifo(project.path / "fifo.txt")
+    (project.path / "zero.txt").symlink_to("/dev/zero")
+    with FakeServer(walk) as server:
+        result = project.runpytest(*options(server, "--prompt", name))
+        assert server.count == 0
+    result.stderr.fnmatch_lines([f"ERROR: --prompt {name} cannot be read: it is not a file. Name a text file."])
+
+
 def test_a_dead_server_is_an_error_of_nobody(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         gone = server.base_url
@@ -423,6 +434,10 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
         (["--model", "openai/tiny", "--prompt", "cots.txt"], "*--prompt cots.txt cannot be read: No such file*"),
+        (
+            ["--model", "openai/tiny", "--cheese-agent-option", "prompt=Act. It is $5. $action_form"],
+            "The prompt has '$action_form', *Did you mean 'actions_form'?*write $$.",
+        ),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),

@@ -20,7 +20,21 @@ from cheesebench.experiment.log import RunLog
         (
             "from cheesebench import Price\n"
             "def cheesebench_models(): return [Price(prompt=1, completion=1, on='2026-10-21')]",
-            "Price(on='2026-10-21'): give a datetime.date, such as *",
+            "The plugin '*conftest.py', cheesebench_models: Price(on='2026-10-21'): give a datetime.date, such as *",
+        ),
+        *(
+            (
+                "from datetime import date\nfrom cheesebench import Price\n"
+                "def cheesebench_models():\n"
+                f"    return [Price(**{{'prompt': 1, 'completion': 1, {given}}}, on=date.today())]",
+                f"cheesebench_models: Price({said}): give dollars per million tokens, a number from 0.",
+            )
+            for given, said in (
+                ("'prompt': '1.0'", "prompt='1.0'"),
+                ("'completion': None", "completion=None"),
+                ("'cached': float('nan')", "cached=nan"),
+                ("'written': -1", "written=-1"),
+            )
         ),
     ],
 )

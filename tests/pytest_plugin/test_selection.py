@@ -167,6 +167,11 @@ def test_editions(project: pytest.Pytester) -> None:
     assert len(collected(project, "--model=walker", "--protocols=lab")) == 4
     chosen = collected(project, "--model=walker", "--protocols=lab", "--edition=long")
     assert chosen == ["cheesebench::east@long[ascii_2d-walker]"]
+    result = project.runpytest("--model=walker", "--protocols=lab", "--edition=paper")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --protocols lab: none of its protocols is of edition 'paper'; there is default, long. Change *"]
+    )
 
 
 def test_a_file_named_as_a_built_in_takes_its_place_and_that_is_told(project: pytest.Pytester) -> None:
@@ -240,3 +245,23 @@ def test_the_failures_of_one_model_are_not_those_of_another(project: pytest.Pyte
         again = project.runpytest("--model", model, "--inconclusive=fail", "--lf", chosen)
         assert again.parseoutcomes()["failed"] == failed
         assert "passed" not in again.parseoutcomes()
+
+
+def test_after_two_models_only_what_failed_of_each_is_run_again(project: pytest.Pytester) -> None:
+    given = ("--model=walker,statue", "--inconclusive=fail", "lab")
+    project.runpytest(*given).assert_outcomes(passed=2, failed=4)
+    assert collected(project, *given, "--lf") == [
+        "lab/east.protocol.yaml::east[ascii_2d-statue]",
+        "lab/few.protocol.yaml::few[ascii_2d-walker]",
+        "lab/few.protocol.yaml::few[ascii_2d-statue]",
+        "lab/west.protocol.yaml::west[ascii_2d-statue]",
+    ]
+
+
+def test_protocols_are_named_with_commas_too(project: pytest.Pytester) -> None:
+    found = collected(project, "--model=walker", "--protocols=lab/east.protocol.yaml, lab/west.protocol.yaml,")
+    assert [bare(one) for one in found] == ["east", "west"]
+    named = project.path / "lab" / "left,right"
+    named.mkdir()
+    (named / "far.protocol.yaml").write_text(corridor("far"), encoding="utf-8")
+    assert [bare(one) for one in collected(project, "--model=walker", "--protocols=lab/left,right")] == ["far"]

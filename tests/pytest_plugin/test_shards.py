@@ -110,6 +110,21 @@ def test_more_shards_than_cells(project: pytest.Pytester, shards: Any) -> None:
         assert log.trials()
 
 
+def test_a_shard_of_very_many_is_merged_as_fast_as_one_of_few(
+    project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--model=walker,statue", "--protocols=lab", "--exit-zero", "-q")
+    assert main(["merge", *shards(100_000, *given, only=(1,)), "--run-id", "all"]) == 1
+    with RunLog.open_read_only(Path("results/all")) as log:
+        assert capsys.readouterr().err.count("Missing: shard ") == len(log.plans()) - 1
+
+
+def test_a_state_of_git_without_its_parts_is_unknown(project: pytest.Pytester, shards: Any) -> None:
+    names = shards(2, "--model=walker", "--protocols=lab", "-q")
+    change("part-1", git=lambda _: {})
+    assert main(["merge", *names, "--run-id", "all"]) == 0
+
+
 def test_what_is_missing_is_named_and_run_by_resuming(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

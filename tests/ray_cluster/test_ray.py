@@ -32,7 +32,8 @@ pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'"
 
 from cheesebench.plugins.executors.ray_driver import CRASHES
 
-pytestmark = pytest.mark.ray
+#: Nothing of this may keep a machine for hours, whatever waits for what.
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 #: Seconds that anything here may take.
 PATIENCE = 60.0
@@ -95,8 +96,7 @@ def test_a_node_that_dies_changes_nothing(
         for fallen, node in enumerate(list(cluster.worker_nodes), 1):
             # Whenever that is: what was sent counts, what was not is done elsewhere.
             least = random.Random(fallen).randrange(total // 4) + (fallen - 1) * total // 4
-            while finished(log) <= least:
-                time.sleep(0.02)
+            wait_for(lambda least=least: finished(log) > least)  # type: ignore[misc]
             cluster.remove_node(node, allow_graceful=False)
             cluster.add_node(num_cpus=1)
         assert finished(log) < total, "they died too late"
@@ -195,6 +195,7 @@ def test_a_run_that_is_killed_leaves_no_process(alone: Mapping[str, str], tmp_pa
             wait_for(works)
             assert len(marked(alone["MARK"])) > 4
             process.send_signal(number)
+            process.wait(PATIENCE)
         except BaseException:
             process.kill()
             raise

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import io
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import recipe  # type: ignore[import-not-found]
 from PIL import Image
-from test_real_vllm import metric, pytest_command, read  # type: ignore[import-not-found]
+from test_real_vllm import metric, read, run_pytest  # type: ignore[import-not-found]
 
 from cheesebench import BackendContext, ChatReply, ChatRequest, Message, ModelEntry, Sampling
 from cheesebench.plugins.backends.vllm import VLLM
@@ -85,18 +83,11 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(seeing: Any, 
 def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST.format(model=str(vllm.seeing)), encoding="utf-8")
     before = {name: metric(seeing, f"vllm:{name}") for name in COUNTERS}
-    done = subprocess.run(
-        pytest_command(
-            *("--model", "tiny", "--view", "topdown_2d", "--view", "ascii_2d", "--design", "smoke"),
-            *("--base-url", seeing.base_url, "--cheese-run-id", "pictures"),
-        ),
-        cwd=tmp_path,
-        env=recipe.environment(),
-        text=True,
-        capture_output=True,
-        check=False,
+    printed = run_pytest(
+        tmp_path,
+        *("--model", "tiny", "--view", "topdown_2d", "--view", "ascii_2d", "--design", "smoke"),
+        *("--base-url", seeing.base_url, "--cheese-run-id", "pictures"),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     grown = {name: metric(seeing, f"vllm:{name}") - before[name] for name in COUNTERS}
     query = "SELECT view, trial, call, prompt_tokens, cached_tokens, completion_tokens, fault FROM calls"
     calls = read(tmp_path, "pictures", query)
@@ -115,7 +106,7 @@ def test_the_protocols_in_pictures_and_in_text(seeing: Any, vllm: Any, tmp_path:
     # Our counts are the engine's, but for the question before the run.
     assert 0 < grown["prompt_tokens_total"] - prompt < 100
     assert grown["prefix_cache_hits_total"] == cached > 0
-    said = re.sub(r"\s+", " ", done.stdout)
+    said = re.sub(r"\s+", " ", printed)
     for view in (seen, told):
         assert re.search(rf"{sum(call[3] for call in view):,} prompt tokens, [\d.]+ % cached", said)
 

@@ -175,24 +175,26 @@ def pytest_command(*options: str) -> list[str]:
     return [sys.executable, "-m", "pytest", *always, *options]
 
 
-def test_a_smoke_design_with_a_server_of_its_own(vllm: Any, tmp_path: Path) -> None:
-    options = {**recipe.ENGINE, "python": str(vllm.python), "startup_timeout": str(recipe.STARTUP_TIMEOUT)}
+def run_pytest(directory: Path, *options: str) -> str:
+    """Run pytest and return what it prints; it must succeed."""
     done = subprocess.run(
-        pytest_command(
-            *("--model", f"vllm/{vllm.model}", "--design", "smoke", "--cheese-run-id", "smoke"),
-            *("--cheese-reply-tokens", "16", "--cheese-agent-option", "unparsed=end-trial"),
-            *(f"--cheese-backend-option={name}={value}" for name, value in options.items()),
-        ),
-        cwd=tmp_path,
-        env=recipe.environment(),
-        text=True,
-        capture_output=True,
-        check=False,
+        pytest_command(*options), cwd=directory, env=recipe.environment(), text=True, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "vLLM serves" in done.stdout
-    assert re.search(r"Calls: \d+ calls", done.stdout)
-    assert " 0 of 9 protocols passed" in done.stdout
+    return done.stdout
+
+
+def test_a_smoke_design_with_a_server_of_its_own(vllm: Any, tmp_path: Path) -> None:
+    options = {**recipe.ENGINE, "python": str(vllm.python), "startup_timeout": str(recipe.STARTUP_TIMEOUT)}
+    said = run_pytest(
+        tmp_path,
+        *("--model", f"vllm/{vllm.model}", "--design", "smoke", "--cheese-run-id", "smoke"),
+        *("--cheese-reply-tokens", "16", "--cheese-agent-option", "unparsed=end-trial"),
+        *(f"--cheese-backend-option={name}={value}" for name, value in options.items()),
+    )
+    assert "vLLM serves" in said
+    assert re.search(r"Calls: \d+ calls", said)
+    assert " 0 of 9 protocols passed" in said
     run = tmp_path / "results" / "smoke"
     assert (run / "report.md").exists()
     [log] = run.glob("vllm-*.log")
@@ -220,38 +222,22 @@ def test_64_subjects_killed_resumed_replayed(kept: Any, vllm: Any, tmp_path: Pat
     assert len(before) > 100
 
     asked = metric(kept, "vllm:request_success_total")
-    resumed = subprocess.run(
-        pytest_command(*given, *joined, "--resume", "first"),
-        cwd=tmp_path,
-        env=recipe.environment(),
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    resumed = run_pytest(tmp_path, *given, *joined, "--resume", "first")
     after = calls(tmp_path, "first")
     # Nothing that was recorded was asked again: what the server has answered is what is new, and the probe.
     assert after.items() >= before.items()
     assert metric(kept, "vllm:request_success_total") - asked <= len(after) - len(before) + 1
     assert len({life for life, *_ in after}) == 64
-    assert "64 subjects x 2 trials (128/128 valid)" in resumed.stdout
+    assert "64 subjects x 2 trials (128/128 valid)" in resumed
     # The share that was read from the cache is reported, and the server says so, too.
     prompt = sum(prompt for prompt, _ in after.values())
     cached = sum(cached for _, cached in after.values())
     assert cached > 0.4 * prompt
-    assert f"{100 * cached / prompt:.1f} % cached" in resumed.stdout
+    assert f"{100 * cached / prompt:.1f} % cached" in resumed
     hits, queries = metric(kept, "vllm:prefix_cache_hits_total"), metric(kept, "vllm:prefix_cache_queries_total")
     print(f"{len(after)} calls, {cached / prompt:.1%} of the prompt cached; the server says {hits / queries:.1%}")
 
-    replayed = subprocess.run(
-        pytest_command(*given[:3], *given[3:], "--model", "replay:first", "--cheese-run-id", "again"),
-        cwd=tmp_path,
-        env=recipe.environment(),
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    run_pytest(tmp_path, *given, "--model", "replay:first", "--cheese-run-id", "again")
     assert trials(tmp_path, "again") == trials(tmp_path, "first")
 
 

@@ -14,8 +14,11 @@ import pytest
 
 from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.reports import badge, cheesebench_reporters, comment, json_report, text
+from cheesebench.reports import badge, cheesebench_reporters, comment, json_report, markdown, text
+from cheesebench.reports.html import page
 from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics.summary import PublishedContrast, PublishedRow
+from cheesebench.statistics.wording import percent
 
 MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]
@@ -59,6 +62,47 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
     assert "✘ FAIL" in walker
     assert "✔ PASS" in swimmer
     assert "10 subjects x 20 trials (200/200 valid)" in walker
+
+
+def test_names_that_look_alike_when_shortened_are_given_in_full(make_plan: MakePlan, make_run: MakeRun) -> None:
+    names = [f"a_graph_with_a_name[{domain}-transReval]" for domain in ("ordered_rooms", "social_ties")]
+    report = text.render(make_run([(make_plan(name), 0.6) for name in names]))
+    shown = re.findall(r"(\S+…\S+)", report)
+    assert len(shown) == 2
+    assert len(set(shown)) == 1, "the table has no room for them"
+    assert all(f"{name}; 10 subjects" in " ".join(report.split()) for name in names)
+
+
+def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(make_plan: MakePlan, make_run: MakeRun) -> None:
+    summary = make_run([(make_plan("pool", view=view), rate) for view, rate in (("ascii_2d", 0.3), ("ascii_3d", 0.7))])
+    assert "best of 2 views" not in markdown.render(summary).split("\n## ")[0]
+    row = PublishedRow(
+        model="a giant",
+        rates={"pool": 0.35},
+        how="their rules",
+        where="best of three text views; 10 of each",
+        source="A",
+    )
+    shown = markdown.render(dataclasses.replace(summary, published=(row,))).split("\n## ")[0]
+    (best,) = [line for line in shown.splitlines() if "best of 2 views" in line]
+    (rates,) = [choice.rates for found in summary.best_of_views for choice in found.protocols]
+    assert f" {percent(max(rates.values()))} " in best
+    assert "*a giant (best of three text views; 10 of each)*" in shown
+    assert "Published numbers are not of this run, and in no verdict: their rules. A." in shown
+
+
+def test_every_format_shows_a_run_beside_a_published_model(make_plan: MakePlan, make_run: MakeRun) -> None:
+    summary = make_run([(make_plan("pool"), 0.6)])
+    beside = PublishedContrast(
+        model="a giant", protocol="pool", view="ascii_2d", rate=0.6, trials=10,
+        published=0.25, published_trials=10, low=-0.05, high=0.65,
+    )  # fmt: skip
+    for render in (markdown.render, text.render, page.render):
+        assert "Beside a giant" not in render(summary)
+        shown = render(dataclasses.replace(summary, contrasts=(beside,)))
+        assert "Beside a giant, as published" in shown
+        for part in ("60 % of 10", "25 % of 10", "+35.0", "-5.0, +65.0"):
+            assert part in shown
 
 
 def test_registering_the_formats_imports_nothing_heavy() -> None:

@@ -28,14 +28,14 @@ from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.records import PERSON
 from cheesebench.experiment.replay import film
 from cheesebench.experiment.run_options import RunOptions
-from cheesebench.interfaces import ACTIONS
+from cheesebench.interfaces import ACTIONS, FORWARD, STAY
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
 from cheesebench.server.door import Door, Serving
 from cheesebench.server.participants import Participants, Task
 from cheesebench.server.people import METHODS, People
 from cheesebench.server.seats import UNUSED, Seats
-from cheesebench.statistics import judge
+from cheesebench.statistics import Verdict, judge
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -76,11 +76,13 @@ class Experiment:
 
 
 @contextmanager
-def experiment(results: Path, maze: Specification, subjects: int = 3, view: str = "ascii_2d") -> Iterator[Experiment]:
+def experiment(
+    results: Path, maze: Specification, subjects: int = 3, view: str = "ascii_2d", design: str = "cohort"
+) -> Iterator[Experiment]:
     plugins = PluginManager()
-    plan = plan_cell(maze, PERSON, view, find_design("cohort", subjects), "life")
+    plan = plan_cell(maze, PERSON, view, find_design(design, subjects), "life")
     clock = Clock()
-    with RunLog.create(results, "people", [(plan, maze)], options={"seed": SEED, "design": "cohort"}) as log:
+    with RunLog.create(results, "people", [(plan, maze)], options={"seed": SEED, "design": design}) as log:
         seats = Seats(log.directory, clock)
         task = Task(plan=plan, paradigm=plugins.compile(maze), view=plugins.view(view))
         yield Experiment(log, seats, Participants(log, seats, [task], SEED), clock)
@@ -343,6 +345,20 @@ def test_nobody_takes_part_without_having_agreed(lab: Experiment, serve: Serve) 
     assert lab.seats.count() == 0
 
 
+def test_a_body_that_does_not_arrive_is_not_waited_for(lab: Experiment, serve: Serve) -> None:
+    serving = lab.serving
+    serving.patience = 0.2
+    parts = urlsplit(serve(serving))
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection.putrequest("POST", f"{parts.path}join")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "16")
+    connection.endheaders(b'{"agreed"')
+    assert connection.getresponse().status == 408
+    connection.close()
+    assert lab.seats.count() == 0
+
+
 def test_a_place_belongs_to_whoever_has_its_token(lab: Experiment, serve: Serve) -> None:
     base = serve(lab.serving)
     mine, other = join(base), join(base)
@@ -382,6 +398,31 @@ def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(lab: Experim
     assert ask(base, f"seat/{seats[1]}/now")[0] == 404  # it has passed to the new person
     assert ask(base, f"seat/{seats[0]}/now")[0] == 200  # whoever has pressed a key keeps theirs
     assert ask(base, f"seat/{new}/now")[1]["at"] == "0.0.2"
+
+
+def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
+    tmp_path: Path, maze: Specification, serve: Serve
+) -> None:
+    with experiment(tmp_path / "results", maze, subjects=60, design="sequential") as lab:
+        base, [plan] = serve(lab.serving), lab.log.plans()
+        first = plan.looks[0]
+        early = [join(base) for _ in range(first + 1)]
+        for waits, seat in enumerate(early[:first]):  # people differ, or they would be copies of one
+            assert not lab.participants.settled
+            person = lab.participants.find(seat)
+            assert person is not None
+            for _ in range(waits):
+                person.act(STAY)
+            while not person.over:
+                person.act(FORWARD)
+        status, answer = ask(base, "join", {"agreed": True})
+        assert status == 409
+        assert "Enough people have taken part" in answer["problem"]
+        assert ask(base, f"seat/{early[first]}/now")[1]["over"] is False, "whoever has begun may go on"
+        judged = judge(plan, lab.log.trials_and_gaps())
+        assert judged.verdict is Verdict.PASS
+        assert judged.look is not None
+        assert judged.look.subjects == first
 
 
 def test_nothing_that_is_recorded_says_who_it_was(lab: Experiment, serve: Serve) -> None:

@@ -7,12 +7,13 @@ import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -33,6 +34,7 @@ from cheesebench.experiment.pulse import read_flight
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Specification
+from cheesebench.server import door
 from cheesebench.server.door import Door, Serving
 from cheesebench.server.view import Viewer
 from cheesebench.server.watch import RunWatch
@@ -325,6 +327,48 @@ def test_nobody_else_gets_in(finished: Path, serve: Serve) -> None:
     assert ask(base, below, Origin="null")[0] == 403
     assert ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0] == 403
     assert ask(base, below, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")[0] == 200
+
+
+def half(base: str, said: bytes = b"GET /") -> socket.socket:
+    """Return a connection over which a request has begun."""
+    parts = urlsplit(base)
+    connection = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
+    connection.sendall(said)
+    return connection
+
+
+def wait_for_end(connection: socket.socket) -> None:
+    with suppress(ConnectionResetError):
+        assert connection.recv(1) == b""
+
+
+def test_a_request_that_does_not_arrive_is_not_waited_for(finished: Path, serve: Serve) -> None:
+    serving = viewer(finished)
+    serving.patience = 0.2
+    base = serve(serving)
+    parts = urlsplit(base)
+    visitor = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    for _ in range(2):
+        visitor.request("GET", parts.path)
+        assert visitor.getresponse().read()
+        # Whoever has asked for a page may ask for the next one as late as a server usually allows.
+        with half(base) as one, half(base, b"") as silent:
+            wait_for_end(one)
+            wait_for_end(silent)
+    visitor.close()
+    with half(base, b"GET /nothing HTTP/1.1\r\nHost: evil\r\n\r\n") as stranger:
+        while stranger.recv(4096):
+            pass  # it ends: strangers' connections are not kept
+
+
+def test_many_who_say_nothing_shut_nobody_out(finished: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "WAITING", 2)
+    base = serve(viewer(finished))
+    with ExitStack() as stack:
+        connections = [stack.enter_context(half(base)) for _ in range(5)]
+        for connection in connections[:3]:
+            wait_for_end(connection)
+        assert ask(base)[0] == 200
 
 
 def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> None:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from cheesebench.experiment.records import CellPlan, Variant
+from cheesebench.experiment.records import CellPlan, TrialRecord, Variant
+from cheesebench.statistics import summarise_run
 from cheesebench.statistics.against_published import difference_limits, steps_of, trials_of, why_not
 from cheesebench.statistics.published import published
 
 MakePlan = Callable[..., CellPlan]
+MakeLife = Callable[..., list[TrialRecord]]
 NAME = "gpt-5.2"
 AS_PUBLISHED = {"history": "5", "actions": 8, "temperature": 0.7, "prompt": "default"}
 
@@ -35,12 +37,19 @@ def test_what_is_alike_is_compared(alike: CellPlan) -> None:
         ({"protocol": "hall"}, 200, "other rules"),
         ({"view": "topdown_2d"}, 200, "not in 'topdown_2d'"),
         ({"design": "cohort"}, 200, "Run --design paper"),
-        ({"subjects": 4}, 200, "one life"),
+        ({"subjects": 4}, 200, "as one subject; this run has 4"),
         ({"variant": Variant(control="reward-shuffled")}, 200, "controls"),
         ({}, 500, "at most 200 steps"),
         ({"settings": {**AS_PUBLISHED, "history": "3-7"}}, 200, "--history 5; this run has 3-7"),
         ({"settings": {**AS_PUBLISHED, "temperature": 0}}, 200, "--temperature 0.7; this run has 0"),
         ({"settings": {**AS_PUBLISHED, "prompt": "cot"}}, 200, "--prompt default; this run has cot"),
+        (
+            {"settings": {**AS_PUBLISHED, "prompt": "You act.\nReply."}},
+            200,
+            "default; this run has a prompt of its own.",
+        ),
+        ({"settings": {**AS_PUBLISHED, "learnings": 0}}, 200, "learnings=500; this run has 0"),
+        ({"settings": {**AS_PUBLISHED, "observations": "changes"}}, 200, "observations=full; this run has changes"),
     ],
 )
 def test_what_is_not_is_refused_with_the_reason(
@@ -58,6 +67,21 @@ def test_every_published_model_says_its_trials() -> None:
     for name, model in published()["models"].items():
         each = trials_of(model, 40)
         assert each == (40 if steps_of(model) is None else model["trials"] / 27), name
+
+
+@pytest.mark.parametrize(("name", "trials"), [("gpt-5.2", 10), ("qwen2.5-vl-7b", 40)])
+def test_as_many_trials_are_compared_as_were_published(alike: CellPlan, life: MakeLife, name: str, trials: int) -> None:
+    plan = replace(alike, trials=40, memory="life")
+    records = [
+        replace(record, protocol=plan.protocol, view=plan.view, model=plan.model)
+        for record in life(0, "-" * 8 + "+" * 32)
+    ]
+    found = summarise_run({"options": {"against": name}}, [plan], records)
+    assert found.cells[0].rate == 0.8
+    (beside,) = found.contrasts
+    assert (beside.trials, beside.published_trials) == (trials, trials)
+    assert beside.rate == (trials - 8) / trials, "a subject that learns is better later on"
+    assert summarise_run({"options": {}}, [plan], records).contrasts == ()
 
 
 def test_the_interval_is_newcombe_s() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.statistics.blocks import KINDS, BlockSummary, block_summaries, trial_values
-from cheesebench.statistics.choices import two_choices
+from cheesebench.statistics.choices import ChoiceCounter, Choices
 
 
 def trial(subject: int, number: int, **changes: Any) -> TrialRecord:
@@ -22,6 +24,13 @@ def choice(subject: int, side: str, right: bool) -> TrialRecord:
     return trial(
         subject, 0, outcome="correct" if right else "error", success=right, variables={"side": side, "delay": 4}
     )
+
+
+def two_choices(records: Iterable[TrialRecord], split: Sequence[str] = ()) -> tuple[Choices, ...]:
+    counter = ChoiceCounter(split)
+    for record in records:
+        counter.add(record)
+    return counter.choices()
 
 
 def values(summary: BlockSummary) -> dict[str, tuple[float, float | None, float | None, int]]:
@@ -135,3 +144,26 @@ def test_choices_are_split_by_conditions_and_told_by_measures() -> None:
     assert [(c.variable, c.given) for c in found] == [("side", ""), ("side", "delay = 2"), ("side", "delay = 8")]
     assert found[1].d_prime > found[0].d_prime > found[2].d_prime
     assert sum(c.trials_of_first for c in found[1:]) == found[0].trials_of_first
+
+
+def test_nothing_is_kept_of_earlier_trials() -> None:
+    """A log may have a million subjects."""
+
+    def records(subjects: int) -> Iterator[TrialRecord]:
+        for subject in range(subjects):
+            for side in ("left", "right"):
+                right = subject % 3 == 0
+                yield replace(choice(subject, side, right), measures={"x": subject / 7, "reached": right})
+
+    def kept(subjects: int) -> int:
+        tracemalloc.start()
+        try:
+            [block] = block_summaries(records(subjects), ["side"])
+            assert block.subjects == subjects
+            assert len(block.choices) == 1
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    kept(10)  # what is imported, and cached, at the first call
+    assert kept(1100) - kept(100) < 1000 * 64

@@ -142,6 +142,12 @@ def test_ways_of_failing_by_condition() -> None:
     assert found[1]["too long"] == pytest.approx(1 / 3)
 
 
+def test_every_wrong_answer_is_of_some_kind() -> None:
+    records = [record(0, False), record(1, False, loop=1), record(2, True), record(3, True)]
+    (shares,) = failure_shares(scores_of(plan(), records)).values()
+    assert (shares["none of these"], shares["loop"]) == (0.25, 0.25)
+
+
 def test_the_remedy_names_the_option_that_there_is() -> None:
     cell = judge(plan(), [record(subject, subject < 10) for subject in range(30)])
     assert f"About {cell.subjects_needed} generations would decide it at this rate" in cell.reason

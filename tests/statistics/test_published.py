@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ def test_a_run_in_several_views_is_shown_the_published_headline(plan: MakePlan) 
     for name, model in published()["models"].items():
         assert rows[name].overall == pytest.approx(model["overall"], abs=2e-4), name
         assert "best of three text views" in rows[name].how
+        assert rows[name].where.startswith("best of 3 views; ")
     assert list(rows)[-1].startswith("rodent")
     overall = [row.overall or 0 for row in rows.values()][: len(published()["models"])]
     assert overall == sorted(overall, reverse=True)
@@ -35,6 +37,7 @@ def test_the_models_of_the_run_come_first(plan: MakePlan) -> None:
     assert set(rows[0].rates) == {PAPERS[0]}
     assert rows[0].overall is None, "one protocol is no mean over nine"
     assert rows[0].how.endswith("ascii_2d")
+    assert rows[0].where == "ascii_2d; 12 to 100 trials each, as in Table 1"
 
 
 def test_other_protocols_have_nothing_published(plan: MakePlan) -> None:
@@ -67,28 +70,62 @@ def test_random_is_the_one_of_the_same_views(plan: MakePlan, views: tuple[str, .
 def test_baselines_and_ablations_are_those_of_the_paper(plan: MakePlan) -> None:
     rows = {row.model.partition(":")[0]: row.overall for row in published_rows([plan(protocol=one) for one in PAPERS])}
     assert (rows["tabular-ql"], rows["bfs"], rows["rodent"]) == (0.312, 0.268, 0.789)
-    ablations = {study: published_ablation(study, [plan(protocol=PAPERS[0])]) for study in shipped_studies()}
+    nine = [plan(protocol=one) for one in PAPERS]
+    ablations = {study: published_ablation(study, nine) for study in shipped_studies()}
     assert sum(map(len, ablations.values())) == 16
     for study, rates in ablations.items():
         if rates:
             levels = [level for axis in find_study(study, Path()).axes.values() for level in axis]
             assert list(rates) == list(map(str, levels)) or study == "ablation-vision"
-            assert not published_ablation(study, [plan(protocol=NINE[0])])
+            assert not published_ablation(study, [plan(protocol=one) for one in NINE]), "other rules"
+            assert not published_ablation(study, nine[1:]), "no mean over nine"
+            assert not published_ablation(study, [plan(protocol=one, view="ascii_3d") for one in PAPERS])
     assert set(ablations["ablation-vision"]) == set(find_study("ablation-vision", Path()).models)
 
 
 @pytest.mark.skipif(not SOURCE.exists(), reason="the transcription is not here")
 def test_the_numbers_are_those_of_the_transcription() -> None:
-    entries = json.loads(SOURCE.read_text(encoding="utf-8"))["entries"]
-    ours = [
-        rate for model in published()["models"].values() for view in model["views"].values() for rate in view.values()
-    ]
-    theirs = [
-        rate
-        for entry in entries
+    source = json.loads(SOURCE.read_text(encoding="utf-8"))
+    theirs = {
+        (_plain(entry["model"]), view.lower(), _plain(task)): rate
+        for entry in source["entries"]
         if entry["modality"] in ("text (ASCII)", "vision")
-        for views in entry["success_rate"].values()
-        for rate in views.values()
+        for task, rates in entry["success_rate"].items()
+        for view, rate in rates.items()
         if rate is not None
-    ]
-    assert sorted(ours) == sorted(theirs)
+    }
+    ours = {
+        (_plain(model["title"]), view, _plain(protocol)): rate
+        for model in published()["models"].values()
+        for view, rates in model["views"].items()
+        for protocol, rate in rates.items()
+    }
+    assert ours == theirs
+    for name, key in BASELINES.items():
+        rates = source["baselines"][key]["success_rate_percent"]
+        assert {_plain(task): rate for task, rate in rates.items()} == {
+            _plain(protocol): pytest.approx(100 * rate)
+            for protocol, rate in published()["baselines"][name]["rates"].items()
+        }
+    for axis in ("history", "prompt", "actions"):
+        assert source["ablations"][axis] == {
+            level: pytest.approx(100 * rate) for level, rate in published()["ablations"][axis].items()
+        }
+    assert list(source["ablations"]["vision"].values()) == pytest.approx(
+        [100 * rate for rate in published()["ablations"]["vision"].values()]
+    )
+
+
+#: What the transcription calls the baselines.
+BASELINES = {
+    "random in one view": "random_v1_ASCII_2D",
+    "random": "random_v2_best_of_3",
+    "tabular-ql": "tabular_ql",
+    "bfs": "bfs_oracle",
+    "rodent": "rodent",
+}
+
+
+def _plain(name: str) -> str:
+    """Return a name as both sides write it: ``Morris Water-Maze`` is ``morriswatermaze``."""
+    return re.sub(r"[^a-z0-9.]|task$", "", name.lower())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from benchmarks.verdict_errors import pairs, regression
-from cheesebench.statistics.regression import LOSS, PAIR_LOOKS, Change, between, flip_p_values, has_changed
+from cheesebench.statistics.regression import LOSS, PAIR_LOOKS, Change, RegressionLook, flip_p_values, regression_look
+
+
+def judged(differences: Sequence[float], most: int) -> RegressionLook:
+    """Return the look at pairs of which no trial is open."""
+    return regression_look(differences, differences, most)
+
 
 DIFFERENCES = st.lists(st.integers(-20, 20).map(lambda k: k / 20), min_size=2, max_size=10)
 
@@ -52,24 +59,24 @@ def test_many_pairs_are_sampled_from_a_fixed_seed() -> None:
 
 
 def test_an_unchanged_model_is_cleared_and_a_broken_one_caught() -> None:
-    same = has_changed([0.0] * 60, 60)
+    same = judged([0.0] * 60, 60)
     assert (same.change, same.pairs) == (Change.NOT_WORSE, 18)
-    broken = has_changed([-0.3] * 60, 60)
+    broken = judged([-0.3] * 60, 60)
     assert (broken.change, broken.pairs) == (Change.WORSE, 10)
     assert broken.difference == pytest.approx(-0.3)
-    slightly = has_changed([-0.3, 0.0] * 30, 60)
+    slightly = judged([-0.3, 0.0] * 30, 60)
     assert slightly.change is Change.WORSE, "less than the loss, and still more than chance explains"
 
 
 def test_few_pairs_say_nothing() -> None:
-    assert has_changed([0.0] * 4, 60).change is Change.GO_ON
-    assert has_changed([0.0] * 4, 4).change is Change.UNDECIDED
-    assert has_changed([-1.0], 1).change is Change.UNDECIDED
-    assert has_changed([0.1, -0.1] * 3, 6).change is Change.UNDECIDED
+    assert judged([0.0] * 4, 60).change is Change.GO_ON
+    assert judged([0.0] * 4, 4).change is Change.UNDECIDED
+    assert judged([-1.0], 1).change is Change.UNDECIDED
+    assert judged([0.1, -0.1] * 3, 6).change is Change.UNDECIDED
 
 
 def test_what_comes_after_the_deciding_look_does_not_count() -> None:
-    assert has_changed([-0.9] * 10 + [0.9] * 50, 60).change is Change.WORSE
+    assert judged([-0.9] * 10 + [0.9] * 50, 60).change is Change.WORSE
     assert PAIR_LOOKS[0] == 6
 
 
@@ -78,10 +85,10 @@ def test_what_comes_after_the_deciding_look_does_not_count() -> None:
 def test_open_trials_decide_nothing_that_could_be_otherwise(rows: list[tuple[int, int]]) -> None:
     lowest, highest = [d / 4 - 0.25 * k for d, k in rows], [d / 4 for d, _ in rows]
     lowest = [max(-1.0, d) for d in lowest]
-    found = between(lowest, highest, 6).change
+    found = regression_look(lowest, highest, 6).change
     if found in (Change.WORSE, Change.NOT_WORSE):
         choices = [sorted({low, (low + high) / 2, high}) for low, high in zip(lowest, highest, strict=True)]
-        assert {has_changed(d, 6).change for d in itertools.product(*choices)} == {found}
+        assert {judged(d, 6).change for d in itertools.product(*choices)} == {found}
 
 
 @pytest.mark.parametrize("kind", ["beta", "bimodal"])

@@ -156,9 +156,9 @@ def _answers(specification: Specification, *, compared_only: bool = False) -> se
     trees = [specification.success, *(rule.guard for rule in rules), *(end.guard for end in specification.finish)]
     if compared_only:
         return {name for tree in trees for part in _comparisons(tree) for name in _variables(part)}
-    found = {check.hidden for check in specification.document.checks}
-    found |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
-    return found | {name for tree in trees for name in _variables(tree)}
+    hidden = {check.hidden for check in specification.document.checks}
+    hidden |= {rule.target.name for rule in rules if rule.target is not None and rule.target.variable}
+    return hidden | {name for tree in trees for name in _variables(tree)}
 
 
 def _comparisons(tree: Expression | None) -> Iterator[Expression]:

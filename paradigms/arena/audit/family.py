@@ -40,20 +40,20 @@ def cycles(seed: int, most: int) -> list[str]:
 
     The constant actions are always among them.
     """
-    found = [list(actions) for length in (1, 2, 3) for actions in itertools.product(range(4), repeat=length)]
+    sequences = [list(actions) for length in (1, 2, 3) for actions in itertools.product(range(4), repeat=length)]
     for straight in range(1, STRAIGHT + 1):
         for turn in (1, 2, 3, 4):
             left, right = [ROTATE_LEFT] * turn, [ROTATE_RIGHT] * turn
             forward = [FORWARD] * straight
-            found += [forward + left, forward + right, forward + left + forward + right]
+            sequences += [forward + left, forward + right, forward + left + forward + right]
             # There and back again, and then on to what is beside it.
-            found += [forward + [ROTATE_RIGHT] * 4 + forward + right]
+            sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
     chance = random.Random(f"{seed}|cycles")
     for _ in range(RANDOM_CYCLES):
         weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
-        found.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
+        sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
     # Two that are rotations of one another differ in where they begin only; both may matter in a short trial.
-    moving = (actions for actions in found if set(actions) != {STAY} or len(actions) == 1)
+    moving = (actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1)
     names = list(dict.fromkeys(CYCLE + spelt(actions) for actions in moving))
     constant, others = names[: len(ACTION_LETTERS)], names[len(ACTION_LETTERS) :]
     return names if len(names) <= most else constant + chance.sample(others, most - len(constant))

@@ -186,12 +186,12 @@ class Runner:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
         else:
             done = self._pool.map(_do_here, [do] * len(orders), orders)
-        found = []
+        results = []
         for number, result in enumerate(done, 1):
-            found.append(result)
+            results.append(result)
             if progress:
                 progress(f"{number} of {len(orders)}")
-        return found
+        return results
 
     def run(self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None) -> list[Tally]:
         """Return the tallies of all orders, in their order; ``each`` is called with the number completed."""

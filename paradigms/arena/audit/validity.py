@@ -82,9 +82,9 @@ def _judged_leak(rule: str, chance: float, guesses: tuple[leaks.Guess, leaks.Gue
 def _undeclared(paradigm: ArenaParadigm, view: View, samples: dict[str, list[leaks.Sample]]) -> Iterator[AuditFinding]:
     checked = {(check.at, check.hidden) for check in paradigm.specification.document.checks}
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
-    found = [guess for guess in leaks.readable(samples, names) if (guess.state, guess.hidden) not in checked]
-    numbers: dict[str, object] = {f"{guess.state}/{guess.hidden}": guess.rate.value for guess in found}
-    text = leaks.described(found[:MANY]) + (f"; and {len(found) - MANY} more" if len(found) > MANY else "")
+    unchecked = [guess for guess in leaks.readable(samples, names) if (guess.state, guess.hidden) not in checked]
+    numbers: dict[str, object] = {f"{guess.state}/{guess.hidden}": guess.rate.value for guess in unchecked}
+    text = leaks.described(unchecked[:MANY]) + (f"; and {len(unchecked) - MANY} more" if len(unchecked) > MANY else "")
     yield AuditFinding(f"shown, {view.name}", "note", text or "no draw can be guessed anywhere", numbers)
 
 

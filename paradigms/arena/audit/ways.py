@@ -100,14 +100,14 @@ class Events:
 def _read(program: Program) -> list[str]:
     """Return the zones that ``where``, ``time`` and the like may read: members of groups, what variables can hold."""
     arena = program.geometry.arena
-    found = [name for group in program.geometry.member_at for name in arena.groups[group]]
+    members = [name for group in program.geometry.member_at for name in arena.groups[group]]
     if program.reads_path:
         held = {str(value) for draw in program.specification.draws for row in draw.rows for value in row}
-        found += [name for name in arena.zones if name in held]
+        members += [name for name in arena.zones if name in held]
         text = program.specification.text
         functions = [name for name, function in FUNCTIONS.items() if function.reads]
-        found += [name for name in arena.zones if any(f"{function}({name})" in text for function in functions)]
-    return found
+        members += [name for name in arena.zones if any(f"{function}({name})" in text for function in functions)]
+    return members
 
 
 def _only_costs(rule: Rule) -> bool:

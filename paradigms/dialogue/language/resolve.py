@@ -105,8 +105,8 @@ class _Resolver:
 
     def conditions(self, world: World) -> dict[str, ConditionSpec]:
         """Resolve all conditions, in file order."""
-        found = {name: self._condition(name, world, ()) for name in self.document.conditions}
-        return {name: condition for name, condition in found.items() if condition is not None}
+        conditions = {name: self._condition(name, world, ()) for name in self.document.conditions}
+        return {name: condition for name, condition in conditions.items() if condition is not None}
 
     def _condition(self, name: str, first: World, below: tuple[str, ...]) -> ConditionSpec | None:
         if name in self._done:

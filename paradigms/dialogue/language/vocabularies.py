@@ -33,14 +33,14 @@ class VocabularyChecks:
         self._scenes()
         if self._diagnostics.errors:
             return {}
-        found = {}
+        domains = {}
         for name, vocabulary in self._document.arena.graph.vocabulary.items():
             place = self._root.find(("arena", "graph", "vocabulary", name))
             scene = self._scene(name, vocabulary, place)
             names = self._names(vocabulary, nodes, name, place)
             if scene is not None and names is not None:
-                found[name] = Domain(name, names, wording(scene, self._document.scenes))
-        return found
+                domains[name] = Domain(name, names, wording(scene, self._document.scenes))
+        return domains
 
     def _scene(self, domain: str, vocabulary: doc.Vocabulary, place: Node) -> str | None:
         known = [*self._document.scenes, *shipped_scenes()]

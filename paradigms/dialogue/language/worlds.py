@@ -101,8 +101,8 @@ def edited(world: World, edit: Edit, directed: bool) -> World:
 
 def neighbours(world: World, node: str) -> list[str]:
     """Return the nodes that share an arc with a node, whatever its direction."""
-    found = [b if a == node else a for a, b in world.arcs if node in (a, b)]
-    return sorted(dict.fromkeys(found), key=natural)
+    neighbours = [b if a == node else a for a, b in world.arcs if node in (a, b)]
+    return sorted(dict.fromkeys(neighbours), key=natural)
 
 
 def best_goals(world: World, start: str) -> list[str]:

@@ -169,8 +169,8 @@ def conversation(
     action, and which are to be told so.
     """
     text = messages()
-    known = "" if learnings is None else text["learnings"].substitute(text=learnings or text["no_learnings"].template)
-    closing = "\n\n" + "\n".join(filter(None, (known, _request(actions))))
+    memory = "" if learnings is None else text["learnings"].substitute(text=learnings or text["no_learnings"].template)
+    closing = "\n\n" + "\n".join(filter(None, (memory, _request(actions))))
     prompt = [system, *(message for pair in past for message in pair), Message("user", joined((*observed, closing)))]
     for reply in refused:
         prompt.append(past_pair((), reply)[1])

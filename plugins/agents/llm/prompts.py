@@ -24,6 +24,15 @@ def variants() -> tuple[str, ...]:
     return tuple(_data()["variants"])
 
 
+#: What is filled in, in a prompt of one's own as in the shipped ones.
+PLACEHOLDERS = ("reading", "actions", "actions_form", "learnings", "learnings_form", "patience", "changes")
+
+
+def unknown_placeholders(text: str) -> list[str]:
+    """Return the names after a dollar sign (``$NAME``, ``${NAME}``) in a prompt that nothing is filled in for."""
+    return [name for name in Template(text).get_identifiers() if name not in PLACEHOLDERS]
+
+
 @lru_cache(maxsize=64)
 def system_prompt(
     variant: str, reading: str, actions: int, learnings: int, changes: bool = False, patience: int = 0
@@ -31,7 +40,7 @@ def system_prompt(
     """Return the system prompt: the same for every paradigm, trial and call.
 
     ``variant`` is its name, or (what is no name) the prompt itself, in which ``$reading``, ``$actions``,
-    ``$learnings``, ``$learnings_form``, ``$actions_form`` and ``$changes`` are filled in.
+    ``PLACEHOLDERS`` are filled in.
     ``reading`` is how the view is read ("" for a view that does not say so), ``actions`` the most actions of one
     reply, ``learnings`` the most characters of learnings (0: none asked for), ``patience`` the answers
     without an action after which a trial is waited through (0: it is not); ``changes``: only changes are told.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from cheesebench import OptionError, did_you_mean
-from cheesebench.plugins.agents.llm.prompts import variants
+from cheesebench.plugins.agents.llm.prompts import PLACEHOLDERS, unknown_placeholders, variants
 
 #: What is done about a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
@@ -110,7 +110,7 @@ def _rules() -> dict[str, _Rule]:
         "history": _Rule('a whole number from 0, or a range such as "3-7"', _is_history),
         "actions": _whole(1),
         "prompt": _Rule(
-            f"one of {', '.join(variants())}, or a whole prompt of several words",
+            f"one of {', '.join(variants())}, a file (with a dot or a slash in its name), or a prompt of several words",
             lambda value: isinstance(value, str) and (value in variants() or len(value.split()) > 1),
         ),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
@@ -143,3 +143,9 @@ def check(settings: Mapping[str, Any]) -> None:
         if not rules[name].holds(value):
             hint = did_you_mean(value, variants()) if name == "prompt" and isinstance(value, str) else ""
             raise OptionError(f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}")
+        if name == "prompt" and (unknown := unknown_placeholders(value)):
+            known = ", ".join(f"${one}" for one in PLACEHOLDERS)
+            raise OptionError(
+                f"The prompt has '${unknown[0]}', but nothing of that name is filled in."
+                f"{did_you_mean(unknown[0], PLACEHOLDERS)} Known: {known}. For a dollar sign write $$."
+            )

@@ -55,11 +55,19 @@
     } else {
       const all = (value) => chart.labels.map(() => value);
       if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
-      if (chart.chance !== null) sets.push(line("random", all(chart.chance), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
+      if (chart.chance !== null) sets.push(line("moving at random", all(chart.chance), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
     }
     const made = lines(chart.labels, sets, c);
     made.options.legend = true;
+    // About forty letters stand in a line of the legend, which must not take the room of the drawing.
+    made.legendLines = Math.ceil(sets.reduce((sum, one) => sum + (one.label.includes("bound") ? 0 : one.label.length + 7), 0) / 40);
     return made;
+  }
+
+  // Chart.js draws all lines of a legend solid.
+  function dashed(chart) {
+    const dash = (item) => chart.data.datasets[item.datasetIndex].borderDash || [];
+    return Chart.defaults.plugins.legend.labels.generateLabels(chart).map((item) => Object.assign(item, { lineDash: dash(item), lineWidth: 2 }));
   }
 
   function lines(labels, sets, c) {
@@ -82,7 +90,7 @@
       line("model", chart.model, c.model, { backgroundColor: isRadar ? c.band : c.model, fill: isRadar, pointRadius: 3 }),
       line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }),
       line("random", chart.random, c.random, { borderDash: [2, 4] }),
-    ];
+    ].filter((set) => set.data.some((rate) => rate !== null)); // no animal answers questions
     const ticks = { color: c.text, stepSize: 25, backdropColor: "transparent", showLabelBackdrop: false };
     const scales = isRadar
       ? { r: { min: 0, max: 100, grid: { color: c.grid }, angleLines: { color: c.grid }, ticks: ticks, pointLabels: { color: c.text, callback: broken, font: { size: 12 } } } }
@@ -96,7 +104,7 @@
     return words.length < 3 ? words : [words.slice(0, -1).join(" "), words[words.length - 1]];
   }
 
-  function draw() {
+  function draw(sharp) {
     for (const chart of drawn.splice(0)) chart.destroy();
     const c = colours();
     for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
@@ -105,18 +113,23 @@
       const shown = (item) => !String(item.text === undefined ? item.dataset.label : item.text).includes("bound");
       settings.options = Object.assign(settings.options, {
         animation: false,
+        devicePixelRatio: sharp === true ? 3 : undefined,
         responsive: true,
         maintainAspectRatio: false,
         layout: { padding: 6 },
         plugins: {
-          legend: { display: Boolean(settings.options.legend), position: "bottom", labels: { color: c.text, usePointStyle: true, filter: shown } },
+          legend: { display: Boolean(settings.options.legend), position: "bottom", labels: Object.assign({ color: c.text, usePointStyle: true, filter: shown }, chart.models && { pointStyle: "line", pointStyleWidth: 30, generateLabels: dashed }) },
           tooltip: { callbacks: { label: (item) => item.dataset.label + " " + Math.round(10 * item.parsed[chart.kind === "radar" ? "r" : "y"]) / 10 + " %" } },
         },
       });
+      if (settings.legendLines) canvas.parentElement.style.height = 11.5 + 1.4 * settings.legendLines + "rem";
       drawn.push(new Chart(canvas, settings));
     }
   }
 
   draw();
   dark.addEventListener("change", draw);
+  // Paper is white, and finer than a screen.
+  window.addEventListener("beforeprint", () => { document.documentElement.dataset.print = ""; draw(true); });
+  window.addEventListener("afterprint", () => { delete document.documentElement.dataset.print; draw(); });
 })();

@@ -208,7 +208,7 @@ class Corridor:
 
     specification: Specification
 
-    def life(self, view: View, seed: int, subject: int) -> CorridorLife:
+    def environment(self, view: View, seed: int, subject: int) -> CorridorLife:
         return CorridorLife(self.specification, seed, subject)
 
 
@@ -290,6 +290,18 @@ class Dying(Walker):
         return super().act(observation)
 
 
+class Forking(Dying):
+    """Leaves a process behind, which has everything that it had."""
+
+    def __init__(self, context: AgentContext) -> None:
+        super().__init__(context)
+        if self.mortal and (child := os.fork()):
+            print(f"forked {child}", flush=True)
+        elif self.mortal:
+            time.sleep(3600)
+            os._exit(0)
+
+
 class Moody(Walker):
     """Does not keep to its seed."""
 
@@ -340,7 +352,7 @@ class Answers(Walker):
         return answer
 
 
-_ALL = (Walker, Slow, Raiser, Quitter, Dying, Moody, Talker, Answers, Strange, Secretive, Mumbler)
+_ALL = (Walker, Slow, Raiser, Quitter, Dying, Forking, Moody, Talker, Answers, Strange, Secretive, Mumbler)
 AGENTS = {agent.__name__.lower(): agent for agent in _ALL}
 
 

@@ -11,7 +11,8 @@ from numba.core.caching import CacheImpl
 
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.batch import vector_class
-from cheesebench.paradigms.arena.jit import kernel, lanes, translate
+from cheesebench.paradigms.arena.jit import kernel, translate
+from cheesebench.paradigms.arena.jit import vector as compiled
 from cheesebench.paradigms.arena.jit.compiled import announce_compilation
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError
 from cheesebench.plugin_manager import installed_plugins
@@ -67,22 +68,22 @@ def test_what_would_take_too_much_memory_is_not_compiled(monkeypatch: pytest.Mon
 def test_rows_of_lanes_spread_over_the_cache() -> None:
     for columns in (1, 8, 9, 100):
         for kind in (np.int64, np.int32):
-            rows = lanes._spread(5, columns, kind)
+            rows = compiled._spread(5, columns, kind)
             assert rows.shape[0] == 5
             assert rows.shape[1] >= columns
-            assert rows.ctypes.data % lanes.LINE == 0
-            assert rows.strides[0] // lanes.LINE % 2 == 1
+            assert rows.ctypes.data % compiled.LINE == 0
+            assert rows.strides[0] // compiled.LINE % 2 == 1
             assert not rows.any()
 
 
 def test_a_traced_life_may_be_longer_than_its_first_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "TRACE_ROWS", 2)
+    monkeypatch.setattr(compiled, "TRACE_ROWS", 2)
     specification = load("patience")
     vector = vector_class(specification, ArenaParadigm(specification))(3, compiled=True)
     vector.reset(seed=1)
     for _ in range(30):
         vector.step(np.full(3, 3))
-    assert isinstance(vector._lanes, lanes.CompiledLanes)
+    assert isinstance(vector._lanes, compiled.CompiledLanes)
     assert vector._lanes._traces.shape[1] >= 2 * 25  # the limit
 
 
@@ -92,4 +93,4 @@ def test_programs_are_translated_once_and_forgotten() -> None:
     environments = [vector_class(paradigm.specification, paradigm)(2, compiled=True) for _ in range(2)]
     made = [environment._lanes._made for environment in environments]  # type: ignore[attr-defined]
     assert made[0] is made[1]
-    assert paradigm.program in lanes._translations
+    assert paradigm.program in compiled._translations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cheesebench import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, AgentContext, AgentSpec, Scene, Tile
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents import BfsOracle
-from cheesebench.plugins.views import Ascii2D
+from cheesebench.plugins.views.ascii_2d import Ascii2D
 
 OFFSETS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 LETTERS = "FLRS"

@@ -38,7 +38,7 @@ def test_being_carried_back_leaves_no_trace() -> None:
     from cheesebench.interfaces import AgentContext
 
     agent = plugins.agent("bfs-oracle").create(AgentContext(seed=1, view="ascii_2d"))
-    life = ArenaParadigm(specification).life(plugins.view("ascii_2d"), 0, 0)
+    life = ArenaParadigm(specification).environment(plugins.view("ascii_2d"), 0, 0)
     outcomes = []
     while (observation := life.begin_trial()) is not None:
         agent.begin_trial(observation)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
 from cheesebench import HEADINGS, Scene, Tile
 from cheesebench.interfaces import TileKind
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.plugins.views import Ascii2D, cheesebench_views
+from cheesebench.plugins import views
+from cheesebench.plugins.views.ascii_2d import Ascii2D
 
 KINDS: dict[str, TileKind] = {
     "#": "wall",
@@ -76,6 +80,19 @@ def test_short_lived_scenes_do_not_get_each_others_picture() -> None:
         assert view.render(scene_of("#.#", str(number)), 1, 0, 2).endswith(str(number))
 
 
-@pytest.mark.parametrize("view", list(cheesebench_views()), ids=lambda view: view.name)
+@pytest.mark.parametrize("view", list(views.cheesebench_views()), ids=lambda view: view.name)
 def test_views_are_registered(view: Ascii2D) -> None:
     assert type(PluginManager().view(view.name)) is type(view)
+
+
+def test_no_view_of_the_package_is_forgotten() -> None:
+    modules = [
+        importlib.import_module(f"{views.__name__}.{found.name}") for found in pkgutil.iter_modules(views.__path__)
+    ]
+    written = {
+        f"{module.__name__.rpartition('.')[2]}:{name}"
+        for module in modules
+        for name, value in vars(module).items()
+        if hasattr(value, "reading") and value.__module__ == module.__name__
+    }
+    assert written == set(views.VIEWS)

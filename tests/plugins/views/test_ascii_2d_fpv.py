@@ -14,7 +14,7 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.scenes import Gallery, Look
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.agents.grid import read
-from cheesebench.plugins.views import Ascii2DFpv
+from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
 from cheesebench.protocol import Catalogue
 
 Square = tuple[int, int]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cheesebench import HEADINGS, Scene, Tile
 from cheesebench.plugins.agents.grid import read
-from cheesebench.plugins.views import Ascii3D
+from cheesebench.plugins.views.ascii_3d import Ascii3D
 from cheesebench.plugins.views.boards import Boards
 from cheesebench.plugins.views.perspective import COLUMNS, HALF, MIDDLE, SHADES, directions, floor_row, height
 

@@ -16,8 +16,11 @@ from PIL import Image
 
 from cheesebench import HEADINGS, Picture, Scene, Tile
 from cheesebench.interfaces import PictureView
-from cheesebench.plugins.views import Ascii2D, Ascii2DFpv, Ascii3D, Topdown2D
+from cheesebench.plugins.views.ascii_2d import Ascii2D
+from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
+from cheesebench.plugins.views.ascii_3d import Ascii3D
 from cheesebench.plugins.views.glyphs import drawn_glyph
+from cheesebench.plugins.views.topdown_2d import Topdown2D
 
 MakeScene = Callable[..., Scene]
 Pixels = NDArray[np.int16]
@@ -74,7 +77,8 @@ def test_equal_scenes_give_equal_bytes_and_all_poses_different_ones(scene_of: Ma
 
 def test_the_bytes_do_not_depend_on_the_process(under_hash_seeds: Callable[..., list[str]]) -> None:
     code = (
-        "import hashlib; from cheesebench import Scene, Tile; from cheesebench.plugins.views import Topdown2D;"
+        "import hashlib; from cheesebench import Scene, Tile;"
+        "from cheesebench.plugins.views.topdown_2d import Topdown2D;"
         "scene = Scene(tuple(tuple(Tile('floor', glyph) for glyph in row) for row in ('.oG~', '.★.,')));"
         "print(hashlib.sha256(Topdown2D().render(scene, 0, 1, 3).png).hexdigest())"
     )

@@ -88,6 +88,31 @@ def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: 
     assert (sum(back) < 200) == (scheme == "dark")
 
 
+def test_printed_pages_are_light_and_nothing_lies_over_anything_else(run: Run, open_page: Open) -> None:
+    page = open_page(run, scheme="dark")
+    page.set_viewport_size({"width": 718, "height": 1000})  # of a sheet of A4 with Chromium's margins
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    ink, paper = (
+        page.evaluate(f"getComputedStyle(document.body).{name}.match(/[0-9]+/g).map(Number)")
+        for name in ("color", "backgroundColor")
+    )
+    assert sum(ink) < 200 < 700 < sum(paper)
+    assert (
+        page.evaluate("Chart.getChart(document.querySelector('canvas')).options.plugins.legend.labels.color")
+        == "#5b626c"
+    )
+    outside = """() => [...document.querySelectorAll("canvas, table")].filter((one) => {
+        const [own, around] = [one.getBoundingClientRect(), one.parentElement.getBoundingClientRect()];
+        return own.width && (own.right > around.right + 1 || own.bottom > around.bottom + 1 || own.right > innerWidth);
+    }).map((one) => one.outerHTML.slice(0, 80))"""
+    assert page.evaluate(outside) == []
+    assert page.locator(".verdicts thead").first.is_visible()
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="screen", color_scheme="dark")
+    assert sum(page.evaluate("getComputedStyle(document.body).color.match(/[0-9]+/g).map(Number)")) > 600
+
+
 def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
     page = open_page(run)
     said(page, "Step 0 of 6")

@@ -191,7 +191,7 @@ class Beliefs:
     """The beliefs that can be reached, and their values."""
 
     def __init__(self, world: World, effort: float) -> None:
-        self._world, self._nodes = world, world.nodes
+        self._nodes = world.nodes
         self._left, self._room, self._most_lives = STEPS * effort, BELIEFS * effort, world.nodes.lives + LIVES
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}

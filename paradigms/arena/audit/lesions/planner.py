@@ -127,26 +127,26 @@ class Planner:
         """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun, allowed = self.world.spent, min(self._left / 3, LIFE * self.effort - self._all)
-        found: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps)]
+        ranked: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps)]
         size = 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if len(cloud) <= size:
                 break  # all of it was looked at
             sample, size = sampled(cloud, most), most
-            courses = dict.fromkeys([BASE, *(course for _, course in found)])
-            found = []
+            courses = dict.fromkeys([BASE, *(course for _, course in ranked)])
+            ranked = []
             for course in courses:
-                found.append((self._worth(sample, steps, course, learning), course))
-                is_certain = found[-1][0] >= CERTAIN * (1 + learning)
+                ranked.append((self._worth(sample, steps, course, learning), course))
+                is_certain = ranked[-1][0] >= CERTAIN * (1 + learning)
                 if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
                     break
-            base = found[0][0]
-            found.sort(key=lambda entry: (-entry[0], len(entry[1][0])))
-            found = found[:kept]
+            base = ranked[0][0]
+            ranked.sort(key=lambda entry: (-entry[0], len(entry[1][0])))
+            ranked = ranked[:kept]
         self._left -= self.world.spent - begun
         self._all += self.world.spent - begun
         # Switching costs time: an alternative must be better by more than sampling error.
-        return found[0][1] if found[0][0] > base + BETTER else BASE
+        return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
     def _worth(self, cloud: Cloud, steps: int, course: Course, learning: float) -> float:
         """Return the value of a course of action."""
@@ -197,8 +197,8 @@ class Planner:
         """Return the value of following in the best manner, where it is likely enough to be worth the choice."""
         if len(cloud) == 1 or sum(cloud.values()) < LIKELY * whole:
             return self.follow(cloud, steps, whole, MANNERS[0])
-        found = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]
-        return max(found, key=lambda worth: (worth.success, worth.learnt))
+        values = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]
+        return max(values, key=lambda worth: (worth.success, worth.learnt))
 
     def follow(self, cloud: Cloud, steps: int, whole: float, manner: Manner) -> Worth:
         """Return the value of following the likeliest hypothesis."""

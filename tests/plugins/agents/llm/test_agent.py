@@ -214,8 +214,8 @@ def test_it_is_registered_with_its_settings() -> None:
         ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1."),
         (
             {"prompt": "few-shot"},
-            "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot, or a whole prompt of "
-            "several words. Did you mean 'few_shot'?",
+            "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot, a file (with a "
+            "dot or a slash in its name), or a prompt of several words. Did you mean 'few_shot'?",
         ),
         ({"patience": -1}, "The setting patience is -1; it must be a whole number from 0."),
         ({"observations": "none"}, "The setting observations is 'none'; it must be one of full, changes."),

@@ -116,7 +116,7 @@ def test_the_example_is_of_no_shipped_arena() -> None:
     assert len(picture) == 10
     plugins = PluginManager()
     for specification in specifications():
-        life = plugins.compile(specification).life(plugins.view("ascii_2d"), 0, 0)
+        life = plugins.compile(specification).environment(plugins.view("ascii_2d"), 0, 0)
         observation = life.begin_trial()
         assert observation is not None
         assert "&" not in observation

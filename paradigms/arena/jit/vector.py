@@ -271,7 +271,7 @@ class CompiledLanes:
                 self._room = room - longest
 
     def _raise(self, lane: int) -> NoReturn:
-        """Raise the same error as ``life`` for a run-time error of the protocol."""
+        """Raise the same error as ``life.ArenaSubject`` for a run-time error of the protocol."""
         fields, real = self._lanes[lane], self._reals[lane]
         value = self._python_value(
             int(fields[at.ERROR_KIND]), int(fields[at.ERROR_REFERS]), float(real[at.ERROR_NUMBER])

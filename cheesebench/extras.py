@@ -1,0 +1,26 @@
+"""How an optional dependency is installed, for messages to those who do not have it."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import distributions
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+
+def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str:
+    """Return the command that adds an extra of ``distribution`` to this installation, to be named in an error.
+
+    What was installed from a clone (PEP 610 says where that is) is installed from there again: a release on the
+    package index, if there is one, might be another version.
+    """
+    # A clone that is the working directory has a second record, of its build, which does not say it.
+    records = (one.read_text("direct_url.json") for one in distributions(name=distribution))
+    record = json.loads(next(filter(None, records), "{}"))
+    url = urlsplit(str(record.get("url", "")))
+    place = url2pathname(url.path)
+    if url.scheme != "file" or not Path(place).exists():
+        return f"pip install '{distribution}[{extra}]'"
+    editable = "-e " if record.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}'{place}[{extra}]'"

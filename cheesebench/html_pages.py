@@ -1,0 +1,70 @@
+"""HTML pages with their scripts and styles inside them, and the policy that allows no others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+class Templates:
+    """The folders ``templates`` and ``static`` of a package.
+
+    Text that a template prints goes through ``shown`` and is escaped; ``Markup`` is printed as it is.
+    """
+
+    def __init__(self, package: str, shown: Callable[[str], str]) -> None:
+        self._package, self._shown = package, shown
+
+    def static(self, name: str) -> str:
+        """Return a file of ``static``."""
+        return importlib.resources.files(self._package).joinpath("static", name).read_text(encoding="utf-8")
+
+    def render(self, template: str, **values: Any) -> str:
+        """Return a template of ``templates`` with values. A name without a value raises an error."""
+        return self._environment.get_template(template).render(values)
+
+    @cached_property
+    def _environment(self) -> Environment:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        return Environment(
+            loader=PackageLoader(self._package, "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            finalize=self._finalize,
+        )
+
+    def _finalize(self, value: object) -> object:
+        from markupsafe import Markup
+
+        return self._shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def content_security_policy(scripts: Sequence[str], styles: Sequence[str], *directives: str) -> str:
+    """Return the policy of a page with exactly these scripts and styles, and without requests."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hashes(scripts)}",
+            f"style-src {_hashes(styles)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            *directives,
+        ]
+    )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"
