@@ -78,3 +78,12 @@ def test_the_lesion_audit_follows_the_schedule(load: Callable[[str], Specificati
     """The blind know from reward when the block ends, and then go the other way."""
     made = ArenaParadigm(load(CHOICE.replace("UNTIL", "{if: last == found and steps < 5, count: 3}")))
     assert measure(made, Order(Lesion.parse("blind"), 0.05, 0)).found.value == 1
+
+
+def test_the_lesion_audit_knows_which_block_it_is(load: Callable[[str], Specification]) -> None:
+    """What pays in one block does not in the other: somebody who knows the file is right in every trial."""
+    text = CHOICE.replace("UNTIL", "{outcome: found, count: 3, of: 3}")
+    text = text.replace("it == food", "(it == left) == (block == one)")
+    made = ArenaParadigm(load(text))
+    assert measure(made, Order(Lesion.parse("intact"), 0.05, 0)).found.value == 1
+    assert measure(made, Order(Lesion.parse("blind"), 0.05, 0)).found.value == 1

@@ -306,6 +306,8 @@ class Hypothesis(ArenaSubject):
         """Return all that the rest of the trial depends on, but the clock: lives of one key differ in nothing else."""
         values = self.values
         relevant = tuple([values.get(name) for name in self._relevance.variables])
+        if self._relevance.dates:
+            relevant += tuple([getattr(self, name) for name in self._relevance.dates])
         timer = self.steps - self._entered if self._current.timed else 0
         return self.state, self._pose, timer, relevant, (*self.occupied.values(), *self._counts, *self._told)
 

@@ -70,6 +70,8 @@ class Relevance:
             for name in ("it", "last", "block", "session", "trial")
             if any(BuiltIn(name) in walk(tree) for tree in program.all_expressions())
         ]
+        #: What is read of which trial it is: it stays for the trial, and differs between trials that are alike.
+        self.dates = [name for name in ("block", "session", "trial") if name in self.read]
         scope = {name: variable.per for name, variable in specification.variables.items()}
         scope |= {column: draw.per for draw in specification.draws for column in draw.columns}
         self.drawn = [column for draw in specification.draws for column in draw.columns if column in named]
