@@ -30,7 +30,7 @@ from cheesebench.exporting.tables import TABLES
 from cheesebench.options import INI, OPTIONS
 from cheesebench.paradigms.dialogue.language import documents as dialogue_documents
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.protocol import Catalogue, arena_documents, documents
+from cheesebench.protocol import Catalogue, arena_documents, documents, draw_documents, schedule_documents
 from cheesebench.protocol.diagnostics import LETTERS
 from cheesebench.protocol.findings import MEANINGS
 from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
@@ -118,7 +118,11 @@ def listed() -> Mapping[str, Tables]:
             "options-of-a-run": [f"--{option.name}" for option in OPTIONS],
             "settings-of-the-ini-file": [setting.name for setting in INI],
         },
-        "reference/keys.html": {**_keys(documents), **_keys(arena_documents)},
+        "reference/keys.html": {
+            name: keys
+            for module in (documents, arena_documents, draw_documents, schedule_documents)
+            for name, keys in _keys(module).items()
+        },
         "reference/dialogue-keys.html": _keys(dialogue_documents),
         "run-log.html": {**columns, "exported-tables": list(TABLES)},
     }
