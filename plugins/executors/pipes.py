@@ -132,10 +132,8 @@ def end_session(leader: int) -> None:
     """Kill the processes of a session that are left, except this one. Without /proc (not Linux) nothing is known."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has just ended
-            process, session = (
-                int(stat.parent.name),
-                int(stat.read_text(errors="replace").rpartition(")")[2].split()[3]),
-            )
+            process = int(stat.parent.name)
+            session = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
             if session == leader and process != os.getpid():
                 os.kill(process, signal.SIGKILL)
 

@@ -368,7 +368,7 @@ class Hypothesis(ArenaSubject):
         position = plan.next()
         if position is None:
             return plan, None
-        numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.read} else ()
+        numbers = (position.session, position.trial) if {"session", "trial"} & {*self._relevance.dates} else ()
         began = position.block.name, frozenset(position.began), numbers
         recent = self.last if self._relevance.last else None
         pose = self._pose if self._relevance.carry else 0

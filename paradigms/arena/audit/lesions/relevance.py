@@ -64,14 +64,11 @@ class Relevance:
             self.timed_places = {places: number for number, places in enumerate(timed)}
             self.timed = [[bool(one) for one in program.geometry.inside(places)] for places in timed]
         self.clock = any(BuiltIn("steps") in walk(tree) for tree in trees)
+        read = {part.name for tree in program.all_expressions() for part in walk(tree) if isinstance(part, BuiltIn)}
         #: What is read besides of what lasts for a trial at least.
-        self.read = [
-            name
-            for name in ("it", "last", "block", "session", "trial")
-            if any(BuiltIn(name) in walk(tree) for tree in program.all_expressions())
-        ]
+        self.read = [name for name in ("it", "last") if name in read]
         #: What is read of which trial it is: it stays for the trial, and differs between trials that are alike.
-        self.dates = [name for name in ("block", "session", "trial") if name in self.read]
+        self.dates = [name for name in ("block", "session", "trial") if name in read]
         scope = {name: variable.per for name, variable in specification.variables.items()}
         scope |= {column: draw.per for draw in specification.draws for column in draw.columns}
         self.drawn = [column for draw in specification.draws for column in draw.columns if column in named]
