@@ -7,6 +7,16 @@ from pathlib import Path
 from cheesebench.protocol import Catalogue, Diagnostic, Specification
 
 Examined = tuple[Specification | None, list[Diagnostic]]
+#: A box between two arms: the head of a protocol about a choice.
+TWO_ARMS = """
+arena:
+  map: |
+    #######
+    #l.S.r#
+    #######
+  legend: {S: box, l: left, r: right}
+  groups: {arm: [left, right]}
+"""
 
 
 def examine_text(text: str, file: str = "<text>", catalogue: Catalogue | None = None) -> Examined:

@@ -11,16 +11,12 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
+from tests.arenas import TWO_ARMS
 
 Live = Callable[..., ArenaSubject]
-CHOICE = """
-arena:
-  map: |
-    #######
-    #l.S.r#
-    #######
-  legend: {S: box, l: left, r: right}
-  groups: {arm: [left, right]}
+CHOICE = (
+    TWO_ARMS
+    + """\
 vars: {food: {init: left, per: subject}}
 start: {at: box, face: N}
 trial:
@@ -33,6 +29,7 @@ schedule: {main: {trials: 12}}
 success: last == found
 measures: {three: "recent(success, 3)", two: "recent(empty, 2)", timeouts: "recent(timeout, 1)"}
 """
+)
 LEFT, RIGHT = [1, 1, 0, 0], [2, 2, 0, 0]
 
 

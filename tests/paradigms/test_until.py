@@ -14,16 +14,12 @@ from cheesebench.paradigms.arena.batch import MANY, vector_class
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.vector import ScalarLanes
 from cheesebench.protocol import Specification
+from tests.arenas import TWO_ARMS
 
 Live = Callable[..., ArenaSubject]
-CHOICE = """
-arena:
-  map: |
-    #######
-    #l.S.r#
-    #######
-  legend: {S: box, l: left, r: right}
-  groups: {arm: [left, right]}
+CHOICE = (
+    TWO_ARMS
+    + """\
 vars: {food: left}
 start: {at: box, face: N}
 trial:
@@ -39,6 +35,7 @@ schedule:
   two: {trials: 9, set: {food: right}}
 success: last == found
 """
+)
 SOON, LATE, WRONG = [1, 1, 0, 0], [1, 1, 3, 3, 0, 0], [2, 2, 0, 0]
 
 
