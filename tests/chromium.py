@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def chromium() -> Iterator[playwright.Browser]:
-    """Start the browser that is installed, else Playwright's own, and close it at the end."""
+    """Start the browser that is installed, else Playwright's own, and close it at the end.
+
+    While it is open this thread has a running event loop, Playwright's: every ``asyncio.run`` in a test fails.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     with sync_api.sync_playwright() as started:
         names = ("chromium", "chromium-browser", "google-chrome")

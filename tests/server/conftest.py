@@ -122,7 +122,7 @@ def serve() -> Iterator[Serve]:
         yield lambda serving: stack.enter_context(serving_in_thread(serving))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: see ``chromium``
 def browser() -> Iterator[Any]:
     with chromium() as started:
         yield started
