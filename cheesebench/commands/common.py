@@ -80,8 +80,9 @@ def terminal_width() -> int:
 
 def paragraph(text: object) -> str:
     """Return text as printable lines that are no longer than the terminal is wide, unless a word (a path) is."""
-    unbroken = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.fill(one_line(text), terminal_width(), subsequent_indent="  ", **unbroken)
+    return textwrap.fill(
+        one_line(text), terminal_width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
