@@ -19,7 +19,7 @@ VIEW = installed_plugins().view("ascii_2d")
 
 
 def checked(text: str, file: str = "mine.protocol.yaml") -> Specification | None:
-    """Return the specification (None of a dialogue) of a protocol that lint does not find fault with, its tests passed."""
+    """Return the specification (None of a dialogue) of a protocol without fault, its tests passed."""
     specification, found = CATALOGUE.inspect_text(text, file)
     # 401 says which of two rules wins, and advises nothing.
     assert [str(one) for one in found if one.code != 401] == []
