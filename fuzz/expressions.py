@@ -18,7 +18,7 @@ from cheesebench.protocol import Catalogue, Specification
 from cheesebench.protocol.declare import declare_names
 from cheesebench.protocol.diagnostics import Diagnostics
 from cheesebench.protocol.expressions import Expression, ExpressionError, parse
-from cheesebench.protocol.features import NUMBER, TRUTH
+from cheesebench.protocol.features import CALLED, NUMBER, TRUTH
 from cheesebench.protocol.source import read_text
 
 #: Numbers that an expression may read, by name.
@@ -27,12 +27,15 @@ ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
 _WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
 _SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
 #: What an expression is made of, and what it is not.
-PIECES = [*_WORDS.split(), *_SIGNS.split(), '"', "\t", "\n", "  ", "9" * 400]
+PIECES = [*_WORDS.split(), *_SIGNS.split(), *(f"{name}(" for name in CALLED), '"', "\t", "\n", "  ", "9" * 400]
 #: What means something in the protocol below.
 NAMES = (
     *("last", "found", "timeout", "state", "run", "block", "main", "east", "west", "goals", "wall", "red", "green"),
     *("side", "hue", "seen", "steps", "trial", "x", "heading", "moves", "where(goals)", "size(seen)", "time(east)"),
     *("distance(east)", "departure_error(west)", "column(east)", "entries(goals)", "in seen", "in goals", "east in"),
+    *("member(goals, 1)", "member(goals, c)", "position(goals, side)", "position(goals, member(goals, trial))"),
+    *("recent(success, 2)", "recent(found, 3)", "recent(timeout, 1000)", "min(steps, a)", "row(east)", "none", "it"),
+    *("bearing_error(east)", "log(trial)", "exp(steps)", "abs(heading)", "y", "subject", "session"),
 )
 PROTOCOL = f"""
 version: 1
