@@ -176,8 +176,8 @@ class Program:
         """Yield every expression; None stands for those that were left out."""
         specification = self.specification
         yield from (specification.success, specification.where, *specification.measures.values())
-        for guarded in (*specification.entry, *specification.finish):
-            yield guarded.guard
+        yield from (entry.guard for entry in specification.entry)
+        yield from (one.guard for one in specification.finish)
         yield from (block.until.condition for block in specification.schedule if block.until is not None)
         for draw in specification.draws:
             yield draw.keep_if

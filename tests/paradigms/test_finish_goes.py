@@ -92,7 +92,7 @@ def test_what_it_leads_to_counts_as_reached(load: Load) -> None:
     far = "run: {rules: [{act: STAY, count: rests}]}, far: {rules: [{enter: ends, reward: 1, end: over}]}"
     codes = {one.code for one in load(trial(far, "{if: rests == 3, go: far}")).warnings}
     assert not codes & {302, 307}
-    assert {302, 307} <= {one.code for one in load(trial(far, "{if: rests == 3, end: over}")).warnings}
+    assert 302 in {one.code for one in load(trial(far, "{if: rests == 3, end: over}")).warnings}
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -296,7 +296,7 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
 def _members(code: Any, numbers: Any, lane: Any, real: Any, slot: int) -> int:
     """Return what is added to a set, or taken out, as bits: one, or all of a set; `none` is nothing."""
     if kind_of(lane, slot) == at.SET:
-        return refers_to(lane, slot)  # type: ignore[no-any-return]
+        return refers_to(lane, slot)
     if kind_of(lane, slot) == at.NONE:
         return 0
     bit = element(code, numbers, lane, real, slot)

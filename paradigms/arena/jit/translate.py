@@ -88,9 +88,9 @@ class _Translator(Formulas):
         head[at.WATCH] = self._rules("watch", self._program.watch, specification.watch)
         for name, state in specification.states.items():
             self._state(name, state)
-        number, states = self.vocabulary.number, self._states
+        name_of, states = self.vocabulary.number, self._states
         finish = [
-            (self.expression(one.guard), number(one.end) if one.end else at.NOTHING, states[one.go] if one.go else 0)
+            (self.expression(one.guard), name_of(one.end) if one.end else at.NOTHING, states[one.go] if one.go else 0)
             for one in specification.finish
         ]
         head[at.FINISH] = self.records(finish, 3)
