@@ -274,7 +274,10 @@ class YokedSubject(ArenaSubject):
                 self._would = self._would or rule.end
                 break
         if fired and self._would is None:
-            self._would = next((name for guard, name, _ in program.finish if guard is None or guard(self)), None)
+            self._would = next(
+                (end for guard, end, go, _ in program.finish if go != self.state and (guard is None or guard(self))),
+                None,
+            )
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
         """Apply the effects of the master's rule to it."""
