@@ -249,8 +249,9 @@ class _Checks:
         """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
         lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
         for state in self.spec.states.values():
-            shows = self.root.find(("trial", "states", state.name, "show"))
+            own, always = self.root.find(("trial", "states", state.name, "show")), self.root.find(("trial", "show"))
             for place, glyph in state.show:
+                shows = own if place.name in own.keys else always
                 for character in map(str, lookup.values(glyph.name)) if glyph.variable else [glyph.name]:
                     if character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
                         character == FLOOR and not self._floor_is_special(place)

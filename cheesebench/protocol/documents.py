@@ -88,7 +88,9 @@ class State(Effects):
     """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
 
     say: Text | list[Text] | None = Field(None, description="Line (or lines) of text under the picture.")
-    show: dict[Name, GlyphOrName] = Field(default_factory=dict, description="Zones, groups or solids and their glyphs.")
+    show: dict[Name, GlyphOrName] = Field(
+        default_factory=dict, description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn)."
+    )
     close: Names = Field(default_factory=list, description="Doors that are closed.")
     open: Names = Field(default_factory=list, description="Of the doors under `close`, those that stay open.")
     freeze: Truth = Field(False, description="Nothing moves.")
@@ -141,6 +143,10 @@ class Trial(Model):
     states: dict[Name, State] = Field(
         min_length=1, description="The states of a trial; exactly one is active at a time."
     )
+    show: dict[Name, GlyphOrName] = Field(
+        default_factory=dict, description="What is shown whatever the state; that of the state goes before it."
+    )
+    close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
     finish: list[Finish] = Field(
@@ -220,7 +226,7 @@ class LesionKeys(Model):
     """A lesion by what it takes away; one that is a word stands for itself: `blind`, `anhedonia`."""
 
     hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
-        default_factory=list, description="`landmarks`, a zone or solid, `glyph:X`, `text` or `text:STATE`."
+        default_factory=list, description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`."
     )
     amnesia: Names = Field(
         default_factory=list,

@@ -66,6 +66,8 @@ class TrialBuilder(Lookup):
     def states(self) -> dict[str, spec.StateSpec]:
         """Return all states, in file order."""
         states = {}
+        always = self._shows(self.document.trial.show, ("trial", "show"))
+        shut = self._doors(self.document.trial.close, ("trial", "close"))
         for name, state in self.document.trial.states.items():
             path = ("trial", "states", name)
             say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
@@ -73,8 +75,8 @@ class TrialBuilder(Lookup):
                 name=name,
                 entry=self.effects(state, path),
                 say=self._said(say, state.say, (*path, "say")),
-                show=tuple(self._shown(place, glyph, (*path, "show", place)) for place, glyph in state.show.items()),
-                close=tuple(self._door(door, (*path, "close", number)) for number, door in enumerate(state.close)),
+                show=(*always, *self._shows(state.show, (*path, "show"))),
+                close=(*shut, *self._doors(state.close, (*path, "close"))),
                 open=self._left_open(state, path),
                 freeze=state.freeze,
                 each=self.effects(state.each, (*path, "each")),
@@ -106,16 +108,33 @@ class TrialBuilder(Lookup):
                     self.diagnostics.error(201, node.inside(blank.offset), sentence, remedy)
         return tuple(line for text in say for line in text.splitlines())
 
+    def _shows(self, show: Mapping[str, str], path: Sequence[str | int]) -> tuple[tuple[spec.Place, spec.Place], ...]:
+        return tuple(self._shown(place, glyph, (*path, place)) for place, glyph in show.items())
+
+    def _doors(self, close: Sequence[str], path: Sequence[str | int]) -> tuple[spec.Place, ...]:
+        return tuple(self._door(door, (*path, number)) for number, door in enumerate(close))
+
     def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
         key = self.root.find(path[:-1])
         position = key.key_position(str(path[-1]))
-        if place not in self.names.places and place not in self.names.variables:
-            known = [*self.names.places, *self._place_variables()]
-            hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
-            self.diagnostics.error(201, position, f"There is no zone or solid '{place}' to show.", hint)
-            shown = spec.Place(place)
-        else:
+        landmarks = [mark.name for mark in self.names.arena.landmarks]
+        held = [value for value in self.values(place) if value in landmarks and value not in self.names.places]
+        if place in self.names.variables and held:
+            self.names.used.add(place)
+            shown = spec.Place(place, variable=True)
+            odd = next((value for value in self.values(place) if value not in landmarks), None)
+            if odd is not None:
+                sentence = f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none."
+                hint = did_you_mean(str(odd), landmarks).strip() or f"Landmarks are {listed(landmarks)}."
+                self.diagnostics.error(201, position, sentence, hint)
+        elif place in self.names.places or place in self.names.variables:
             shown = self.place(place, path)
+        else:
+            shown = spec.Place(place)
+            if place not in landmarks:
+                known = [*self.names.places, *landmarks, *self._place_variables()]
+                hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
+                self.diagnostics.error(201, position, f"There is no zone, solid or landmark '{place}' to show.", hint)
         if len(glyph) == 1 and glyph not in self.names.variables:
             return shown, spec.Place(glyph)
         self.names.used.add(glyph)
@@ -152,10 +171,10 @@ class TrialBuilder(Lookup):
 
     def _left_open(self, state: doc.State, path: Sequence[str | int]) -> tuple[spec.Place, ...]:
         """Return the doors that stay open; report one that the state does not close."""
-        left = tuple(self._door(door, (*path, "open", number)) for number, door in enumerate(state.open))
-        arena = self.names.arena
-        closed = {member for door in state.close for member in arena.members(door)}
-        varies = any(door in self.names.variables for door in state.close)
+        left, arena = self._doors(state.open, (*path, "open")), self.names.arena
+        close = [*self.document.trial.close, *state.close]
+        closed = {member for door in close for member in arena.members(door)}
+        varies = any(door in self.names.variables for door in close)
         for number, door in enumerate(left):
             odd = set(arena.members(door.name)) - closed
             if not door.variable and not varies and odd:

@@ -85,7 +85,7 @@ class ShuffledCueSubject(ArenaSubject):
             name: self._moved(self.values[name], f"{key}|{name}") for name in self._program.specification.variables
         }
         _, _, shown, text = source.read_look(_Memory({**self.values, **moved, **self._other}))
-        return closed, frozen, (*shown, *self._marks), text
+        return closed, frozen, (*self._marks, *shown), text
 
     def _moved(self, value: Any, key: str) -> Any:
         """Return a random member of the first group that contains a place; any other value unchanged."""

@@ -16,7 +16,7 @@ from cheesebench.paradigms.arena.evaluate import (
     constant_value,
     groups_watched,
 )
-from cheesebench.paradigms.arena.scenes import Gallery, LookKey
+from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol import texts
@@ -329,7 +329,7 @@ class Program:
 
             closed = doors(state.close, "closed") - doors(state.open, "open")
             shown = tuple(
-                (place, str(meant(glyph)))
+                (place if arena.landmark(place) is None else LANDMARK + place, str(meant(glyph)))
                 for where, glyph in state.show
                 for place in names_in(meant(where))
                 if meant(glyph) is not None

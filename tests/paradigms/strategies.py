@@ -74,6 +74,7 @@ class _Author:
         #: Columns of draws, by what they hold: one thing, or (``sets``) some.
         self.columns: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
         self.sets: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
+        self.landmarks: list[str] = []
         self.face = "E"
 
     # -- choices
@@ -154,6 +155,7 @@ class _Author:
         arena["headings"] = self.pick([8, 4])
         if self.often(6):
             arena["landmarks"] = {"N": "1"}
+            self.landmarks = ["N", "N"]
         return arena
 
     def vars(self) -> Node:
@@ -260,6 +262,10 @@ class _Author:
         trial["states"] = {name: self.state(name in first) for name in self.states}
         if self.often(4):
             trial["each"] = self.effects(0, False)
+        if self.often(4):
+            trial["show"] = self.show()
+        if self.doors and self.often(4):
+            trial["close"] = self.some(self.closing(), 1, 2)
         trial["watch"] = [self.rule(watch=True) for _ in range(self.below(5))]
         trial["finish"] = [
             {
@@ -285,11 +291,9 @@ class _Author:
             known = [*(name for names in self.variables.values() for name in names), *columns]
             state["say"] = self.pick(["hm", ["one", "two"], *(f"{{{name}}} {{{{!}}}}" for name in known)])
         if self.often(3):
-            places = [*self.zones, *self.groups, *self.solids, *self.place_variables(), *self.sets["place"]]
-            glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"]]
-            state["show"] = {place: self.pick(glyphs) for place in self.some(places, 1, 3)}
+            state["show"] = self.show()
         if self.doors and self.often(2):
-            doors = [*self.doors, "gd", *self.columns["door"], *self.sets["door"]]
+            doors = self.closing()
             state["close"] = self.some(doors, 1, 2)
             if self.often(3):
                 state["open"] = self.some(doors, 1, 2)
@@ -299,6 +303,23 @@ class _Author:
             state["each"] = self.effects(0, False)
         state["rules"] = [self.rule() for _ in range(self.below(5))]
         return state
+
+    def show(self) -> Node:
+        """Return what is shown, and how."""
+        places = [
+            *self.zones,
+            *self.groups,
+            *self.solids,
+            *self.place_variables(),
+            *self.sets["place"],
+            *self.landmarks,
+        ]
+        glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"], " "]
+        return {place: self.pick(glyphs) for place in self.some(places, 1, 3)}
+
+    def closing(self) -> list[str]:
+        """Return what can be closed."""
+        return [*self.doors, "gd", *self.columns["door"], *self.sets["door"]]
 
     def rule(self, watch: bool = False) -> Node:
         """Return a rule of a state, or of ``watch``."""
