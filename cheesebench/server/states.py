@@ -73,7 +73,7 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "reason": shown(result.reason),
         "rate": result.rate,
         "interval": result.interval,
-        "reference": None if plan.reference is None else plan.reference.value,
+        "reference": None if plan.reference is None or plan.measured is not None else plan.reference.value,
         "margin": plan.margin,
         "chance": plan.chance,
         "subjects": cell.begun,
