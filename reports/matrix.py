@@ -28,7 +28,9 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """What stands here instead, if the column is several cells."""
+    """What stands here instead, if the column is several cells or the verdict is about a measure."""
+    between: str = ""
+    """The interval of that measure."""
 
     @property
     def shown(self) -> str:
@@ -40,9 +42,9 @@ class Field:
 
     @property
     def range(self) -> str:
-        """The 95 % interval in percent, ``80–92``; empty without one."""
+        """The 95 % interval in percent, ``80–92``, or in the unit of a measure; empty without one."""
         if self.interval is None:
-            return ""
+            return self.between
         low, high = (percent(limit).removesuffix(" %") for limit in self.interval)
         return f"{low}–{high}"
 
@@ -139,9 +141,9 @@ def _field(cells: Sequence[CellResult]) -> Field:
     if len(cells) == 1:
         cell = cells[0]
         if cell.plan.measured is not None:
-            range_ = "" if cell.judged is None or cell.judged.interval is None else f" ({words.interval(cell)})"
-            text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}{range_}"
-            return Field(rate=None, verdict=cell.verdict, subjects=cell.subjects, text=text)
+            between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
+            text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
+            return Field(rate=None, verdict=cell.verdict, subjects=cell.subjects, text=text, between=between)
         return Field(rate=cell.rate, verdict=cell.verdict, interval=cell.interval, subjects=cell.subjects)
     return Field(rate=None, text=words.counts(cells))
 
