@@ -96,14 +96,14 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
 
 
 def _frame(specification: Specification) -> Facts:
-    document = specification.document
+    document, judged = specification.document, specification.judged
     facts = [
         ("dimension", document.dimension),
         ("species", document.species or "not stated"),
         ("cited", ", ".join(f"{kind} {value}" for kind, value in document.cite.items()) or "nothing"),
         ("success", str(document.success) if document.success is not None else "not declared"),
         ("pass rate over", _estimand(specification.estimand)),
-        ("margin", f"{document.margin:g}"),
+        *([("margin", f"{document.margin:g}")] if judged is None or judged.better is None else []),
     ]
     if document.fidelity is not None:
         facts += document.fidelity.model_dump().items()

@@ -17,7 +17,7 @@ from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
 from cheesebench.statistics.merit import scale_of
-from cheesebench.statistics.regression import Change, regression_look
+from cheesebench.statistics.regression import Change, loss_of, regression_look
 from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.summary import Verdict
@@ -176,6 +176,8 @@ class CellCourse:
             own = self._counted(subject, limit, True)
             if other is None or not own.scored + own.open or not other.scored + other.missing:
                 continue
+            if not self._scale.bounded and (own.open or other.missing):
+                return Change.GO_ON  # without bounds what is open could be anything
             digests = other.digest, subject.digest_of(limit)
             if all(digests) and digests in known:
                 if own.open:  # a repeat as yet: whether it stays one is not known
@@ -187,7 +189,10 @@ class CellCourse:
         last = self.look >= max(baseline.subjects, default=-1) + 1
         if not lowest:
             return Change.UNDECIDED if last else Change.GO_ON
-        found = regression_look(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
+        most, means = max(len(baseline.subjects), len(lowest)), self._scale.means
+        found = regression_look(
+            lowest, highest, most, loss=loss_of(self._plan.margin, self._scale), tests=baseline.tests, means=means
+        ).change
         return Change.UNDECIDED if last and found is Change.GO_ON else found
 
     def settle(self, trials: int) -> None:

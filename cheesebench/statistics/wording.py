@@ -66,8 +66,11 @@ def amount(plan: CellPlan, value: float) -> str:
 
 def gap(plan: CellPlan, difference: float) -> str:
     """Return a difference of what the verdict is about, signed: in points, or in the unit of a measure."""
-    if plan.measured is None:
-        return points(difference)
+    return points(difference) if plan.measured is None else signed(difference)
+
+
+def signed(difference: float) -> str:
+    """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
     shown = number(difference)
     return shown if shown.startswith("-") or not float(shown) else f"+{shown}"
 
