@@ -100,10 +100,10 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -
         return replace(compared, reason="No subject was measured with and without the control.")
     verb = "may be chance" if compared.answer == "indistinguishable" else "is more than chance explains"
     if of_measure and plan.measured is not None:
+        difference = scale.difference(compared.difference)
         interval = compared.interval and scale.differences(compared.interval)
-        compared = replace(compared, difference=scale.difference(compared.difference), interval=interval)
-        assert compared.difference is not None
-        what, size = f"the mean of {plan.measured.name}", signed(compared.difference)
+        what, size = f"the mean of {plan.measured.name}", signed(difference)
+        compared = replace(compared, difference=difference, interval=interval)
     else:
         what, size = "over the trials of the pass rate", f"{points(compared.difference)} points"
     gap = f"{size} over {plural(compared.pairs, 'paired subject')}"

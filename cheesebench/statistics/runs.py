@@ -266,7 +266,7 @@ def _cell(
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
-        change=change,
+        change=change and replace(change, difference=b.scale.difference(change.difference)),
     )
 
 

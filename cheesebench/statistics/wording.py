@@ -72,7 +72,9 @@ def gap(plan: CellPlan, difference: float) -> str:
 def signed(difference: float) -> str:
     """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
     shown = number(difference)
-    return shown if shown.startswith("-") or not float(shown) else f"+{shown}"
+    if not float(shown):
+        return "0"
+    return shown if shown.startswith("-") else f"+{shown}"
 
 
 def bar(plan: CellPlan) -> float:
