@@ -96,16 +96,17 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -
     if of_measure and not scale.bounded:
         differences = differences[:1]  # what is missing could have been anything
     compared = compare_differences(differences, seed=SEED)
-    if compared.difference is None or compared.p_value is None:
+    difference = compared.difference
+    if difference is None or compared.p_value is None:
         return replace(compared, reason="No subject was measured with and without the control.")
     verb = "may be chance" if compared.answer == "indistinguishable" else "is more than chance explains"
     if of_measure and plan.measured is not None:
-        difference = scale.difference(compared.difference)
+        difference = scale.difference(difference)
         interval = compared.interval and scale.differences(compared.interval)
         what, size = f"the mean of {plan.measured.name}", signed(difference)
         compared = replace(compared, difference=difference, interval=interval)
     else:
-        what, size = "over the trials of the pass rate", f"{points(compared.difference)} points"
+        what, size = "over the trials of the pass rate", f"{points(difference)} points"
     gap = f"{size} over {plural(compared.pairs, 'paired subject')}"
     reason = f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
     return replace(compared, reason=reason)

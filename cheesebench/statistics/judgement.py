@@ -209,6 +209,8 @@ def _measure(estimated: CellResult, sample: Sample, scale: Scale, found: Scenari
         subjects=len(valid.own),
         without=sum(not one.merits and not one.missing + one.settled for one in sample.per_subject),
     )
+    spread = wording.beyond_animals(estimated.plan, judged)
+    estimated = replace(estimated, warnings=(*estimated.warnings, *spread))
     return replace(estimated, judged=judged, flags=replace(estimated.flags, this_subject_only=alone))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cheesebench.experiment.records import CellCalls, CellPlan
 from cheesebench.interfaces import Value
 from cheesebench.statistics.sample import Sample
-from cheesebench.statistics.summary import CellResult, ClassShares, Verdict
+from cheesebench.statistics.summary import CellResult, ClassShares, JudgedMean, Verdict
 
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
 
@@ -52,6 +52,19 @@ def plural(count: int, noun: str) -> str:
 def percent(proportion: float) -> str:
     """Return ``82 %``, with one decimal unless it is zero."""
     return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
+
+
+#: Where a measure has no range, the error rates hold up to so many times the animals' standard deviation.
+SPREAD = 1.5
+
+
+def beyond_animals(plan: CellPlan, judged: JudgedMean) -> Iterator[str]:
+    """Yield a warning if subjects differ much more than the animals do, which t minds if there is no range."""
+    reference, sd = plan.reference, judged.sd
+    if plan.measured is None or plan.measured.range is not None or reference is None or sd is None:
+        return
+    if reference.sd and sd > SPREAD * reference.sd:
+        yield f"subjects differ {number(sd / reference.sd)} times as much as the animals"
 
 
 def number(value: float) -> str:

@@ -60,7 +60,8 @@ MISTAKES = {
         "'latency' and 'latency' both ask for it",
     ),
     "a verdict about a measure and about success": (
-        "success: last == found\n" + reference("measure: success, value: 0.5", LATENCY).replace("reference: [{", "reference: [«{"),
+        "success: last == found\n"
+        + reference("measure: success, value: 0.5", LATENCY).replace("reference: [{", "reference: [«{"),
         "'latency' and 'success' both ask for it",
     ),
 }  # fmt: skip
