@@ -310,7 +310,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
     "one in 10 far off": lambda random, shape: ((random.random(shape) < 0.1) - 0.1) / 0.3,
 }
 #: The model's standard deviation in those of the animals, and the number of animals.
-SPREADS = ((0.5, 12), (1.0, 12), (2.0, 12), (1.0, 50), (2.0, 50))
+SPREADS = ((0.5, 12), (1.0, 12), (1.0, 50), (1.5, 50), (2.0, 50))
 #: Numbers of subjects of fixed designs: with fewer a measure without a range gets no verdict.
 FIXED_BY_T = (6, 10, 20, 40, 60)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cheesebench.experiment.records import CallTotals, CellPlan
+from cheesebench.experiment.records import CallTotals, CellPlan, ReferenceValue
 from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
@@ -23,8 +23,8 @@ HOW_TO_READ = (
 )
 #: Stands below them if a verdict is about a measure.
 HOW_TO_READ_MEASURE = (
-    "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in its "
-    "unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the lower "
+    "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
+    "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the lower "
     "bound above it."
 )
 #: The same for cells that no animal stands behind.
@@ -78,10 +78,15 @@ def reference(cell: CellResult) -> str:
     return f"{amount(cell.plan, animals.value)} ({', '.join(details)})"
 
 
+def rodent_rate(cell: CellResult) -> ReferenceValue | None:
+    """Return the animals' pass rate; None where their number is of a measure."""
+    return None if cell.plan.measured is not None else cell.plan.reference
+
+
 def animals_by_point(cell: CellResult) -> list[str]:
     """Return the animals' rate at each point of the cell's curve, with the standard deviation between them."""
-    animals = cell.plan.reference
-    if animals is None or animals.measured is not None or cell.curve_unit != "session":
+    animals = rodent_rate(cell)
+    if animals is None or cell.curve_unit != "session":
         return [""] * len(cell.curve)
     spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(animals.curve)
     said = [f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)]
@@ -135,7 +140,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 
 def margin(cell: CellResult) -> str:
-    """Return the difference beyond which a verdict is FAIL: minus the margin (in points) for a pass rate and animals."""
+    """Return the difference beyond which a verdict is FAIL: minus the margin, for a pass rate and animals."""
     return points(cell.plan.margin) if cell.plan.against == "chance" else gap(cell.plan, bar(cell.plan))
 
 
@@ -254,8 +259,9 @@ def rodent_mean(cells: Iterable[CellResult]) -> float | None:
 
 
 def chance_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean random rate of the cells that have one."""
-    values = [cell.plan.chance for cell in cells if cell.plan.chance is not None]
+    """Return the mean random rate of the cells that have one, and are judged by their rate."""
+    plans = [cell.plan for cell in cells if cell.plan.measured is None]
+    values = [plan.chance for plan in plans if plan.chance is not None]
     return sum(values) / len(values) if values else None
 
 

@@ -13,7 +13,7 @@ from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.wording import percent, shares, shown_value, number
+from cheesebench.statistics.wording import number, percent, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary

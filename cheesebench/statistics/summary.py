@@ -1,7 +1,8 @@
 """Results of the statistics: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` converts every
-type to JSON values.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages; those of a verdict about a measure
+are in the measure's unit. ``to_plain`` converts every
+type to JSON values. Longer than 400 lines because what reports read is in one place.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def percent(proportion: float) -> str:
     return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
 
 
-#: Where a measure has no range, the error rates hold up to so many times the animals' standard deviation.
+#: Reports say so if subjects differ by more than this many of the animals' standard deviations and there is no range.
 SPREAD = 1.5
 
 
