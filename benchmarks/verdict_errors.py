@@ -307,7 +307,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
     "exponential": lambda random, shape: random.exponential(1, shape) - 1,
     "log-normal (0.5)": lambda random, shape: _log_normal(random, 0.5, shape),
     "log-normal (1)": lambda random, shape: _log_normal(random, 1.0, shape),
-    "one in 10 far off": lambda random, shape: ((random.random(shape) < 0.1) - 0.1) / 0.3,
+    "one in 10 far off": lambda random, shape: np.where(random.random(shape) < 0.1, 3.0, -1 / 3),
 }
 #: The model's standard deviation in those of the animals, and the number of animals.
 SPREADS = ((0.5, 12), (1.0, 12), (1.0, 50), (1.5, 50), (2.0, 50))

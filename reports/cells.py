@@ -24,8 +24,8 @@ HOW_TO_READ = (
 #: Stands below them if a verdict is about a measure.
 HOW_TO_READ_MEASURE = (
     "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
-    "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the lower "
-    "bound above it."
+    "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
+    "lower bound above it."
 )
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (

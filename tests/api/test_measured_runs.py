@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,11 +49,12 @@ def made(here: Path) -> cheesebench.Run:
     return lived(here, "random", "made")
 
 
-def lived(here: Path, model: str, name: str, **options: object) -> cheesebench.Run:
+def lived(here: Path, model: str, name: str, **options: Any) -> cheesebench.Run:
+    usual: dict[str, Any] = {"run_id": name, "design": "cohort", "subjects": 8, "view": "ascii_2d"}
     protocols = [str(here / f"{one}.protocol.yaml") for one in ("ranged", "free")]
     found: cheesebench.Run = cheesebench.run(
         model, protocols, results=here / "results", progress=False,
-        **({"run_id": name, "design": "cohort", "subjects": 8, "view": "ascii_2d"} | options),
+        **(usual | options),
     )  # fmt: skip
     return found
 
