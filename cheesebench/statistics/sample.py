@@ -43,7 +43,7 @@ class SubjectCount:
     distinct: bool
     """False for an exact copy of an earlier subject."""
     digest: str
-    """``signature`` of its trials."""
+    """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
     entered: int
     """Trials that enter the estimand, missing and settled ones included."""
     missing: int
@@ -118,6 +118,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject without a single record is missing whole.
     """
     known: set[str] = set()
+    lives = Lives()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     for records in trials:
@@ -126,7 +127,10 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        digest = signature(records)
+        if plan.looks:
+            digest = lives.name(prefixes(records), whole=not any(record.missing for record in records))
+        else:
+            digest = signature(records)  # of a million subjects, the beginnings are not kept
         found.append(_count(records, entering, digest, digest not in known))
         known |= {digest} if digest else set()
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
@@ -168,6 +172,46 @@ def signature(records: SubjectRecords) -> str:
     for record in records:
         digest.update(trial_bytes(record))
     return digest.hexdigest()
+
+
+def prefixes(records: SubjectRecords) -> list[str]:
+    """Return digests of the first trials: after each one that was run, from the first action on."""
+    digest = hashlib.blake2b(digest_size=10)
+    found: list[str] = []
+    for record in records:
+        if record.missing:
+            break
+        digest.update(trial_bytes(record))
+        if found or has_acted(record):
+            found.append(digest.hexdigest())
+    return found
+
+
+class Lives:
+    """Names lives by what was done in them: exact copies have the same name.
+
+    A life that was stopped is taken for a copy of an earlier one that began in the same way, and a later one that
+    begins like it for a copy of it: nobody knows whether it would have gone on differently. Otherwise a subject would
+    become evidence by being stopped.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[str, str] = {}
+        self._stopped: dict[str, str] = {}
+
+    def name(self, digests: Sequence[str], *, whole: bool) -> str:
+        """Return the name of the next life from its ``prefixes``; empty for an idle one, which is no copy."""
+        if not digests:
+            return ""
+        last = digests[-1]
+        name = next((self._stopped[digest] for digest in digests if digest in self._stopped), None)
+        if name is None:
+            name = last if whole else self._begun.get(last, last)
+        if not whole:
+            self._stopped.setdefault(last, name)
+        for digest in digests:
+            self._begun.setdefault(digest, name)
+        return name
 
 
 def has_acted(record: TrialRecord) -> bool:
