@@ -224,5 +224,6 @@ def _paragraphs(path: str | None) -> list[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise OptionError(f"--consent {path} cannot be read: {error}. Name a text file (UTF-8).") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise OptionError(f"--consent {path} cannot be read: {why}. Name a text file (UTF-8).") from None
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

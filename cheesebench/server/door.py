@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import ipaddress
 import logging
@@ -233,9 +234,11 @@ def _listen(door: Door) -> socket.socket:
 
 
 def _refuse(door: Door, error: OSError) -> NoReturn:
-    raise OptionError(
-        f"{door.address}:{door.port} cannot be listened on ({error.strerror}). Leave --port out, or give another one."
-    ) from None
+    if error.errno == errno.EADDRNOTAVAIL or not door.port:
+        where, remedy = door.address, "Leave --address out, or name an address that this machine has."
+    else:
+        where, remedy = f"{door.address}:{door.port}", "Leave --port out, or give another one."
+    raise OptionError(f"{where} cannot be listened on ({error.strerror}). {remedy}") from None
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
