@@ -220,6 +220,11 @@ class Serving:
             self._since[connection] = asyncio.get_running_loop().time()
 
 
+def check_address(address: str, port: int) -> None:
+    """Raise OptionError unless one can listen at an address of this machine, at any port if it is 0."""
+    _listen(Door(token=new_token(), address=address, port=port)).close()
+
+
 def _listen(door: Door) -> socket.socket:
     family = socket.AF_INET6 if ":" in door.address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
