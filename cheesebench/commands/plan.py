@@ -393,4 +393,4 @@ def _dollars(value: float) -> str:
 
 
 def _filled(text: str) -> str:
-    return textwrap.fill(text, WIDTH)
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False)
