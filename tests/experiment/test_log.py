@@ -16,6 +16,7 @@ import pytest
 
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.errors import RunLogError
+from cheesebench.experiment import log_file
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
@@ -343,6 +344,30 @@ def test_what_was_changed_behind_our_back_is_not_believed(
     changed(filled, statement)
     with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start"):
         read(filled)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "read"),
+    [
+        ("calls SET reply", "1", lambda log: log.calls.find(log.plans()[0], 0, 0, 0)),
+        ("trials SET variables", "subject + trial = 0", RunLog.trials),
+        ("cells SET plan", "1", RunLog.plans),
+        ("manifest SET value", "key = 'created'", lambda log: log.manifest),
+        ("journal SET text", "id = 1", RunLog.journal),
+    ],
+)
+def test_a_row_without_end_is_not_read(
+    filled: RunLog, text: str, where: str, read: Callable[[RunLog], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_file, "LONGEST_ROW", 2**20)
+    with RunLog.open_read_only(filled.path) as log:
+        read(log)
+    changed(filled, f"UPDATE {text} = printf('%.*c', {2**20 + 1}, 'x') WHERE {where}")
+    with (
+        RunLog.open_read_only(filled.path) as log,
+        pytest.raises(RunLogError, match=r"larger than 1 MB\. Give another"),
+    ):
+        read(log)
 
 
 @pytest.mark.parametrize(
