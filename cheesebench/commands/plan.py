@@ -15,6 +15,7 @@ from cheesebench.commands.parsing import add_json, add_option, add_options, desc
 from cheesebench.errors import OptionError
 from cheesebench.experiment.controls import check_control, control_cell, has_control
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
+from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
 from cheesebench.experiment.selection import Broken, default_protocols, named_protocols
@@ -23,6 +24,7 @@ from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import BaseSpecification, Catalogue
+from cheesebench.statistics.power import MOST_SIMULATED
 from cheesebench.statistics.summary import Verdict, to_plain
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("Say which model: --model NAME, or a --profile that names one.")
     models = language_models(plugins, names, run_options, user_models(options.models))
     cells = list(_cells(plugins, names, models, run_options))
+    for plan, _ in cells:
+        check_fits(plan)
     found = forecast(
         plugins,
         cells,
@@ -176,6 +180,8 @@ def _text(found: Forecast) -> str:
         sequential = any(cell.plan.looks for cell in claiming)
         power = _POWER_OF_LOOKS if sequential else _POWER
         parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(power + _assumed(claiming))]
+    elif any(cell.plan.subjects > MOST_SIMULATED for cell in found.cells):
+        parts.append(_filled(f"With more than {MOST_SIMULATED:,} subjects, power is not simulated."))
     elif any(cell.plan.claims for cell in found.cells):
         parts.append(_filled("Verdicts are against chance, not against an animal, so power is not simulated."))
     else:

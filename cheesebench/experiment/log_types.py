@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.errors import OptionError
 from cheesebench.experiment.records import CellPlan, Variant
 from cheesebench.options import OPTIONS, Option
 
@@ -65,6 +66,15 @@ def read_plan(text: str) -> CellPlan:
 def fits(plan: CellPlan) -> bool:
     """Return whether a log may have a cell of so many trials."""
     return plan.trials <= MOST_OF_LIFE and plan.subjects * plan.trials <= MOST_TRIALS
+
+
+def check_fits(plan: CellPlan) -> None:
+    """Raise OptionError for a cell of more trials than a log may have."""
+    if not fits(plan):
+        raise OptionError(
+            f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
+            f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
+        )
 
 
 def _shares(plan: CellPlan) -> Iterator[float]:

@@ -22,6 +22,7 @@ from cheesebench.planning.rehearsal import (
 )
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.power import (
+    MOST_SIMULATED,
     Chances,
     Cohort,
     disagreement,
@@ -314,7 +315,7 @@ def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
 
 def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlook | None:
     reference = plan.reference
-    if reference is None or not plan.claims or not trials:
+    if reference is None or not plan.claims or not trials or plan.subjects > MOST_SIMULATED:
         return None
     # Without memory between trials, all subjects are alike.
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -20,9 +21,11 @@ from cheesebench.experiment import log_file
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
+from cheesebench.experiment.log_types import MOST_OF_LIFE, MOST_TRIALS, read_plan
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
-from cheesebench.experiment.rows import seal
+from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal
 from cheesebench.interfaces import TaskEvent
+from fuzz.run_logs import rewritten
 
 EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
 
@@ -368,6 +371,27 @@ def test_a_row_without_end_is_not_read(
         pytest.raises(RunLogError, match=r"larger than 1 MB\. Give another"),
     ):
         read(log)
+
+
+def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
+    text = plan_to_json(log.plans()[0])
+
+    def read(subjects: int, trials: int) -> CellPlan:
+        return read_plan(json.dumps({**json.loads(text), "subjects": subjects, "trials": trials}))
+
+    most = MOST_TRIALS // MOST_OF_LIFE
+    assert read(most, MOST_OF_LIFE).subjects == most
+    for subjects, trials in ((most + 1, MOST_OF_LIFE), (1, MOST_OF_LIFE + 1), (MOST_TRIALS + 1, 1), (10**30, 1)):
+        with pytest.raises(ValueError, match=f"a plan has {subjects} subjects of {trials} trials"):
+            read(subjects, trials)
+
+
+def test_a_trial_has_no_more_values_than_any_protocol(filled: RunLog) -> None:
+    with rewritten(filled.path) as connection:
+        values = json.dumps(dict.fromkeys(map(str, range(MOST_VALUES + 1)), 1))
+        connection.execute("UPDATE trials SET counters = ? WHERE subject + trial = 0", (values,))
+    with pytest.raises(RunLogError, match="a trial has more than 10,000 values of a kind"):
+        filled.trials()
 
 
 @pytest.mark.parametrize(
