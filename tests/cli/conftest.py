@@ -67,6 +67,12 @@ def maze() -> str:
 
 
 @pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no cell of a table is wrapped."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory, in which lies the protocol ``little``."""
     monkeypatch.chdir(tmp_path)

@@ -59,6 +59,7 @@ def talked(here: Path) -> Path:
     return talk(here, "ascii_2d", REPLIES)
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_list(run: Run, talked: Path) -> None:
     result = run("show", RUN)
     assert result.code == 0, result.err
