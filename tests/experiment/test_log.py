@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +22,7 @@ from cheesebench.experiment import log_file
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
-from cheesebench.experiment.log_types import MOST_OF_LIFE, MOST_TRIALS, read_plan
+from cheesebench.experiment.log_types import MOST_ENTRIES, MOST_OF_LIFE, MOST_TRIALS, read_plan
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
 from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal
 from cheesebench.interfaces import TaskEvent
@@ -384,6 +385,20 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
     for subjects, trials in ((most + 1, MOST_OF_LIFE), (1, MOST_OF_LIFE + 1), (MOST_TRIALS + 1, 1), (10**30, 1)):
         with pytest.raises(ValueError, match=f"a plan has {subjects} subjects of {trials} trials"):
             read(subjects, trials)
+
+
+@pytest.mark.parametrize("key", ["options", "plugins", "versions", "protocols"])
+def test_a_manifest_has_no_more_entries_than_any_run(filled: RunLog, key: str) -> None:
+    entry: object = {} if key == "protocols" else "1"
+    filled.add_to_manifest({key: filled.manifest[key] | dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), entry)})
+    with pytest.raises(RunLogError, match=f"damaged: the manifest's {key} are more than 10,000"):
+        filled.manifest  # noqa: B018
+
+
+def test_a_plan_has_no_more_settings_than_any_agent(log: RunLog) -> None:
+    plan = replace(log.plans()[0], settings=dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), 1))
+    with pytest.raises(ValueError, match="a plan's settings are more than 10,000"):
+        read_plan(plan_to_json(plan))
 
 
 def test_a_trial_has_no_more_values_than_any_protocol(filled: RunLog) -> None:
