@@ -62,6 +62,8 @@ def read_plan(text: str) -> CellPlan:
     _check_size(plan.settings, "a plan's settings")
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
+    if plan.measured is not None and not _is_measurable(plan):
+        raise ValueError("the measure of a plan has an empty range, or no margin")
     if any(look < 1 for look in plan.looks):
         raise ValueError("a look in a plan has no subjects")
     return plan
@@ -86,8 +88,17 @@ def check_fits(plan: CellPlan) -> None:
         )
 
 
+def _is_measurable(plan: CellPlan) -> bool:
+    assert plan.measured is not None
+    low, high = plan.measured.range or (0.0, 1.0)
+    return math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(plan.margin) and plan.margin > 0
+
+
 def _shares(plan: CellPlan) -> Iterator[float]:
-    yield from filter(lambda share: share is not None, (plan.chance, plan.margin))
+    yield from filter(lambda share: share is not None, (plan.chance,))
+    if plan.measured is not None:
+        return  # in the measure's own unit
+    yield plan.margin
     if (reference := plan.reference) is not None:
         yield from (reference.value, *(reference.interval or ()), *reference.curve)
 
