@@ -15,7 +15,6 @@ from cheesebench.commands.parsing import add_json, add_option, add_options, desc
 from cheesebench.errors import OptionError
 from cheesebench.experiment.controls import check_control, control_cell, has_control
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
-from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
 from cheesebench.experiment.selection import Broken, default_protocols, named_protocols
@@ -107,8 +106,6 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError("Say which model: --model NAME, or a --profile that names one.")
     models = language_models(plugins, names, run_options, user_models(options.models))
     cells = list(_cells(plugins, names, models, run_options))
-    for plan, _ in cells:
-        check_fits(plan)
     found = forecast(
         plugins,
         cells,

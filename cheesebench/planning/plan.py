@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
@@ -145,8 +146,12 @@ def forecast(
 ) -> Forecast:
     """Return what the cells would take; ``models`` are the language models among theirs.
 
-    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked.
+    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked. Raises
+    OptionError for a cell of more trials than a log may have.
     """
+    cells = list(cells)
+    for plan, _ in cells:
+        check_fits(plan)
     found = tuple(
         _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
     )
