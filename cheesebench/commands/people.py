@@ -199,9 +199,12 @@ def _has_people(log: RunLog) -> bool:
 
 def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
     from cheesebench.experiment.designs import plan_cell
+    from cheesebench.experiment.log_types import check_fits
     from cheesebench.experiment.records import PERSON
 
-    return plan_cell(specification, PERSON, view, design, "life")
+    plan = plan_cell(specification, PERSON, view, design, "life")
+    check_fits(plan)
+    return plan
 
 
 def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:

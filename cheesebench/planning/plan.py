@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
@@ -23,6 +24,7 @@ from cheesebench.planning.rehearsal import (
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.merit import scale_of
 from cheesebench.statistics.power import (
+    MOST_SIMULATED,
     Chances,
     Cohort,
     disagreement,
@@ -144,8 +146,12 @@ def forecast(
 ) -> Forecast:
     """Return what the cells would take; ``models`` are the language models among theirs.
 
-    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked.
+    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked. Raises
+    OptionError for a cell of more trials than a log may have.
     """
+    cells = list(cells)
+    for plan, _ in cells:
+        check_fits(plan)
     found = tuple(
         _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
     )
@@ -317,7 +323,7 @@ def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
 
 def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlook | None:
     reference = plan.reference
-    if reference is None or not plan.claims or not trials:
+    if reference is None or not plan.claims or not trials or plan.subjects > MOST_SIMULATED:
         return None
     # Without memory between trials, all subjects are alike.
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc

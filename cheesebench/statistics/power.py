@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 RUNS = 2000
 #: Simulated runs where a number of subjects is sought.
 SEARCH_RUNS = 800
+#: Most subjects for which runs are simulated, in memory; there, chances are next to 0 or 1.
+MOST_SIMULATED = 5000
 #: The power that designs are usually asked for.
 WANTED = 0.8
 #: No design with more subjects than this is proposed.
