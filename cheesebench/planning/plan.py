@@ -28,6 +28,7 @@ from cheesebench.statistics.power import (
     Chances,
     Cohort,
     disagreement,
+    like_the_animals,
     sequential_chances,
     subjects_for_power,
     verdict_chances,
@@ -329,11 +330,7 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
     scale = scale_of(plan)
     animals, margin = scale.merits(reference), plan.margin / abs(scale.unit)
-    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed, means=scale.means)
-    if scale.measured is not None:
-        # Between subjects the spread is the animals'; where it is not known, that of rates.
-        known = (assumed * animals.value * (1 - animals.value)) ** 0.5 if animals.sd is None else animals.sd
-        cohort = replace(cohort, spread=known)
+    cohort = like_the_animals(animals, scale, Cohort(subjects=plan.subjects, trials=trials, icc=assumed))
     truths = (animals.value, animals.value - margin)
     needed: tuple[float | None, ...] = (None, None)
     if plan.looks:
