@@ -15,6 +15,7 @@ from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World, sampled, signature
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node
 from cheesebench.paradigms.arena.audit.lesions.plans import Plan, Plans
+from cheesebench.paradigms.arena.audit.lesions.sensing import mistaken, tell_apart
 
 #: Kinds of hypotheses whose plans are tried to begin with, and of which the nearest is followed.
 LEADERS, NEAREST = 10, 5
@@ -32,6 +33,8 @@ LIKELY = 0.25
 LASTING, FULL_AFTER = 0.3, 5
 #: Macros: turns, then steps forward; waiting.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
+#: Hypotheses that would fail by the plan of the likeliest, from which this is told by the shortest way.
+RIVALS = 3
 #: A value that is as good as certain.
 CERTAIN = 0.999
 
@@ -57,10 +60,20 @@ class Manner(NamedTuple):
 
 
 MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
-#: Actions to begin with (none: following the likeliest at once), and the manner of following.
-Course = tuple[tuple[int, ...], Manner]
 
-BASE: Course = ((), MANNERS[0])
+
+class Course(NamedTuple):
+    """Actions to begin with (none: following the likeliest at once), then the manner of following.
+
+    They are taken for as long as ``leader`` stays possible; None: as long as most of the belief perceives the same.
+    """
+
+    actions: tuple[int, ...] = ()
+    manner: Manner = MANNERS[0]
+    leader: Node | None = None
+
+
+BASE = Course()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +133,8 @@ class Planner:
         key = (signature(cloud), steps, min(trials_left, FULL_AFTER))
         if key not in self._known:
             self._known[key] = self._best(cloud, steps, trials_left)
-        actions, manner = self._known[key]
-        return Decision(actions, None) if actions else self.base(cloud, steps, manner)
+        course = self._known[key]
+        return Decision(course.actions, course.leader) if course.actions else self.base(cloud, steps, course.manner)
 
     def _best(self, cloud: Cloud, steps: int, trials_left: int) -> Course:
         """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
@@ -141,7 +154,7 @@ class Planner:
                 if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
                     break
             base = ranked[0][0]
-            ranked.sort(key=lambda entry: (-entry[0], len(entry[1][0])))
+            ranked.sort(key=lambda entry: (-entry[0], len(entry[1].actions)))
             ranked = ranked[:kept]
         self._left -= self.world.spent - begun
         self._all += self.world.spent - begun
@@ -156,13 +169,29 @@ class Planner:
 
     def _candidates(self, cloud: Cloud, steps: int) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
-        yield from (((), manner) for manner in MANNERS)  # the first is BASE
+        yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
         for _, node in _kinds(cloud)[:LEADERS]:
             plan = self._plan(node, steps)
             if plan.actions not in given:
                 given.add(plan.actions)
-                yield plan.actions, MANNERS[0]
-        yield from ((macro, MANNERS[0]) for macro in self._macros)
+                yield Course(plan.actions)
+        yield from self._doubts(cloud, steps)
+        yield from map(Course, self._macros)
+
+    def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
+        """Yield what tells whoever would be followed from those who would fail by that."""
+        leader, plan = self.leader(cloud, steps, MANNERS[0])
+        if not plan.success:
+            return
+        sample = sampled(cloud, ROUNDS[0][0])
+        for rival in mistaken(self._nodes, sample, leader, plan.actions, steps, self._is_alive)[:RIVALS]:
+            actions, spent = tell_apart(self._nodes, leader, rival, steps, self._is_alive)
+            self.world.spent += spent
+            if actions:
+                yield Course(actions, leader=leader)
+
+    def _is_alive(self, node: Node, steps: int) -> bool:
+        return self._plan(node, steps).success
 
     def _step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
         self.world.spent += len(cloud)
@@ -172,23 +201,27 @@ class Planner:
 
     def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
         """Return the value of a course of action, where each part of the belief then follows its likeliest."""
-        actions, manner = course
+        actions, manner, leader = course
         if not actions:
             return self.follow(cloud, steps, whole, manner)
-        worth, pending = Worth(), [(cloud, 0)]
+        worth, pending = Worth(), [(cloud, 0, leader)]
         while pending:
-            part, done = pending.pop()
+            part, done, leader = pending.pop()
             if done == len(actions):
                 worth.add(self._follow_best(part, steps + done, whole))
                 continue
-            half = sum(part.values()) / 2
+            half, expected = sum(part.values()) / 2, None
+            if leader is not None:
+                _, expected, leader = self._nodes.leads(leader, actions[done], steps + done)[0]
             parts = self._step(part, actions[done], steps + done)
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Whoever perceives something that not all do decides anew; the larger part goes on.
-                elif sum(there.values()) > half or next(iter(there)).waiting:
-                    pending.append((there, done + 1))
+                # Whoever perceives something that the leader, or most, do not decides anew; the others go on.
+                elif percept == expected if leader is not None else sum(there.values()) > half:
+                    pending.append((there, done + 1, leader))
+                elif next(iter(there)).waiting:
+                    pending.append((there, done + 1, None))
                 else:
                     worth.add(self._follow_best(there, steps + done + 1, whole))
         return worth
