@@ -293,16 +293,24 @@ def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tup
 
 
 def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
-    """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first."""
+    """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first.
+
+    Of kinds that are as likely, that comes first which was met first of what lasts: a guess is the same in all lives,
+    so that balanced lives have a balanced share of right ones.
+    """
     likeliest: dict[int, Node] = {}
     weights: dict[int, float] = {}
+    whole = 0.0
     for node, weight in cloud.items():
         kind = node.kind
         weights[kind] = weights.get(kind, 0.0) + weight
+        whole += weight
         if kind not in likeliest or weight > cloud[likeliest[kind]]:
             likeliest[kind] = node
-    best = sorted(weights.items(), key=lambda entry: -entry[1])
-    return [(weight, likeliest[kind]) for kind, weight in best]
+    return sorted(
+        ((weight, likeliest[kind]) for kind, weight in weights.items()),
+        key=lambda entry: (-round(entry[0] / whole, 9), entry[1].lasting, entry[1].kind),
+    )
 
 
 def _turns(turns: int) -> list[tuple[int, ...]]:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node, Nodes
 
-#: Pairs that are looked at for one question.
-PAIRS = 6000
+#: Pairs that are looked at for one question, and circumstances of which it is asked whether success is still possible.
+PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]
 """Returns whether success is still possible from a node after so many steps."""
@@ -57,7 +57,7 @@ def tell_apart(
             known[node.circumstances] = is_alive(node, steps + taken)
         return known[node.circumstances]
 
-    while pending and len(seen) < most:
+    while pending and len(seen) < most and len(known) < ASKED:
         one, other, taken = pending.popleft()
         for action in range(4):
             spent += 2
