@@ -23,8 +23,8 @@ LEADERS, NEAREST = 10, 5
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: By how much something must be better than following the likeliest.
 BETTER = 0.005
-#: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
-TRIAL, LIFE = 1_600_000, 8_000_000
+#: Steps of hypotheses that the decisions of one trial, and of one life, may take for an effort of 1.
+TRIAL, LIFE = 1_600_000, 20_000_000
 #: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
 NEGLIGIBLE = 0.004
 #: Parts for which it is asked in what manner the likeliest is best followed.
@@ -95,8 +95,12 @@ class Planner:
         self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
         self._macros = [macro for macro in self._macros if macro] + [(STAY,) * n for n in WAITS]
 
-        #: Steps that may still be taken in this trial, and that were taken in all.
+        #: Steps that may still be taken in this trial, and in this life.
         self._left, self._all = 0.0, 0.0
+
+    def begin_life(self) -> None:
+        """Reset the budget for another life: none is led worse because others took much thought."""
+        self._all = LIFE * self.effort
 
     def begin_trial(self) -> None:
         """Reset the budget for another trial."""
@@ -126,21 +130,26 @@ class Planner:
 
     # -- looking ahead
 
-    def decide(self, cloud: Cloud, steps: int, trials_left: int) -> Decision:
-        """Return what to do now."""
+    def decide(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool = False) -> Decision:
+        """Return what to do now; ``is_settled``: what was decided is done, and nothing was learnt by it.
+
+        It was decided in view of what would be followed then, so only in what manner that is followed is asked.
+        """
         if len(cloud) == 1 or all(node.waiting for node in cloud):
             return self.base(cloud, steps)
         key = (signature(cloud), steps, min(trials_left, FULL_AFTER))
+        if is_settled and key not in self._known:
+            key = *key, "settled"
         if key not in self._known:
-            self._known[key] = self._best(cloud, steps, trials_left)
+            self._known[key] = self._best(cloud, steps, trials_left, is_settled=is_settled)
         course = self._known[key]
         return Decision(course.actions, course.leader) if course.actions else self.base(cloud, steps, course.manner)
 
-    def _best(self, cloud: Cloud, steps: int, trials_left: int) -> Course:
+    def _best(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool) -> Course:
         """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
-        begun, allowed = self.world.spent, min(self._left / 3, LIFE * self.effort - self._all)
-        ranked: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps)]
+        begun, allowed = self.world.spent, min(self._left / 3, self._all)
+        ranked: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps, is_settled)]
         size = 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if len(cloud) <= size:
@@ -157,7 +166,7 @@ class Planner:
             ranked.sort(key=lambda entry: (-entry[0], len(entry[1].actions)))
             ranked = ranked[:kept]
         self._left -= self.world.spent - begun
-        self._all += self.world.spent - begun
+        self._all -= self.world.spent - begun
         # Switching costs time: an alternative must be better by more than sampling error.
         return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
@@ -167,9 +176,11 @@ class Planner:
         worth = self.play(cloud, steps, course, whole)
         return round((worth.success + learning * worth.learnt) / whole, 9)
 
-    def _candidates(self, cloud: Cloud, steps: int) -> Iterator[Course]:
+    def _candidates(self, cloud: Cloud, steps: int, is_settled: bool) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
         yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
+        if is_settled:
+            return
         for _, node in _kinds(cloud)[:LEADERS]:
             plan = self._plan(node, steps)
             if plan.actions not in given:
