@@ -35,6 +35,8 @@ LASTING, FULL_AFTER = 0.3, 5
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
 #: Hypotheses that would fail by the plan of the likeliest, from which this is told by the shortest way.
 RIVALS = 3
+#: Questions in vain after which two kinds are taken to look alike in a state.
+IN_VAIN = 3
 #: A value that is as good as certain.
 CERTAIN = 0.999
 
@@ -95,6 +97,8 @@ class Planner:
         self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
         self._macros = [macro for macro in self._macros if macro] + [(STAY,) * n for n in WAITS]
 
+        #: How often it was found that two kinds cannot be told apart in a state.
+        self._in_vain: dict[Hashable, int] = {}
         #: Steps that may still be taken in this trial, and in this life.
         self._left, self._all = 0.0, 0.0
 
@@ -137,7 +141,7 @@ class Planner:
         """
         if len(cloud) == 1 or all(node.waiting for node in cloud):
             return self.base(cloud, steps)
-        key = (signature(cloud), steps, min(trials_left, FULL_AFTER))
+        key: tuple[Hashable, ...] = signature(cloud), steps, min(trials_left, FULL_AFTER)
         if is_settled and key not in self._known:
             key = *key, "settled"
         if key not in self._known:
@@ -192,14 +196,19 @@ class Planner:
     def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
         """Yield what tells whoever would be followed from those who would fail by that."""
         leader, plan = self.leader(cloud, steps, MANNERS[0])
-        if not plan.success:
+        if not plan.success or self.world.relevance.trace:  # with all of the way in mind, no two nodes are met again
             return
         sample = sampled(cloud, ROUNDS[0][0])
         for rival in mistaken(self._nodes, sample, leader, plan.actions, steps, self._is_alive)[:RIVALS]:
-            actions, spent = tell_apart(self._nodes, leader, rival, steps, self._is_alive)
+            pair = leader.state, leader.kind, rival.kind
+            if self._in_vain.get(pair, 0) == IN_VAIN:
+                continue
+            actions, spent = tell_apart(self._nodes, (leader, rival), steps, self._is_alive)
             self.world.spent += spent
             if actions:
                 yield Course(actions, leader=leader)
+            else:
+                self._in_vain[pair] = self._in_vain.get(pair, 0) + 1
 
     def _is_alive(self, node: Node, steps: int) -> bool:
         return self._plan(node, steps).success
@@ -320,7 +329,7 @@ def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
             likeliest[kind] = node
     return sorted(
         ((weight, likeliest[kind]) for kind, weight in weights.items()),
-        key=lambda entry: (-round(entry[0] / whole, 9), entry[1].lasting, entry[1].kind),
+        key=lambda entry: (-round(entry[0] / whole, 9), entry[1].lasting),
     )
 
 

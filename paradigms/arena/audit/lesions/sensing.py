@@ -41,37 +41,36 @@ def mistaken(
 
 
 def tell_apart(
-    nodes: Nodes, first: Node, second: Node, steps: int, is_alive: IsAlive, most: int = PAIRS
+    nodes: Nodes, pair: tuple[Node, Node], steps: int, is_alive: IsAlive, *, pairs: int = PAIRS, asked: int = ASKED
 ) -> tuple[tuple[int, ...], int]:
     """Return the actions after which two hypotheses differ and both can still succeed, and the effort in steps.
 
-    No actions: none were found among so many pairs.
+    No actions: none were found among so many pairs and circumstances. Of random events the likeliest happen.
     """
-    pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(first, second, ())])
-    seen = {(first.number, second.number)}
-    known: dict[int, bool] = {first.circumstances: True, second.circumstances: True}
+    pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(*pair, ())])
+    seen = {(pair[0].number, pair[1].number)}
+    alive = {node.circumstances: True for node in pair}
     spent = 0
 
-    def lives(node: Node, taken: int) -> bool:
-        if node.circumstances not in known:
-            known[node.circumstances] = is_alive(node, steps + taken)
-        return known[node.circumstances]
+    def is_lost(node: Node, percept: int, taken: int) -> bool:
+        if percept < 0:
+            return not node.success
+        if node.circumstances not in alive:
+            alive[node.circumstances] = is_alive(node, steps + taken)
+        return not alive[node.circumstances]
 
-    while pending and len(seen) < most and len(known) < ASKED:
+    while pending and len(seen) < pairs and len(alive) < asked:
         one, other, taken = pending.popleft()
         for action in range(4):
             spent += 2
             _, percept, here = nodes.leads(one, action, steps + len(taken))[0]
             _, opposite, there = nodes.leads(other, action, steps + len(taken))[0]
-            lost = [node for node, number in ((here, percept), (there, opposite)) if number < 0 and not node.success]
-            if lost:
-                continue
-            if not all(number < 0 or lives(node, len(taken) + 1) for node, number in ((here, percept), (there, opposite))):
+            if is_lost(here, percept, len(taken) + 1) or is_lost(there, opposite, len(taken) + 1):
                 continue
             if percept != opposite:
                 return (*taken, action), spent
-            pair = here.number, there.number
-            if percept >= 0 and pair not in seen:
-                seen.add(pair)
+            key = here.number, there.number
+            if percept >= 0 and key not in seen:
+                seen.add(key)
                 pending.append((here, there, (*taken, action)))
     return (), spent
