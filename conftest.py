@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -31,6 +33,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """End a test that hangs, rather than the whole run with it."""
     if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout") is None:
         config.option.timeout = TIMEOUT
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Fail where a file of tests leaves an event loop behind: in the files after it, ``asyncio.run`` would fail."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        with contextlib.suppress(RuntimeError):
+            pytest.fail(f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?")
 
 
 @pytest.fixture(scope="session")

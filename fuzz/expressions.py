@@ -17,8 +17,8 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.protocol.declare import declare_names
 from cheesebench.protocol.diagnostics import Diagnostics
-from cheesebench.protocol.expressions import Expression, ExpressionError, parse
-from cheesebench.protocol.features import NUMBER, TRUTH
+from cheesebench.protocol.expressions import Expression, ExpressionError, Recent, parse, walk
+from cheesebench.protocol.features import CALLED, NUMBER, TRUTH, Type
 from cheesebench.protocol.source import read_text
 
 #: Numbers that an expression may read, by name.
@@ -27,12 +27,17 @@ ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
 _WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
 _SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
 #: What an expression is made of, and what it is not.
-PIECES = [*_WORDS.split(), *_SIGNS.split(), '"', "\t", "\n", "  ", "9" * 400]
+PIECES = [*_WORDS.split(), *_SIGNS.split(), *(f"{name}(" for name in CALLED), '"', "\t", "\n", "  ", "9" * 400]
+#: What the protocol below notes of earlier trials: it notes nothing else.
+RECENT = ("recent(success, 2)", "recent(found, 3)", "recent(timeout, 1000)")
 #: What means something in the protocol below.
 NAMES = (
     *("last", "found", "timeout", "state", "run", "block", "main", "east", "west", "goals", "wall", "red", "green"),
     *("side", "hue", "seen", "steps", "trial", "x", "heading", "moves", "where(goals)", "size(seen)", "time(east)"),
     *("distance(east)", "departure_error(west)", "column(east)", "entries(goals)", "in seen", "in goals", "east in"),
+    *("member(goals, 1)", "member(goals, c)", "position(goals, side)", "position(goals, member(goals, trial))"),
+    *(*RECENT, "min(steps, a)", "row(east)", "none", "it"),
+    *("bearing_error(east)", "log(trial)", "exp(steps)", "abs(heading)", "y", "subject", "session"),
 )
 PROTOCOL = f"""
 version: 1
@@ -54,6 +59,7 @@ trial:
     run: {{rules: [{{enter: goals, if: "size(seen) >= 0 or where(goals) == side", add: {{seen: it}}, end: found}}]}}
 schedule: {{main: {{trials: 6}}}}
 success: 1 == 1
+measures: {{{", ".join(f'm{number}: "{one}"' for number, one in enumerate(RECENT))}}}
 """
 
 
@@ -76,6 +82,7 @@ class Expressions:
         life.begin_trial()
         life.step(0)
         self._life = life
+        self._recent = {one for text in RECENT for one in [self._tree(text, Diagnostics())] if one is not None}
         for text in ("a + 1", "", "time(east)"):
             self.check(text.encode())
 
@@ -89,17 +96,22 @@ class Expressions:
             words[chance.randrange(len(words))] = chance.choice((*NAMES, *PIECES) if kind == 2 else NAMES)
         return " ".join(words).encode()
 
+    def _tree(self, text: str, said: Diagnostics, want: Type | None = None) -> Expression | None:
+        return self._names.expression(text, self._node, said, want=want, it=True)
+
     def check(self, case: bytes) -> None:
         """Parse, resolve and compute it: as a condition, as a number, or as anything."""
         text = case.decode("utf-8", "replace")
         check_syntax(text)
         expected, said = _expected(text), Diagnostics()
         want = (None, TRUTH, NUMBER)[len(text) % 3]
-        tree = self._names.expression(text, self._node, said, want=want, it=True)
+        tree = self._tree(text, said, want)
         if tree is None:
             assert said.errors, "refused without a word"
             assert all("\n" not in str(one) for one in said.errors)
             assert expected is None, f"refused, and Python has {expected}: {said.errors[0]}"
+            return
+        if any(isinstance(part, Recent) and part not in self._recent for part in walk(tree)):
             return
         found = compile_expression(tree)(self._life)
         if expected is not None:

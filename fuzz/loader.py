@@ -7,6 +7,8 @@ import re
 
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
+from cheesebench.protocol.features import CALLED
+from fuzz.protocols import EVERYTHING
 from fuzz.walks import walk
 
 #: What is put into a protocol, or in the place of a value.
@@ -32,6 +34,7 @@ WORDS = (
         "\u202e",
     ),
     *("0", "-1", "1e999", "99999999999", "0x1F", "1/0", "rand(1, 2)", "it", "last == found", "(((((", "not not x"),
+    *(f"{name}(arm, 2)" for name in CALLED),
     *("100000", "shuffle", "timeout", "success", "yes", '"', "'", "::error", "x" * 5000, "---", "<<: *a", "\u2028"),
 )
 
@@ -44,7 +47,7 @@ class Loader:
     def __init__(self) -> None:
         plugins = installed_plugins()
         self._catalogue = Catalogue(plugins.protocol_directories)
-        self._texts = [path.read_text(encoding="utf-8") for path in self._catalogue.files.values()]
+        self._texts = [path.read_text(encoding="utf-8") for path in (*self._catalogue.files.values(), EVERYTHING)]
         self._view = plugins.view("ascii_2d")
         for text in self._texts:  # what is built once is built before anything is timed
             self.check(text.encode())

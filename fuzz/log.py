@@ -43,6 +43,9 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("diff", "RUN", "whole"),
     ("bless", "RUN", "base"),
     ("export", "RUN", "--csv"),
+    ("export", "RUN", "--inspect"),
+    ("measures", "RUN"),
+    ("merge", "RUN", "part-2", "--run-id", "merged"),
     ("resume",),
 )
 
@@ -56,21 +59,23 @@ class Log:
         self._folder = tempfile.TemporaryDirectory(prefix="cheesebench-fuzz-")
         self.directory = Path(self._folder.name)
         (self.directory / "script.yaml").write_text(SCRIPT, encoding="utf-8")
-        subprocess.run(
-            (
-                *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "scripted:script.yaml"),
-                *("--model", "random", "--design", "smoke", "--protocols", "t_maze", "--cheese-run-id", "whole"),
-                *("--exit-zero", "--control", "blind"),
-            ),
-            cwd=self.directory,
-            check=True,
-            capture_output=True,
+        arguments = (
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--model", "scripted:script.yaml"),
+            *("--model", "random", "--design", "smoke", "--protocols", "t_maze", "--exit-zero", "--control", "blind"),
         )
-        self._whole = self.directory / "results" / "whole" / "run.sqlite"
-        with RunLog.open(self._whole) as log:
-            log.select("PRAGMA wal_checkpoint(TRUNCATE)")
-            log.select("PRAGMA journal_mode = DELETE")
-        self._size = self._whole.stat().st_size
+        runs = {"whole": (), "part-1": ("--shard", "1/2"), "part-2": ("--shard", "2/2")}
+        running = [
+            subprocess.Popen(
+                (*arguments, "--cheese-run-id", name, *more), cwd=self.directory, stdout=subprocess.DEVNULL
+            )
+            for name, more in runs.items()
+        ]
+        for name, one in zip(runs, running, strict=True):
+            assert one.wait() == 0, name
+            with RunLog.open(self._log(name)) as log:
+                log.select("PRAGMA wal_checkpoint(TRUNCATE)")
+                log.select("PRAGMA journal_mode = DELETE")
+        self._whole = self._log("whole")
         with closing(sqlite3.connect(self._whole)) as connection:
             self._columns = [
                 (table, row[1], int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]))
@@ -80,6 +85,9 @@ class Log:
 
         for command in COMMANDS:  # templates are compiled, and modules imported, before anything is timed
             self.check(json.dumps({"command": command, "kind": "bytes", "damages": []}).encode())
+
+    def _log(self, name: str) -> Path:
+        return self.directory / "results" / name / "run.sqlite"
 
     def draw(self, chance: random.Random) -> bytes:
         """Return a command and one to three damages of one kind."""
@@ -107,9 +115,10 @@ class Log:
         what = json.loads(case)
         run = self.directory / "results" / "damaged"
         shutil.rmtree(run, ignore_errors=True)
+        shutil.rmtree(run.with_name("merged"), ignore_errors=True)
         run.mkdir()
         path = run / "run.sqlite"
-        shutil.copyfile(self._whole, path)
+        shutil.copyfile(self._log("part-1" if what["command"][0] == "merge" else "whole"), path)
         if what["kind"] == "bytes":
             _damage_bytes(path, what["damages"])
         else:

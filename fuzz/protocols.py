@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol.features import CALLED
 
+#: A protocol that has every key of the language, beside those that are shipped.
+EVERYTHING = Path(__file__).parents[1] / "tests" / "protocol" / "everything.yaml"
 #: How often a change is tried anew that the loader refuses, and most changes to one protocol.
 TRIES, CHANGES = 20, 3
 _NUMBERS = ("0", "1", "2", "3", "5", "0.5", "-1", "12", "40", "it", "steps", "trial", "subject", "1 / 0", "heading")
@@ -24,7 +28,7 @@ class Protocols:
     def __init__(self) -> None:
         self.catalogue = Catalogue(installed_plugins().protocol_directories)
         classics = sorted(self.catalogue.folders["classics"].glob("*.protocol.yaml"))
-        files = [*self.catalogue.files.values(), *classics]
+        files = [*self.catalogue.files.values(), *classics, EVERYTHING]
         texts = [path.read_text(encoding="utf-8") for path in files]
         self.texts = [text for text in texts if self.load(text) is not None]
 
@@ -70,9 +74,11 @@ def changed(text: str, chance: random.Random) -> str:
     """Return a text with a number, a word or a line of it changed into something like it."""
     lines = text.split("\n")
     row = chance.randrange(len(lines))
-    match chance.randrange(6):
+    match chance.randrange(7):
         case 0 | 1:
             return _replaced(text, _NUMBER, chance, lambda: chance.choice((*_NUMBERS, *_NUMBER.findall(text))))
+        case 6:
+            return _replaced(text, chance.choice((_NUMBER, _WORD)), chance, lambda: _call(text, chance))
         case 2 | 3:
             return _replaced(text, _WORD, chance, lambda: chance.choice((*_VALUES, *_WORD.findall(text))))
         case 4:
@@ -80,6 +86,12 @@ def changed(text: str, chance: random.Random) -> str:
         case _:
             lines.insert(chance.randrange(len(lines)), lines[row])
     return "\n".join(lines)
+
+
+def _call(text: str, chance: random.Random) -> str:
+    """Return a call of a function, with words and numbers of the text; in quotes, for the comma."""
+    words = ["success", "last", *chance.choices(_WORD.findall(text) or ["0"], k=3), *_NUMBERS]
+    return f'"{chance.choice(CALLED)}({", ".join(chance.choices(words, k=chance.choice((1, 2, 2, 3))))})"'
 
 
 def _replaced(text: str, pattern: re.Pattern[str], chance: random.Random, other: Callable[[], str]) -> str:

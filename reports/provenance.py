@@ -32,6 +32,10 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
     facts.append(("seed", options.get("seed")))
     facts.append(("design", ", ".join(designs) or options.get("design")))
+    # The option 'agent' is who asks the language models, if there are any; a baseline acts itself.
+    acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
+    if acted and "agent" in options:
+        options = {**options, "agent": list(acted)}
     facts.extend((name, value) for name, value in options.items() if name not in ("seed", "design"))
     git = mapping(manifest.get("git"))
     if git:

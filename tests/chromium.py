@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +13,10 @@ if TYPE_CHECKING:
     from playwright import sync_api as playwright
 
 
-@contextmanager
-def chromium() -> Iterator[playwright.Browser]:
+# No longer than a module: while Playwright is started an event loop counts as running in this thread, and every
+# asyncio.run() of a later test in the same process would be refused.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
     """Start the browser that is installed, else Playwright's own, and close it at the end."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     with sync_api.sync_playwright() as started:

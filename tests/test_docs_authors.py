@@ -21,6 +21,18 @@ KEYWORDS = {"balanced", "random", "shuffle", "max_run", "place", "freeze", "afte
 KEYWORDS |= {"estimand", "session", "count", "timeout", "start", "draw", "rotate", "sample", "into"}
 
 
+def test_the_actions_walk_to_the_food(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["new", "maze", "my_maze"])
+    played = re.findall(r'my_maze --actions "?([RLFS ]+)"?$', AUTHORS, re.MULTILINE)
+    assert len(played) == 2
+    for actions in played:
+        assert main(["trace", "my_maze", "--actions", actions]) == 0
+        assert "The trial ends: correct, success." in capsys.readouterr().out
+
+
 def test_the_light_gives_the_task_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     main(["new", "maze", "my_maze"])

@@ -8,8 +8,11 @@ from functools import cache
 
 import pytest
 
+from cheesebench.protocol.features import CALLED
+from fuzz import loader, protocols
 from fuzz.__main__ import CAMPAIGNS
 from fuzz.campaign import CORPUS, Campaign, attempt, corpus
+from fuzz.protocols import EVERYTHING
 
 #: Cases of each campaign; ``python -m fuzz`` tries as many as there is time for.
 CASES = 60
@@ -33,3 +36,15 @@ def test_first_cases(name: str) -> None:
 @pytest.mark.parametrize(("name", "file"), [(name, path.name) for name in sorted(CAMPAIGNS) for path in corpus(name)])
 def test_corpus(name: str, file: str) -> None:
     assert attempt(campaign(name), (CORPUS / name / file).read_bytes()) is None
+
+
+def test_every_function_of_the_language_is_drawn() -> None:
+    chance = random.Random(0)
+    text = EVERYTHING.read_text(encoding="utf-8")
+    drawn = {
+        "expressions": " ".join(campaign("expressions").draw(chance).decode() for _ in range(3000)),
+        "loader": " ".join(loader.changed(text, chance) for _ in range(1000)),
+        "lives and kernels": " ".join(protocols.changed(text, chance) for _ in range(1000)),
+    }
+    for name, texts in drawn.items():
+        assert [function for function in CALLED if f"{function}(" not in texts] == [], name

@@ -93,7 +93,10 @@ def test_a_conftest_for_newer_hooks_is_refused(pytester: pytest.Pytester) -> Non
     result.stderr.fnmatch_lines([f"*is written for version {API_VERSION + 1} of the hooks*"])
 
 
-def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plugins_are_listed_with_where_they_come_from(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # no cell is wrapped
     install(site, "kit_eyes", VIEW.format(name="eyes"))
     install(site, "kit_other", VIEW.format(name="ascii_2d"))
     install(site, "kit_broken", "raise ValueError('no \\x1b[31m luck')")
@@ -102,7 +105,7 @@ def test_plugins_are_listed_with_where_they_come_from(site: Path, capsys: pytest
     assert main(["plugins"]) == 0
     out = capsys.readouterr().out
     lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.startswith(("kit", "cheese"))}
-    assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 kit_eyes views: eyes"
+    assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 views: eyes"
     assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
     assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]

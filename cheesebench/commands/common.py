@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from cheesebench.protocol import SUFFIX, Catalogue, Specification
 from cheesebench.protocol.inherit import file_names, protocol_name
 from cheesebench.terminal import coloured
 
-#: Columns that every terminal has, and those that a shortened cell keeps.
+#: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
 
 
@@ -71,37 +73,64 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).split()))
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]], fit: bool = False) -> str:
-    """Return a plain-text table; cells are made printable, None is an empty cell.
+def terminal_width() -> int:
+    """Return the number of columns of the terminal; 80 where it is unknown."""
+    return shutil.get_terminal_size((NARROW, 0)).columns
 
-    ``fit``: the longest cells, but those of the first column, are shortened until a line has no more columns than the
-    terminal (80 at least).
+
+def paragraph(text: object) -> str:
+    """Return text as printable lines that are no longer than the terminal is wide, unless a word (a path) is."""
+    return textwrap.fill(
+        one_line(text), terminal_width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a plain-text table that is no wider than the terminal (80 columns where its width is unknown).
+
+    Cells are made printable, and wrapped where there is no room; None is an empty cell.
     """
     from tabulate import tabulate
 
-    cells = [["" if cell is None else one_line(cell) for cell in row] for row in rows]
-    if not fit:
-        text: str = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
-        return coloured("\n".join(line.rstrip() for line in text.splitlines()))
+    cells = [["" if cell is None else one_line(cell) for cell in row] for row in (headers, *rows)]
+    wide = _widths(cells, terminal_width())
+    cells = [["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)] for row in cells]
     # Not headers of tabulate's, which take two columns more than they have letters.
-    cells = _fitted([list(headers), *cells], max(NARROW, shutil.get_terminal_size((NARROW, 0)).columns))
-    rules = ["-" * max(len(row[at]) for row in cells) for at in range(len(headers))]
-    text = tabulate([cells[0], rules, *cells[1:]], tablefmt="plain", disable_numparse=True)
+    text: str = tabulate([cells[0], ["-" * room for room in wide], *cells[1:]], tablefmt="plain", disable_numparse=True)
     return coloured("\n".join(line.rstrip() for line in text.splitlines()))
 
 
-def _fitted(rows: list[list[str]], width: int) -> list[list[str]]:
-    """Return rows of columns that are together no wider than ``width``, with two blanks between them."""
-    wide = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    while sum(wide) + 2 * (len(wide) - 1) > width:
-        at = max(range(1, len(wide)), key=wide.__getitem__, default=0)
-        if wide[at] <= SHORTEST:
-            break
-        wide[at] -= 1
-    return [
-        [cell if len(cell) <= room else f"{cell[: room - 1]}…" for cell, room in zip(row, wide, strict=True)]
-        for row in rows
-    ]
+#: Where a cell may be wrapped: at blanks, and in a word that is too long after its slashes and hyphens.
+_BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
+
+
+def _widths(rows: list[list[str]], width: int) -> list[int]:
+    """Return columns that are together no wider than ``width`` with two blanks between them, if they can be.
+
+    The widest is narrowed first, and no word is broken as long as another column can be narrowed. The first column,
+    which names the row, is narrowed last.
+    """
+    columns = list(zip(*rows, strict=True))
+    wide = [max(map(len, column)) for column in columns]
+    words = [max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell))) for column in columns]
+    for places, least in ((range(1, len(wide)), words), (range(1, len(wide)), None), (range(1), None)):
+        while sum(wide) + 2 * (len(wide) - 1) > width:
+            spare = [(wide[at], at) for at in places if wide[at] > (least[at] if least else SHORTEST)]
+            if not spare:
+                break
+            room, at = max(spare)
+            wide[at] = max(len(line) for cell in columns[at] for line in _wrapped(cell, room - 1))
+    return wide
+
+
+class _Wrapper(textwrap.TextWrapper):
+    wordsep_re = _BREAK
+
+
+def _wrapped(cell: str, room: int) -> list[str]:
+    if len(cell) <= room:
+        return [cell]
+    return _Wrapper(room, break_on_hyphens=max(map(len, cell.split())) > room).wrap(cell)
 
 
 def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:

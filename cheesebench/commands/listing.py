@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
-from cheesebench.commands.common import counted, installed_catalogue, one_line, shown_path, table
+from cheesebench.commands.common import counted, installed_catalogue, paragraph, shown_path, table
 from cheesebench.commands.parsing import add_json, describe
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
@@ -102,10 +102,10 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
     backends = [[backend["name"], backend["summary"]] for backend in found["backends"]]
     parts = [
         *(_protocols(rows) for rows in tables.values() if rows),
-        table(["agent", "memory", ""], agents, fit=True),
-        table(["backend", ""], backends, fit=True),
+        table(["agent", "memory", ""], agents),
+        table(["backend", ""], backends),
         "\n".join(
-            f"{what}: {_joined(names)}"
+            paragraph(f"{what}: {', '.join(names)}")
             for what, names in (
                 ("views", found["views"]),
                 ("report formats", found["report_formats"]),
@@ -114,22 +114,15 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
         ),
     ]
     remarks = [
-        f"{one_line(one['file'])} has {counted(len(one['errors']), 'error')}; the first is {one_line(one['errors'][0])}"
+        f"{one['file']} has {counted(len(one['errors']), 'error')}; the first is {one['errors'][0]}"
         for one in found["broken_protocols"]
     ]
-    remarks += map(one_line, found["shadowed_protocols"])
-    remarks += [
-        f"The plugin {one_line(name)} cannot be loaded: {one_line(reason)}"
-        for name, reason in found["broken_plugins"].items()
-    ]
-    return "\n\n".join([*parts, "\n".join(remarks)] if remarks else parts)
+    remarks += found["shadowed_protocols"]
+    remarks += [f"The plugin {name} cannot be loaded: {reason}" for name, reason in found["broken_plugins"].items()]
+    return "\n\n".join([*parts, "\n".join(map(paragraph, remarks))] if remarks else parts)
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
     """Return the protocols of a family. Where the files are is in the JSON; the edition is in the name."""
     own = [{name: value for name, value in row.items() if name not in ("edition", "file")} for row in rows]
-    return table(list(own[0]), [list(row.values()) for row in own], fit=True)
-
-
-def _joined(names: list[str]) -> str:
-    return ", ".join(map(one_line, names))
+    return table(list(own[0]), [list(row.values()) for row in own])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cheesebench.chat import ModelEntry, Price
-from cheesebench.commands.common import table
+from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, add_option, describe
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
@@ -64,21 +64,23 @@ def _redacted(value: Any) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
-def as_text(entries: Iterable[ModelEntry]) -> str:
-    """Return a table of the entries."""
+def as_text(entries: Sequence[ModelEntry]) -> str:
+    """Return a table of the entries, and below it what is to be said of some of them."""
     rows = [
         [
             entry.name,
-            entry.backend,
-            entry.id,
+            f"{entry.backend}/{entry.id}",
             "" if entry.context is None else f"{entry.context:,}",
             "yes" if entry.images else "",
             _price(entry.price),
-            entry.note,
         ]
         for entry in entries
     ]
-    return table(["model", "backend", "id", "context", "images", "$ per million tokens", ""], rows)
+    days = sorted({entry.price.on.isoformat() for entry in entries if entry.price})
+    remarks = [f"Prices of {' to '.join(dict.fromkeys((days[0], days[-1])))}."] if days else []
+    remarks += [f"{entry.name}: {said}" for entry in entries if (said := _remark(entry))]
+    headers = ["model", "backend/id", "context", "images", "$ per million tokens"]
+    return "\n".join([table(headers, rows), "", *map(paragraph, remarks)]).rstrip()
 
 
 def _has(entry: ModelEntry, part: str) -> bool:
@@ -89,6 +91,9 @@ def _has(entry: ModelEntry, part: str) -> bool:
 def _price(price: Price | None) -> str:
     if price is None:
         return ""
-    figures = (price.prompt, price.cached, price.completion)
-    written = "" if price.written is None else f", {price.written:g} to write a cache"
-    return f"{' / '.join('-' if one is None else f'{one:g}' for one in figures)}{written} ({price.on.isoformat()})"
+    return " / ".join("-" if one is None else f"{one:g}" for one in (price.prompt, price.cached, price.completion))
+
+
+def _remark(entry: ModelEntry) -> str:
+    written = None if entry.price is None else entry.price.written
+    return "; ".join([*([] if written is None else [f"${written:g} to write a cache"]), *filter(None, [entry.note])])

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cheesebench import __version__
-from cheesebench.commands.common import one_line, table
+from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, describe
 from cheesebench.hookspecs import API_VERSION, PROJECT
 from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
@@ -67,20 +67,23 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
         return 0
     rows = [
-        (one.name, f"{one.distribution} {one.version}".strip(), one.module, f"{_hooks(one)}")
+        (
+            # As in an entry point.
+            one.name if one.module == one.name else f"{one.name} = {one.module}",
+            f"{one.distribution} {one.version}".strip(),
+            _hooks(one),
+        )
         for one in plugins
         if not one.failure
     ]
-    print(table(["plugin", "distribution", "module", "supplies"], rows))
+    print(table(["plugin", "distribution", "supplies"], rows))
     failed = [(one.name, f"{one.distribution} {one.version}".strip(), one.failure) for one in plugins if one.failure]
     if failed:
         print("\n" + table(["not loaded", "distribution", "because"], failed))
     if replaced:
-        print("\n" + "\n".join(map(one_line, replaced)))
-    print(
-        f"\nVersion of the hooks: {API_VERSION}. A conftest.py is a plugin only in its own session and is not "
-        "listed here."
-    )
+        print("\n" + "\n".join(map(paragraph, replaced)))
+    print(f"\nVersion of the hooks: {API_VERSION}.")
+    print(paragraph("A conftest.py is a plugin only in its own session and is not listed here."))
     return 0
 
 

@@ -10,7 +10,6 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import MOST_NAMES, Caller, ModelChannel, Patience
+from cheesebench.experiment.event_loop import run_blocking
 from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
 from cheesebench.experiment.limiter import Limiter
@@ -140,14 +140,7 @@ def probe(
     async def ask_all() -> None:
         await asyncio.gather(*(_probe(name, model, directory, progress) for name, model in models.items()))
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(ask_all())
-        return
-    # A notebook has a loop already, in this thread.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, ask_all()).result()
+    run_blocking(ask_all())
 
 
 async def _probe(name: str, model: LanguageModel, directory: Path, progress: Callable[[str], None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.call_log import CallRecord, digest
+from cheesebench.experiment.event_loop import run_blocking
 from cheesebench.experiment.replay import recorded_paradigm, recorded_protocol
 from cheesebench.family import Seat
 
@@ -59,7 +59,7 @@ def rebuild_call(
 
     # A family without actions never calls ``read_as``; then the call is reached without _ReachedError.
     with contextlib.suppress(_ReachedError):
-        asyncio.run(live())
+        run_blocking(live())
     if memory.reached is None:
         raise memory.different(trial, call)
     return memory.reached

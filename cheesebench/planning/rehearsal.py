@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext
 from cheesebench.experiment.conversations import ASKS_IN_A_ROW
+from cheesebench.experiment.event_loop import run_blocking
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, read_result
 from cheesebench.interfaces import ACTIONS, RUNNING, STAY
@@ -125,7 +125,7 @@ def rehearse_conversations(family: Family[Any, Any], paradigm: object, seat: Sea
         async for _ in family.converse(paradigm, seat, listener):
             pass
 
-    asyncio.run(whole())
+    run_blocking(whole())
     return listener.prompts
 
 

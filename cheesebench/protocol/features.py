@@ -119,6 +119,8 @@ SEQUENCES: dict[str, Arithmetic] = {
 HISTORY: dict[str, Arithmetic] = {
     "recent": Arithmetic("How many of the subject's last trials ended so.", 2, 2, scalar_only=True),
 }
+#: The names of all functions.
+CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
 #: Most trials that `recent` looks back.
 MOST_RECENT = 1000
 #: Triggers; a rule has exactly one.

@@ -22,6 +22,7 @@ from cheesebench.experiment.shards import Shard
 from cheesebench.experiment.studies import Study, find_study
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.statistics.against_published import check_against
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Settings:
     temperatures: tuple[float, ...]
     """As given; only dialogues use several."""
     against: str | None
-    """Published model that dialogues are compared with, where the paper reports it; else chance."""
+    """Published model that the run is shown beside."""
     seed: int
     shard: Shard | None
     """The part of the cells that is run; None for all."""
@@ -117,6 +118,8 @@ def read_settings(
     results = directory / values["results"]
     for control in values["control"]:
         check_control(control, results)
+    if values["against"] is not None:
+        check_against(values["against"])
     resume, run_id = values["resume"], values["run_id"]
     if resume is not None and run_id is not None:
         raise OptionError(

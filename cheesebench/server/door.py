@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import hmac
 import ipaddress
+import logging
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 #: Bytes of a request's body: a person's key is a few dozen.
 LARGEST = 4096
-#: Seconds in which a request has to arrive, and connections without one that are kept at once. Each takes a file
-#: descriptor, of which there are few: whoever opens many and says nothing would shut everybody else out.
-PATIENCE, WAITING = 15.0, 200
+#: Seconds in which a request has to arrive; seconds in which somebody with the token has to take the reply and ask
+#: again; and connections without a request that are kept at once. Each takes a file descriptor, of which there are few:
+#: whoever opens many and says nothing would shut everybody else out.
+PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
 #: What every reply has. No header allows another origin anything (there is no CORS).
 HEADERS = {
     "Cache-Control": "no-store",
@@ -109,8 +112,11 @@ class Serving:
     patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
-    #: Connections over which somebody with the token has asked: the keep-alive of the server ends them.
+    #: Connections over which somebody with the token has asked, and those of them that are being answered.
     _known: set[object] = field(default_factory=set, init=False)
+    _busy: set[object] = field(default_factory=set, init=False)
+    #: Since when a connection has not been answered (by the clock of the loop).
+    _since: dict[Any, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
         """Listen. Raises OptionError for a port or an address that cannot be had."""
@@ -123,8 +129,12 @@ class Serving:
         application = web.Application(middlewares=[guard], client_max_size=LARGEST)
         for method, path, handler in self.routes:
             application.router.add_route(method, f"/{{token}}/{path}", handler)
-        # No access log: it would hold addresses of people and the token.
-        self._runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        # No access log: it would hold addresses of people and the token. Nor is what aiohttp cannot read logged: with a
+        # traceback and an address, whoever sends noise would fill the terminal. Our own errors are told by ``_guard``.
+        silent = logging.Logger("cheesebench.server", logging.CRITICAL + 1)
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=silent, handler_cancellation=True, shutdown_timeout=1.0
+        )
         await self._runner.setup()
         listening = _listen(self.door)
         self.port = listening.getsockname()[1]
@@ -132,17 +142,20 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """End connections whose first request does not come, again and again."""
+        """End connections over which nothing has come for too long, again and again."""
         clock = asyncio.get_running_loop().time
-        since: dict[Any, float] = {}
         while True:
             await asyncio.sleep(min(1.0, self.patience / 4))
-            connections = runner.server.connections if runner.server is not None else []
-            self._known.intersection_update(connections)
-            since = {one: since.get(one, clock()) for one in connections if one not in self._known}
-            most = len(since) - WAITING
-            for number, (one, began) in enumerate(since.items()):  # the oldest first
-                if one.transport is not None and (number < most or clock() - began > self.patience):
+            connections = set(runner.server.connections) if runner.server is not None else set()
+            self._known &= connections
+            self._since = {one: self._since.get(one, clock()) for one in connections}
+            idle = connections - self._busy
+            # Strangers first, and of those the ones that have been silent for longest.
+            order = sorted(idle, key=lambda one: (one in self._known, self._since[one]))
+            for number, one in enumerate(order):
+                patience = KEPT if one in self._known else self.patience
+                late = clock() - self._since[one] > patience
+                if one.transport is not None and (late or number < len(idle) - WAITING):
                     one.transport.abort()
 
     async def stop(self) -> None:
@@ -156,15 +169,20 @@ class Serving:
         from aiohttp import web
 
         from cheesebench.errors import CheeseBenchError
-        from cheesebench.redaction import quoted
+        from cheesebench.redaction import quoted, redact
 
         try:
             self.door.check(request, self.port)
-            self._known.add(request.protocol)
-            if request.can_read_body:
-                async with asyncio.timeout(self.patience):
-                    await request.read()  # and kept: handlers read it again
-            response = await handler(request)
+            with self._answering(request.protocol):
+                if request.can_read_body:
+                    async with asyncio.timeout(self.patience):
+                        await request.read()  # and kept: handlers read it again
+                response = await handler(request)
+        except ConnectionError:  # whoever asked is gone
+            raise
+        except web.RequestPayloadError:
+            response = web.Response(status=web.HTTPBadRequest.status_code, text="The request cannot be read.")
+            response.force_close()
         except TimeoutError:
             response = web.Response(status=web.HTTPRequestTimeout.status_code, text="The request is not whole.")
             response.force_close()
@@ -179,10 +197,26 @@ class Serving:
                 print(f"cheesebench: {said}", file=sys.stderr, flush=True)
                 said = "Something is wrong where this is recorded. Nothing is lost. Try again later."
             response = web.Response(status=503, text=said)
+        except Exception as error:
+            # A mistake of ours: whoever started the server sees where it is, and nobody else does.
+            print(redact("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
+            response = web.Response(status=500, text="Something is wrong where this is served.")
+            response.force_close()
         if not response.prepared:
             for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
                 response.headers.setdefault(name, value)
         return response
+
+    @contextlib.contextmanager
+    def _answering(self, connection: object) -> Iterator[None]:
+        """Keep a connection of somebody with the token while a request is answered."""
+        self._known.add(connection)
+        self._busy.add(connection)
+        try:
+            yield
+        finally:
+            self._busy.discard(connection)
+            self._since[connection] = asyncio.get_running_loop().time()
 
 
 def _listen(door: Door) -> socket.socket:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cheesebench.errors import did_you_mean
+from cheesebench.errors import UnknownNameError
 from cheesebench.experiment.records import CellPlan
 from cheesebench.statistics.published import EDITION, paradigm_of, published
 from cheesebench.statistics.summary import PublishedContrast
@@ -31,16 +31,19 @@ SETTINGS: Mapping[str, tuple[Any, str]] = {
 _Z = 1.959964
 
 
+def check_against(name: str) -> None:
+    """Raise UnknownNameError unless something is published of a model on what is walked through."""
+    if name not in published()["models"]:
+        remedy = "Dialogues are compared by: cheesebench cogeval-stats RUN --published NAME"
+        raise UnknownNameError("published model", name, published()["models"], remedy=remedy)
+
+
 def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     """Return why a cell cannot be compared with a published model of that name, and what to do; empty if it can.
 
-    ``most_steps`` is the limit of a trial of the cell's protocol.
+    ``most_steps`` is the limit of a trial of the cell's protocol; the name has been checked.
     """
-    models = published()["models"]
-    if name not in models:
-        hint = did_you_mean(name, models).strip() or f"Known: {', '.join(models)}."
-        return f"Nothing is published of '{name}' on what is walked through. {hint}"
-    paradigm, model = paradigm_of(plan.protocol), models[name]
+    paradigm, model = paradigm_of(plan.protocol), published()["models"][name]
     if not paradigm:
         return f"'{plan.protocol}' has other rules than the published numbers. Run --edition {EDITION} --design paper."
     if str(plan.variant):

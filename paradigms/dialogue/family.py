@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cheesebench.errors import CheeseBenchError, UnsuitableError
+from cheesebench.errors import UnsuitableError
 from cheesebench.family import Listing
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ class DialogueFamily:
     def cells(self, specification: DialogueSpecification, request: CellRequest) -> Iterable[CellPlan]:
         """Return one cell for every condition in every domain (at every temperature)."""
         from cheesebench.paradigms.dialogue.cells import plan_dialogues
-        from cheesebench.paradigms.dialogue.language.published import published_beside
 
         name, plugins = specification.name, request.plugins
         if request.model in plugins.agents:
@@ -104,14 +103,10 @@ class DialogueFamily:
         if request.study is not None:
             raise UnsuitableError(f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study.")
         if request.against is not None:
-            try:
-                published_beside(specification).model(request.against)
-            except CheeseBenchError as error:
-                raise UnsuitableError(str(error)) from None
             raise UnsuitableError(
-                f"'{request.against}' was published as means over all graphs and domains, but a cell is one graph in "
-                "one domain, so the two cannot be compared. Run all graphs without --against, then compare "
-                f"whole conditions: cheesebench cogeval-stats RUN --published {request.against}"
+                f"'{name}' is a dialogue. Of dialogues, means over all graphs and domains were published, but a cell "
+                "is one graph in one domain, so they cannot be compared. Run all graphs without --against, then "
+                "compare whole conditions: cheesebench cogeval-stats RUN --published NAME"
             )
         if request.controls:
             raise UnsuitableError(f"'{name}' is a dialogue, which has no controls. Remove --control.")

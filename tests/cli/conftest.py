@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,12 @@ def maze() -> str:
 
 
 @pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no cell of a table is wrapped."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory, in which lies the protocol ``little``."""
     monkeypatch.chdir(tmp_path)
@@ -83,6 +90,16 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return Result(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def below_a_loop(run: Run) -> Run:
+    """Run ``cheesebench`` where an event loop runs already, as in a notebook."""
+
+    async def running(*arguments: object) -> Result:
+        return run(*arguments)
+
+    return lambda *arguments: asyncio.run(running(*arguments))
 
 
 @pytest.fixture

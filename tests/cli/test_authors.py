@@ -56,6 +56,7 @@ def test_differences() -> None:
     assert list(differences([1], [1, 2], "x")) == [("x", [1], [1, 2])]
 
 
+@pytest.mark.usefixtures("wide")
 def test_trace_tells_every_step_and_the_rules_that_fired(run: Run) -> None:
     result = run("trace", "little", "--actions", "SSFFFFS")
     lines = [" ".join(line.split()) for line in result.out.splitlines()]

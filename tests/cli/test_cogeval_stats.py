@@ -31,6 +31,7 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("wide")
 def test_tables_of_a_file(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cogeval-stats", "--scores", str(scores), "--published", "gpt-4-32k"]) == 0
     text = capsys.readouterr().out

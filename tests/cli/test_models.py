@@ -23,16 +23,18 @@ def _no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHEESEBENCH_MODELS", raising=False)
 
 
+@pytest.mark.usefixtures("wide")
 def test_all_models_with_backend_id_context_images_and_price(run: Run) -> None:
     result = run("models")
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[0].split("  ")[0] == "model"
-    assert [line.split()[0] for line in lines[2:]] == list(installed_plugins().models)
+    assert [line.split()[0] for line in lines[2 : lines.index("")]] == list(installed_plugins().models)
     [line] = [line for line in lines if line.startswith("gpt-4.1 ")]
-    assert " ".join(line.split()) == "gpt-4.1 openai gpt-4.1 1,047,576 yes 2 / 0.5 / 8 (2026-10-21)"
+    assert " ".join(line.split()) == "gpt-4.1 openai/gpt-4.1 1,047,576 yes 2 / 0.5 / 8"
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_part_of_a_name(run: Run) -> None:
     shown = [line.split()[0] for line in run("models", "QWEN2.5-vl").out.splitlines()[2:]]
     assert shown == [f"qwen2.5-vl-{size}b" for size in (3, 7, 32, 72)]
@@ -44,8 +46,9 @@ def test_a_part_of_a_name(run: Run) -> None:
 
 def test_a_list_of_one_s_own(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "mine.yaml").write_text(LIST, encoding="utf-8")
-    line = run("models", "org/mine", "--models", "mine.yaml").out.splitlines()[2]
-    assert " ".join(line.split()) == "mine openai org/mine 4,096 1 / - / 2 (2026-10-21) a|b"
+    line, *below = run("models", "org/mine", "--models", "mine.yaml").out.splitlines()[2:]
+    assert " ".join(line.split()) == "mine openai/org/mine 4,096 1 / - / 2"
+    assert below == ["", "Prices of 2026-10-21.", "mine: a|b"]
     monkeypatch.setenv("CHEESEBENCH_MODELS", str(here / "mine.yaml"))
     assert json.loads(run("models", "mine", "--json").out)[0]["price"]["on"] == "2026-10-21"
 

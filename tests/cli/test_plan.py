@@ -171,7 +171,7 @@ def test_a_protocol_that_was_not_measured_has_no_respondents(run: Run) -> None:
     assert (told["as_planned"], told["sequential"]) == ([], [])
 
 
-def test_a_dialogue_asks_what_is_known_beforehand(run: Run) -> None:
+def test_a_dialogue_asks_what_is_known_beforehand(run: Run, below_a_loop: Run) -> None:
     options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "cogeval_n7line", "--generations", "2")
     found = run(*options)
     assert found.code == 0
@@ -182,6 +182,7 @@ def test_a_dialogue_asks_what_is_known_beforehand(run: Run) -> None:
     assert all(cell["most"]["calls"] >= 2 * cell["plan"]["trials"] for cell in forecast["cells"])
     assert forecast["most"]["calls"] == sum(cell["most"]["calls"] for cell in forecast["cells"])
     assert forecast["most"]["dollars"] > 0
+    assert below_a_loop(*options) == found
 
 
 def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:

@@ -47,7 +47,7 @@ def test_the_initial_state_and_its_legend(run: Run) -> None:
         "...\n"
         "\n"
         "glyph name what squares\n"
-        "------- ------ -------- ---------\n"
+        "----- ---- -------- -------\n"
         ". box zone 1\n"
         ". cue zone 1\n"
         ". goal zone 1\n"

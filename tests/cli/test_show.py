@@ -59,6 +59,7 @@ def talked(here: Path) -> Path:
     return talk(here, "ascii_2d", REPLIES)
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_list(run: Run, talked: Path) -> None:
     result = run("show", RUN)
     assert result.code == 0, result.err
@@ -74,7 +75,7 @@ def test_the_list(run: Run, talked: Path) -> None:
     assert len(run("show", RUN, "--trial", 1).out.splitlines()) == 4 + 3
 
 
-def test_the_whole_prompt_of_a_call(run: Run, talked: Path) -> None:
+def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -> None:
     result = run("show", RUN, "--call", 4)
     assert result.code == 0, result.err
     head, _, rest = result.out.partition("--- user ---\n")
@@ -124,6 +125,7 @@ STAY
 """
     )
     assert run("show", RUN, "--trial", 2, "--call", 0).out == result.out
+    assert below_a_loop("show", RUN, "--call", 4) == result
     assert run("show", RUN, "--call", 5, "--protocol", "little", "--model", "tiny", "--view", "ascii_2d").out.endswith(
         "--- read as ---\nSTAY x4\n"
     )

@@ -179,12 +179,20 @@ def test_several_processes_give_the_same_records(fork: pytest.Pytester) -> None:
 
 def test_a_cell_is_not_held_against_a_mean_over_all_graphs(project: pytest.Pytester) -> None:
     one = ("--model", "greedy-reward", "--protocols", "cogeval", "-k", "n7line")
-    result = project.runpytest(*one, "--against", "gpt-4-32k")
+    result = project.runpytest(*one, "--against", "gpt-5.2")
     said = " ".join((result.stdout.str() + result.stderr.str()).split())
     assert result.ret != 0
     assert "means over all graphs and domains" in said
-    assert "cheesebench cogeval-stats RUN --published gpt-4-32k" in said
-    nobody = project.runpytest(
-        "--model", "greedy-reward", "--protocols", "cogeval", "--against", "gpt-4-32", "-k", "n7line"
-    )
-    assert "Did you mean 'gpt-4-32k'?" in nobody.stdout.str() + nobody.stderr.str()
+    assert "cheesebench cogeval-stats RUN --published NAME" in said
+
+
+def test_a_wrong_name_to_be_shown_beside_is_one_error_however_many_protocols_there_are(
+    project: pytest.Pytester,
+) -> None:
+    several = ("--model", "random", "--protocols", "t_maze@paper", "--protocols", "y_maze", "--against", "gpt-5.3")
+    for more in ((), ("-n2",)):
+        result = project.runpytest_subprocess(*several, *more)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        said = result.stdout.str() + result.stderr.str()
+        assert said.count("There is no published model 'gpt-5.3'. Did you mean 'gpt-5.2'?") == 1
+        assert "cheesebench cogeval-stats RUN --published NAME" in said

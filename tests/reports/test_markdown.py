@@ -219,6 +219,14 @@ def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) ->
     assert section(report, "Undecided, and why").startswith("\n- **pool**: ")
 
 
+@pytest.mark.parametrize(("agent", "said"), [("llm", "llm"), ("", "walker")])
+def test_the_run_says_who_acted(make_plan: MakePlan, make_run: MakeRun, agent: str, said: str) -> None:
+    # The option has its default, also where no language model is asked.
+    plan = make_plan("pool", model="walker", agent=agent)
+    report = render(make_run([(plan, 0.5)], {"options": {"agent": "llm"}}))
+    assert f"| agent | {said} |" in re.sub(" +", " ", section(report, "The run"))
+
+
 def test_cells_compared_with_chance_speak_of_chance(make_plan: MakePlan, make_run: MakeRun) -> None:
     asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
     report = render(make_run([(asked, 0.9)]))

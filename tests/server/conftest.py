@@ -21,7 +21,7 @@ from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.server.door import Serving
-from tests.chromium import chromium
+from tests import chromium
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -122,10 +122,7 @@ def serve() -> Iterator[Serve]:
         yield lambda serving: stack.enter_context(serving_in_thread(serving))
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
+browser = chromium.browser
 
 
 @pytest.fixture

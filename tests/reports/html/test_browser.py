@@ -13,7 +13,7 @@ import pytest
 
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
-from tests.chromium import chromium
+from tests import chromium
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -28,10 +28,7 @@ Open = Callable[..., "playwright.Page"]
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[playwright.Browser]:
-    with chromium() as started:
-        yield started
+browser = chromium.browser
 
 
 @pytest.fixture(scope="module")
