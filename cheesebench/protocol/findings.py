@@ -66,10 +66,10 @@ _ERRORS = {
     208: "An initial state gives a reward on entry, but a reset cannot return one.",
     209: "`trial: start` names no state, or may select none.",
     210: "A variable is shown that cannot hold a glyph.",
-    211: "Something is closed that is not a door.",
+    211: "Something is closed, or left open, that is not a door.",
     212: "A rule sets a variable that is not declared, or cannot be set.",
     213: "A rule has no trigger, or more than one.",
-    214: "A rule has both `go` and `end`.",
+    214: "A rule (or an entry of `finish`) has both `go` and `end`.",
     215: "A watch rule has an exit or a clock.",
     216: "`until` can never hold: `count` is larger than `of`.",
     217: "A reference's rate is outside 0 to 1, or its interval is reversed.",
@@ -81,7 +81,7 @@ _ERRORS = {
     223: "A lesion appears twice in a construct.",
     224: "The schedule has more trials than a subject can have.",
     225: "An animal data file cannot be read, is not in the protocol's folder, or has an invalid row.",
-    226: "A reference contradicts itself, or gives no value.",
+    226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
     227: "A brace in `say` is neither doubled nor one of a pair.",
     228: "A measure is to be given by itself.",
     229: "A dialogue is asked for something that only an arena has, such as a picture.",
@@ -118,12 +118,13 @@ _WARNINGS = {
     317: "`estimand: {last: K}` asks for more trials than a subject has.",
     318: "CheeseBench or a plugin already has a protocol with this id.",
     319: "`split` has nothing to split, because there is no `success`.",
+    320: "`open` names a door that the state does not close.",
     325: "The animals' value and the pass rate compared with it cover different sessions.",
     326: "The animals' curve and the schedule have different sessions.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",
-    402: "No reference is on `success`, so there will be no verdict.",
+    402: "No reference is on `success`, or on a measure with `better`, so there will be no verdict.",
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
 }
 

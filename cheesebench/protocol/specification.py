@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """``set`` or ``add`` of one variable."""
+    """``set``, ``add`` or ``remove`` of one variable."""
 
     variable: str
     value: Expression
@@ -42,6 +42,7 @@ class EffectsSpec:
 
     set: tuple[Assignment, ...] = ()
     add: tuple[Assignment, ...] = ()
+    remove: tuple[Assignment, ...] = ()
     count: tuple[str, ...] = ()
     reward: Expression | None = None
     place: Place | None = None
@@ -52,6 +53,11 @@ class EffectsSpec:
     def empty(self) -> bool:
         """Whether there are no effects."""
         return self == EffectsSpec()
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """All that changes a variable."""
+        return (*self.set, *self.add, *self.remove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class StateSpec:
     say: tuple[str, ...]
     show: tuple[tuple[Place, Place], ...]
     close: tuple[Place, ...]
+    open: tuple[Place, ...]
+    """Of the doors under ``close``, those that are not."""
     freeze: bool
     each: EffectsSpec
     rules: tuple[RuleSpec, ...]
@@ -118,10 +126,20 @@ class DrawSpec:
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A state or an outcome with its condition (None: always)."""
+    """A state with its condition (None: always)."""
 
     guard: Expression | None
     name: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class FinishSpec:
+    """What happens, whatever the state, once a condition holds (None: always): an end, or going to a state."""
+
+    guard: Expression | None
+    end: str | None
+    go: str | None
     position: Position
 
 
@@ -175,7 +193,8 @@ class ReferenceSpec:
     """A value measured on animals. ``over`` are the sessions that ``value`` covers; empty if unknown.
 
     ``sd`` is the standard deviation between animals of each animal's own rate, ``curve`` the mean by session (from 1)
-    and ``curve_sd`` the standard deviation between animals in each.
+    and ``curve_sd`` the standard deviation between animals in each. With ``better`` the verdict is about this measure,
+    with ``margin`` and ``range`` (None: it has no bounds) in its unit.
     """
 
     measure: str
@@ -192,6 +211,9 @@ class ReferenceSpec:
     species: str
     source: str
     status: str
+    better: Literal["higher", "lower"] | None = None
+    margin: float | None = None
+    range: tuple[float, float] | None = None
 
     @property
     def has_spread(self) -> bool:
@@ -259,7 +281,7 @@ class Specification(BaseSpecification):
     states: Mapping[str, StateSpec]
     each: EffectsSpec
     watch: tuple[RuleSpec, ...]
-    finish: tuple[GuardedName, ...]
+    finish: tuple[FinishSpec, ...]
     schedule: tuple[BlockSpec, ...]
     success: Expression | None
     where: Expression | None
@@ -348,8 +370,13 @@ class Specification(BaseSpecification):
 
     @property
     def reference(self) -> ReferenceSpec | None:
-        """The reference that the verdict uses: the first for ``success``."""
+        """The animals' pass rate: the first reference for ``success``."""
         return next((one for one in self.references if one.measure == "success"), None)
+
+    @property
+    def judged(self) -> ReferenceSpec | None:
+        """The reference that the verdict uses: the one on a measure with ``better``, or else the pass rate's."""
+        return next((one for one in self.references if one.better is not None), self.reference)
 
     @property
     def goal_visible(self) -> bool:

@@ -16,10 +16,10 @@ from cheesebench.experiment.records import CellPlan, End, TrialRecord
 from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
-from cheesebench.statistics.regression import Change, regression_look
-from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
+from cheesebench.statistics.merit import scale_of
+from cheesebench.statistics.regression import Change, loss_of, regression_look
+from cheesebench.statistics.sample import Lives, enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
-from cheesebench.statistics.spending import tails
 from cheesebench.statistics.summary import Verdict
 
 
@@ -28,8 +28,8 @@ class TrialFacts(NamedTuple):
 
     compared: bool
     block: str
-    success: bool | None
-    digest: bytes
+    merit: float | None
+    digest: str
     acted: bool
     missing: str = ""
 
@@ -47,10 +47,10 @@ class _Subject:
     def ended(self) -> bool:
         return self.complete or self.broken or self.settled is not None
 
-    def add(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord, merit: float | None) -> None:
         self.hasher.update(trial_bytes(record))
         acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
-        self.trials.append(TrialFacts(record.compared, record.block, record.success, self.hasher.digest(), acted))
+        self.trials.append(TrialFacts(record.compared, record.block, merit, self.hasher.hexdigest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
         """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
@@ -59,10 +59,9 @@ class _Subject:
         """
         return self.complete and (trials is None or len(self.trials) < trials or trials >= most)
 
-    def digest_of(self, trials: int | None) -> bytes:
-        """Return the digest of the first ``trials`` trials, equal for exact copies; empty before the first action."""
-        facts = self.trials[:trials]
-        return facts[-1].digest if facts and facts[-1].acted else b""
+    def prefixes(self, trials: int | None) -> list[str]:
+        """Return digests of the first ``trials`` trials, as ``cheesebench.statistics.sample.prefixes`` does."""
+        return [facts.digest for facts in self.trials[:trials] if facts.acted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +83,7 @@ class CellCourse:
         self._plan = plan
         self._baseline = baseline
         self._question = question_of(plan)
+        self._scale = scale_of(plan)
         self._subjects: dict[int, _Subject] = {}
         self.look = plan.looks[0]
         #: Subjects of the previous look, which can no longer be stopped.
@@ -101,9 +101,12 @@ class CellCourse:
             return looks[-1]
 
         def decided(look: int, tail: float) -> bool:
-            return all(question.verdict_of([rate] * look, tail) is not Verdict.INCONCLUSIVE for rate in (0.0, 1.0))
+            return all(question.verdict_of([rate] * look, tail) is not Verdict.INCONCLUSIVE for rate in extremes)
 
-        decisive = (look for look, tail in zip(looks, tails(looks), strict=True) if decided(look, tail))
+        means, value = question.means, question.reference.value
+        # Without bounds, extreme is what is far from the margin on either side.
+        extremes = (0.0, 1.0) if self._scale.bounded else (value + 10 * question.fails, value - 10 * question.fails)
+        decisive = (look for look, tail in zip(looks, means.tails(looks), strict=True) if decided(look, tail))
         return next(decisive, looks[-1])
 
     @property
@@ -115,7 +118,7 @@ class CellCourse:
         """See ``Course``."""
         subject = self._subject(record.subject)
         if not record.missing and record.trial == len(subject.trials) and subject.settled is None:
-            subject.add(record)
+            subject.add(record, self._scale.merit_of(record))
 
     def end(self, subject: int, how: End) -> None:
         """See ``Course``."""
@@ -164,15 +167,19 @@ class CellCourse:
 
     def _change(self, baseline: Baseline, cut: int | None) -> Change:
         """Return what the pairs of the look say, whatever the open trials would be."""
-        known: set[tuple[str, bytes]] = set()
+        known: set[tuple[str, str]] = set()
+        lives = Lives()
         lowest, highest = list[float](), list[float]()
         for number in range(self.look):
             other, subject = baseline.subjects.get(number), self._subject(number)
             limit = cut if number >= self._before else None
             own = self._counted(subject, limit, True)
+            name = lives.name(subject.prefixes(limit), whole=self._whole(subject, limit))
             if other is None or not own.scored + own.open or not other.scored + other.missing:
                 continue
-            digests = other.digest, subject.digest_of(limit)
+            if not self._scale.bounded and (own.open or other.missing):
+                return Change.GO_ON  # without bounds what is open could be anything
+            digests = other.digest, name
             if all(digests) and digests in known:
                 if own.open:  # a repeat as yet: whether it stays one is not known
                     return Change.GO_ON
@@ -183,7 +190,10 @@ class CellCourse:
         last = self.look >= max(baseline.subjects, default=-1) + 1
         if not lowest:
             return Change.UNDECIDED if last else Change.GO_ON
-        found = regression_look(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
+        most, means = max(len(baseline.subjects), len(lowest)), self._scale.means
+        found = regression_look(
+            lowest, highest, most, loss=loss_of(self._plan.margin, self._scale), tests=baseline.tests, means=means
+        ).change
         return Change.UNDECIDED if last and found is Change.GO_ON else found
 
     def settle(self, trials: int) -> None:
@@ -223,7 +233,9 @@ class CellCourse:
 
     def _may_settle(self, question: Question, found: list[SubjectTrials]) -> bool:
         """Return False if a quick check shows that the look is not settled: p values are much faster than limits."""
-        tail = tails(self._plan.looks)[self._plan.looks.index(self.look)]
+        if not self._scale.bounded:
+            return not any(one.open for one in found)  # an open trial could have any value
+        tail = question.means.tails(self._plan.looks)[self._plan.looks.index(self.look)]
         if any(one.scored + one.open == 0 for one in found):
             return True
         worst, best = ([one.rate(passing) for one in found] for passing in (False, True))
@@ -244,23 +256,24 @@ class CellCourse:
 
     def _trials(self, cut: int | None) -> list[SubjectTrials]:
         """Return the subjects of the look as they would be if its new ones were stopped after ``cut`` trials."""
-        known: set[bytes] = set()
+        known: set[str] = set()
+        lives = Lives()
         counted = []
         for number in range(self.look):
             subject, limit = self._subject(number), cut if number >= self._before else None
-            digest = subject.digest_of(limit)
-            counted.append(self._counted(subject, limit, bool(digest) and digest not in known))
-            known |= {digest} if digest else set()
+            whole = self._whole(subject, limit)
+            name = lives.name(subject.prefixes(limit), whole=whole)
+            # A complete idle subject is not a copy of another one, as in ``draw_sample``.
+            counted.append(self._counted(subject, limit, name not in known if name else whole))
+            known |= {name} if name else set()
         return counted
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
         facts = subject.trials[:limit]
         whole = self._whole(subject, limit)
-        # A complete idle subject is not a copy of another one, as in ``draw_sample``.
-        distinct = distinct or (whole and not subject.digest_of(limit))
         estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(facts)
         if not whole and estimand.startswith("last:"):
             # Which trials are the last ones is known only at the end.
             return SubjectTrials(0, 0, min(self._plan.trials, int(estimand.partition(":")[2])), distinct)
-        scored = [one.success for one in enter_estimand(estimand, facts) if one.success is not None]
+        scored = [one.merit for one in enter_estimand(estimand, facts) if one.merit is not None]
         return SubjectTrials(sum(scored), len(scored), rest, distinct)

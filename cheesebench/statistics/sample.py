@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import SubjectTrials
 from cheesebench.statistics.measures import Tally
+from cheesebench.statistics.merit import Scale, scale_of
 
 #: The trials of one subject in order.
 SubjectRecords = Sequence[TrialRecord]
@@ -43,7 +44,7 @@ class SubjectCount:
     distinct: bool
     """False for an exact copy of an earlier subject."""
     digest: str
-    """``signature`` of its trials."""
+    """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
     entered: int
     """Trials that enter the estimand, missing and settled ones included."""
     missing: int
@@ -55,6 +56,10 @@ class SubjectCount:
     """Session of every scored trial that is comparable with the reference, whatever the estimand."""
     passes: bytes
     """1 or 0 for each of those."""
+    merits: tuple[float, ...] = ()
+    """Merit (``merit``) of every trial that enters the estimand and has one, if the verdict is about a measure."""
+    outside: int = 0
+    """Number of those beyond the range that the protocol declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Sample:
     """Trials that each absent subject would have put into the estimand (an upper bound)."""
     tallies: Mapping[int, Tally] = field(default_factory=dict)
     """For the looks of a sequential cell: the tally of the subjects below that number."""
+    measured: bool = False
+    """Whether the verdict is about a measure."""
 
     @property
     def seen(self) -> int:
@@ -98,10 +105,17 @@ class Sample:
         return sum(one.settled for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectTrials, ...]:
-        """Return what a verdict needs of every subject; an absent one is open throughout."""
+        """Return what a verdict on the pass rate needs of every subject; an absent one is open throughout."""
+        return self._subjects([one.results for one in self.per_subject])
+
+    def judged(self) -> tuple[SubjectTrials, ...]:
+        """Return what the cell's verdict needs of every subject: by its measure, or by its pass rate."""
+        return self._subjects([one.merits for one in self.per_subject]) if self.measured else self.subjects()
+
+    def _subjects(self, merits: Iterable[Sequence[float]]) -> tuple[SubjectTrials, ...]:
         counted = [
-            SubjectTrials(sum(one.results), len(one.results), one.missing + one.settled, one.distinct)
-            for one in self.per_subject
+            SubjectTrials(sum(own), len(own), one.missing + one.settled, one.distinct)
+            for one, own in zip(self.per_subject, merits, strict=True)
         ]
         return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
 
@@ -118,22 +132,31 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject without a single record is missing whole.
     """
     known: set[str] = set()
+    lives = Lives()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
+    scale = scale_of(plan)
     for records in trials:
         # What a sequential cell is described by are the subjects that it was judged by.
         tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        digest = signature(records)
-        found.append(_count(records, entering, digest, digest not in known))
+        if plan.looks:
+            digest = lives.name(prefixes(records), whole=not any(record.missing for record in records))
+        else:
+            digest = signature(records)  # of a million subjects, the beginnings are not kept
+        found.append(_count(records, entering, digest, digest not in known, scale))
         known |= {digest} if digest else set()
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
-    return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical, tallies)
+    absent = max(0, plan.subjects - len(found))
+    return Sample(tuple(found), tally, absent, typical, tallies, measured=scale.measured is not None)
 
 
-def _count(records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool) -> SubjectCount:
+def _count(
+    records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool, scale: Scale
+) -> SubjectCount:
+    merits = [scale.merit_of(r) for r in entering] if scale.measured is not None else []
     scored = [r for r in records if r.compared and not r.missing and r.success is not None]
     return SubjectCount(
         subject=records[0].subject,
@@ -145,6 +168,8 @@ def _count(records: SubjectRecords, entering: SubjectRecords, digest: str, disti
         results=bytes(r.success for r in entering if not r.missing and r.success is not None),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
+        merits=tuple(merit for merit in merits if merit is not None),
+        outside=sum(map(scale.is_outside, entering)),
     )
 
 
@@ -168,6 +193,46 @@ def signature(records: SubjectRecords) -> str:
     for record in records:
         digest.update(trial_bytes(record))
     return digest.hexdigest()
+
+
+def prefixes(records: SubjectRecords) -> list[str]:
+    """Return digests of the first trials: after each one that was run, from the first action on."""
+    digest = hashlib.blake2b(digest_size=10)
+    found: list[str] = []
+    for record in records:
+        if record.missing:
+            break
+        digest.update(trial_bytes(record))
+        if found or has_acted(record):
+            found.append(digest.hexdigest())
+    return found
+
+
+class Lives:
+    """Names lives by what was done in them: exact copies have the same name.
+
+    A life that was stopped is taken for a copy of an earlier one that began in the same way, and a later one that
+    begins like it for a copy of it: nobody knows whether it would have gone on differently. Otherwise a subject would
+    become evidence by being stopped.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[str, str] = {}
+        self._stopped: dict[str, str] = {}
+
+    def name(self, digests: Sequence[str], *, whole: bool) -> str:
+        """Return the name of the next life from its ``prefixes``; empty for an idle one, which is no copy."""
+        if not digests:
+            return ""
+        last = digests[-1]
+        name = next((self._stopped[digest] for digest in digests if digest in self._stopped), None)
+        if name is None:
+            name = last if whole else self._begun.get(last, last)
+        if not whole:
+            self._stopped.setdefault(last, name)
+        for digest in digests:
+            self._begun.setdefault(digest, name)
+        return name
 
 
 def has_acted(record: TrialRecord) -> bool:
