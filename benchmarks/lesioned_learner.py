@@ -1,9 +1,10 @@
-"""What lesions leave of a learner: the table of docs/agents.md on the agent that plans with a map.
+"""What lesions leave of a learner: tables of docs/agents.md.
 
-Runs an agent through the shipped protocols with every lesion of their constructs as a control (design ``cohort``, seed
-0, view ``ascii_2d``), and prints for each its pass rate, and under each lesion what is left and what may be left.
+Runs an agent through the shipped protocols, or those that are named, with every lesion of their constructs as a control
+(design ``cohort``, seed 0, view ``ascii_2d``), and prints for each its pass rate, and under each lesion what is left
+and what may be left.
 
-    python benchmarks/lesioned_learner.py [AGENT]
+    python benchmarks/lesioned_learner.py [AGENT [PROTOCOL...]]
 """
 
 from __future__ import annotations
@@ -61,5 +62,6 @@ def _percent(share: float) -> str:
 if __name__ == "__main__":
     agent = sys.argv[1] if len(sys.argv) > 1 else AGENT
     print(_row(HEADER), _row(["---", "--:", "---", "---"]), sep="\n")
-    for name, allowed in lesions().items():
-        print(row(agent, name, allowed), flush=True)
+    allowed = lesions()
+    for name in sys.argv[2:] or allowed:
+        print(row(agent, name, allowed[name]), flush=True)

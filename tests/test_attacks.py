@@ -486,6 +486,39 @@ def test_who_forgets_the_sample_chooses_by_chance(choice: str, edition: str) -> 
     assert share <= by_luck(at_most("dnms", "amnesia=choice"), trials)
 
 
+# -- the body as memory: turned before what is to be remembered is forgotten, looked at afterwards
+
+
+def turned_by_the_sample(sense: Sense) -> Sequence[int]:
+    values = sense.life.values
+    if sense.state == "sampling":
+        return sense.way(values["sample"])
+    if sense.state == "retain":
+        return [ROTATE_LEFT] * int(values["sample"][-1])
+    lit = sorted([values["sample"], values["novel"]])
+    return sense.way(lit[sense.geometry.heading(sense.pose) // 2 % 2])
+
+
+def turned_to_the_paired_side(sense: Sense) -> Sequence[int]:
+    if sense.state in ("rewarded", "unrewarded"):
+        return [ROTATE_LEFT + (sense.life.values["paired"] == "east")]
+    if sense.state != "test" or sense.here(("west", "east")):
+        return [STAY]
+    return sense.way("east" if 0 < sense.geometry.heading(sense.pose) < 4 else "west")
+
+
+@pytest.mark.parametrize(
+    ("name", "lesion", "policy"),
+    [
+        ("dnms", "amnesia=choice", turned_by_the_sample),
+        ("place_preference", "amnesia=test", turned_to_the_paired_side),
+    ],
+)
+def test_the_body_remembers_nothing(name: str, lesion: str, policy: Policy) -> None:
+    share, trials, _ = rate(name, lesion, policy)
+    assert abs(share - 0.5) < 3 * math.sqrt(0.5 * 0.5 / trials)
+
+
 # -- chambers: blind, with all rewards remembered
 
 

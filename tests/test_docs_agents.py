@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("agents_script", ROOT / "benchmarks" / "agents.py")
+def script(name: str = "agents") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "benchmarks" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -67,3 +67,10 @@ def test_the_script_prints_the_tables_of_the_page() -> None:
     printed = measured.tables(measured.cells()).split("\n\n")
     assert len(printed) == 2
     assert [table for table in printed if table not in PAGE] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["tabular-ql", "hippocampal-ql"])
+def test_the_script_prints_what_lesions_leave_of_learners_in_the_chamber(agent: str) -> None:
+    learner = script("lesioned_learner")
+    assert learner.row(agent, "operant_chamber", learner.lesions()["operant_chamber"]) in PAGE.splitlines()

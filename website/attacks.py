@@ -69,9 +69,8 @@ def attacks() -> str:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     cells = []
     for one in kept:
-        found = "not measured" if one["found"] is None else f"{one['found']:.2f}"
         name = one["protocol"].replace(".", "@")
-        cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", found])
+        cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", f"{one['found']:.2f}"])
     return table(["protocol of release 0.1", "lesion", "by hand", "found by the audit"], cells)
 
 

@@ -19,7 +19,7 @@ from cheesebench.protocol import Specification
 #: Lives on which a ceiling is measured, and the maximum of their trials together (but at least two lives).
 LIVES, TRIALS = 8, 480
 #: Steps of hypotheses, in planning and in real beliefs, after which no third life is begun (for an effort of 1).
-STEPS = 15_000_000
+STEPS = 30_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
 #: Added to the seed of an audit, so that its other lives are not used here.

@@ -55,6 +55,7 @@ class Adversary:
         """Lead a real life of at most so many trials; return them."""
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
         rest, lived = self.world.prior(), list[Lived]()
+        self.planner.begin_life()
         while len(lived) < trials and (observation := life.begin_trial()) is not None:
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
@@ -105,7 +106,7 @@ class Adversary:
         if is_pushed:
             return self.planner.base(cloud, course.steps)
         left = 0 if self._lesion.forgets_trials else self.world.trials_left(course.belief)
-        return self.planner.decide(cloud, course.steps, left)
+        return self.planner.decide(cloud, course.steps, left, is_settled=course.is_settled)
 
     def entries(self, root: Parts, steps: int, states: frozenset[str], state: str) -> Parts:
         """Return in what ways a state can be entered by those who act as this subject does, by what is perceived.
@@ -178,6 +179,12 @@ class Course:
             _, expected, there = world.nodes.leads(self.leader, action, self.steps)[0]
             self.leader = there if expected == percept else None
         self.belief, self.steps = belief, self.steps + 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the decision is carried out, and nothing was learnt by it."""
+        done = self.decision is not None and self.decision.leader is None and self.place >= len(self.decision.actions)
+        return done and len(self.belief) == self.size
 
     @property
     def is_over(self) -> bool:

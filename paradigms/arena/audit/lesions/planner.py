@@ -15,6 +15,7 @@ from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World, sampled, signature
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud, Node
 from cheesebench.paradigms.arena.audit.lesions.plans import Plan, Plans
+from cheesebench.paradigms.arena.audit.lesions.sensing import mistaken, tell_apart
 
 #: Kinds of hypotheses whose plans are tried to begin with, and of which the nearest is followed.
 LEADERS, NEAREST = 10, 5
@@ -22,8 +23,8 @@ LEADERS, NEAREST = 10, 5
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: By how much something must be better than following the likeliest.
 BETTER = 0.005
-#: Steps of hypotheses that the decisions of one trial, and of all lives together, may take for an effort of 1.
-TRIAL, LIFE = 1_600_000, 8_000_000
+#: Steps of hypotheses that the decisions of one trial, and of one life, may take for an effort of 1.
+TRIAL, LIFE = 1_600_000, 20_000_000
 #: Parts of a belief that are less likely than this are not followed on: whoever is followed there counts.
 NEGLIGIBLE = 0.004
 #: Parts for which it is asked in what manner the likeliest is best followed.
@@ -32,6 +33,10 @@ LIKELY = 0.25
 LASTING, FULL_AFTER = 0.3, 5
 #: Macros: turns, then steps forward; waiting.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
+#: Hypotheses that would fail by the plan of the likeliest, from which this is told by the shortest way.
+RIVALS = 3
+#: Questions in vain after which two kinds are taken to look alike in a state.
+IN_VAIN = 3
 #: A value that is as good as certain.
 CERTAIN = 0.999
 
@@ -57,10 +62,20 @@ class Manner(NamedTuple):
 
 
 MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
-#: Actions to begin with (none: following the likeliest at once), and the manner of following.
-Course = tuple[tuple[int, ...], Manner]
 
-BASE: Course = ((), MANNERS[0])
+
+class Course(NamedTuple):
+    """Actions to begin with (none: following the likeliest at once), then the manner of following.
+
+    They are taken for as long as ``leader`` stays possible; None: as long as most of the belief perceives the same.
+    """
+
+    actions: tuple[int, ...] = ()
+    manner: Manner = MANNERS[0]
+    leader: Node | None = None
+
+
+BASE = Course()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,14 @@ class Planner:
         self._macros = [turn + stride for turn in _turns(turns) for stride in [(FORWARD,) * n for n in (0, *STRIDES)]]
         self._macros = [macro for macro in self._macros if macro] + [(STAY,) * n for n in WAITS]
 
-        #: Steps that may still be taken in this trial, and that were taken in all.
+        #: How often it was found that two kinds cannot be told apart in a state.
+        self._in_vain: dict[Hashable, int] = {}
+        #: Steps that may still be taken in this trial, and in this life.
         self._left, self._all = 0.0, 0.0
+
+    def begin_life(self) -> None:
+        """Reset the budget for another life: none is led worse because others took much thought."""
+        self._all = LIFE * self.effort
 
     def begin_trial(self) -> None:
         """Reset the budget for another trial."""
@@ -113,21 +134,26 @@ class Planner:
 
     # -- looking ahead
 
-    def decide(self, cloud: Cloud, steps: int, trials_left: int) -> Decision:
-        """Return what to do now."""
+    def decide(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool = False) -> Decision:
+        """Return what to do now; ``is_settled``: what was decided is done, and nothing was learnt by it.
+
+        It was decided in view of what would be followed then, so only in what manner that is followed is asked.
+        """
         if len(cloud) == 1 or all(node.waiting for node in cloud):
             return self.base(cloud, steps)
-        key = (signature(cloud), steps, min(trials_left, FULL_AFTER))
+        key: tuple[Hashable, ...] = signature(cloud), steps, min(trials_left, FULL_AFTER)
+        if is_settled and key not in self._known:
+            key = *key, "settled"
         if key not in self._known:
-            self._known[key] = self._best(cloud, steps, trials_left)
-        actions, manner = self._known[key]
-        return Decision(actions, None) if actions else self.base(cloud, steps, manner)
+            self._known[key] = self._best(cloud, steps, trials_left, is_settled=is_settled)
+        course = self._known[key]
+        return Decision(course.actions, course.leader) if course.actions else self.base(cloud, steps, course.manner)
 
-    def _best(self, cloud: Cloud, steps: int, trials_left: int) -> Course:
+    def _best(self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool) -> Course:
         """Return what to do: candidates are tried on ever larger samples of the belief, and ever fewer of them."""
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
-        begun, allowed = self.world.spent, min(self._left / 3, LIFE * self.effort - self._all)
-        ranked: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps)]
+        begun, allowed = self.world.spent, min(self._left / 3, self._all)
+        ranked: list[tuple[float, Course]] = [(0.0, course) for course in self._candidates(cloud, steps, is_settled)]
         size = 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if len(cloud) <= size:
@@ -141,10 +167,10 @@ class Planner:
                 if is_certain or self.world.spent - begun > allowed * number / len(ROUNDS):
                     break
             base = ranked[0][0]
-            ranked.sort(key=lambda entry: (-entry[0], len(entry[1][0])))
+            ranked.sort(key=lambda entry: (-entry[0], len(entry[1].actions)))
             ranked = ranked[:kept]
         self._left -= self.world.spent - begun
-        self._all += self.world.spent - begun
+        self._all -= self.world.spent - begun
         # Switching costs time: an alternative must be better by more than sampling error.
         return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
@@ -154,15 +180,38 @@ class Planner:
         worth = self.play(cloud, steps, course, whole)
         return round((worth.success + learning * worth.learnt) / whole, 9)
 
-    def _candidates(self, cloud: Cloud, steps: int) -> Iterator[Course]:
+    def _candidates(self, cloud: Cloud, steps: int, is_settled: bool) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
-        yield from (((), manner) for manner in MANNERS)  # the first is BASE
+        yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
+        if is_settled:
+            return
         for _, node in _kinds(cloud)[:LEADERS]:
             plan = self._plan(node, steps)
             if plan.actions not in given:
                 given.add(plan.actions)
-                yield plan.actions, MANNERS[0]
-        yield from ((macro, MANNERS[0]) for macro in self._macros)
+                yield Course(plan.actions)
+        yield from self._doubts(cloud, steps)
+        yield from map(Course, self._macros)
+
+    def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
+        """Yield what tells whoever would be followed from those who would fail by that."""
+        leader, plan = self.leader(cloud, steps, MANNERS[0])
+        if not plan.success or self.world.relevance.trace:  # with all of the way in mind, no two nodes are met again
+            return
+        sample = sampled(cloud, ROUNDS[0][0])
+        for rival in mistaken(self._nodes, sample, leader, plan.actions, steps, self._is_alive)[:RIVALS]:
+            pair = leader.state, leader.kind, rival.kind
+            if self._in_vain.get(pair, 0) == IN_VAIN:
+                continue
+            actions, spent = tell_apart(self._nodes, (leader, rival), steps, self._is_alive)
+            self.world.spent += spent
+            if actions:
+                yield Course(actions, leader=leader)
+            else:
+                self._in_vain[pair] = self._in_vain.get(pair, 0) + 1
+
+    def _is_alive(self, node: Node, steps: int) -> bool:
+        return self._plan(node, steps).success
 
     def _step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
         self.world.spent += len(cloud)
@@ -172,23 +221,27 @@ class Planner:
 
     def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
         """Return the value of a course of action, where each part of the belief then follows its likeliest."""
-        actions, manner = course
+        actions, manner, leader = course
         if not actions:
             return self.follow(cloud, steps, whole, manner)
-        worth, pending = Worth(), [(cloud, 0)]
+        worth, pending = Worth(), [(cloud, 0, leader)]
         while pending:
-            part, done = pending.pop()
+            part, done, leader = pending.pop()
             if done == len(actions):
                 worth.add(self._follow_best(part, steps + done, whole))
                 continue
-            half = sum(part.values()) / 2
+            half, expected = sum(part.values()) / 2, None
+            if leader is not None:
+                _, expected, leader = self._nodes.leads(leader, actions[done], steps + done)[0]
             parts = self._step(part, actions[done], steps + done)
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Whoever perceives something that not all do decides anew; the larger part goes on.
-                elif sum(there.values()) > half or next(iter(there)).waiting:
-                    pending.append((there, done + 1))
+                # Whoever perceives something that the leader, or most, do not decides anew; the others go on.
+                elif percept == expected if leader is not None else sum(there.values()) > half:
+                    pending.append((there, done + 1, leader))
+                elif next(iter(there)).waiting:
+                    pending.append((there, done + 1, None))
                 else:
                     worth.add(self._follow_best(there, steps + done + 1, whole))
         return worth
@@ -260,16 +313,24 @@ def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tup
 
 
 def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
-    """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first."""
+    """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first.
+
+    Of kinds that are as likely, that comes first which was met first of what lasts: a guess is the same in all lives,
+    so that balanced lives have a balanced share of right ones.
+    """
     likeliest: dict[int, Node] = {}
     weights: dict[int, float] = {}
+    whole = 0.0
     for node, weight in cloud.items():
         kind = node.kind
         weights[kind] = weights.get(kind, 0.0) + weight
+        whole += weight
         if kind not in likeliest or weight > cloud[likeliest[kind]]:
             likeliest[kind] = node
-    best = sorted(weights.items(), key=lambda entry: -entry[1])
-    return [(weight, likeliest[kind]) for kind, weight in best]
+    return sorted(
+        ((weight, likeliest[kind]) for kind, weight in weights.items()),
+        key=lambda entry: (-round(entry[0] / whole, 9), entry[1].lasting),
+    )
 
 
 def _turns(turns: int) -> list[tuple[int, ...]]:
