@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cheesebench.experiment.records import ReferenceValue
+from cheesebench.experiment.records import Measured, ReferenceValue
 from cheesebench.statistics.bounds import p_values
 from cheesebench.statistics.comparison import Question
+from cheesebench.statistics.means import Student
 from cheesebench.statistics.power import fixed_verdicts
 from cheesebench.statistics.regression import LOSS, PAIR_LOOKS, flip_p_values
 from cheesebench.statistics.sequential import futile
@@ -98,15 +99,19 @@ def observed(
 def sequential(rates: Floats, question: Question, give_up: bool = True) -> tuple[Flags, Flags, NDArray[np.int64]]:
     """Return which runs PASS, which FAIL, and at how many subjects each stopped, as ``sequential.decide`` has it.
 
+    ``rates`` are those of subjects, or their means of a measure; of shape ``[runs, subjects]``.
+
     Without ``give_up`` nothing is futile: errors can only be more frequent then.
     """
     looks = looks_until(rates.shape[1])
     passed, failed = np.zeros(len(rates), dtype=bool), np.zeros(len(rates), dtype=bool)
     stopped, living = np.full(len(rates), looks[-1]), np.arange(len(rates))
-    for look, tail in zip(looks, tails(looks), strict=True):
+    means = question.means
+    for look, tail in zip(looks, means.tails(looks), strict=True):
         seen = rates[living, :look]
         above, below = question.bars(seen.mean(axis=1), tail)
-        passes, fails = p_values(seen, above) < tail, p_values(1 - seen, 1 - below) < tail
+        passes = means.p_values(seen, above, above=True) < tail
+        fails = means.p_values(seen, below, above=False) < tail
         passed[living[passes]] = failed[living[fails]] = True
         over = passes | fails
         if give_up and look < looks[-1]:
@@ -294,7 +299,69 @@ def regression_table(runs: int) -> str:
     return "\n".join(lines)
 
 
-TABLES = {"errors": error_table, "outcomes": outcome_table, "regression": regression_table}
+#: How subjects' means of a measure are distributed: to have a mean of 0 and a standard deviation of 1.
+SHAPES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
+    "normal": lambda random, shape: random.standard_normal(shape),
+    "uniform": lambda random, shape: (random.random(shape) - 0.5) * 12**0.5,
+    "two kinds": lambda random, shape: np.where(random.random(shape) < 0.5, 1.0, -1.0),
+    "exponential": lambda random, shape: random.exponential(1, shape) - 1,
+    "log-normal (0.5)": lambda random, shape: _log_normal(random, 0.5, shape),
+    "log-normal (1)": lambda random, shape: _log_normal(random, 1.0, shape),
+    "one in 10 far off": lambda random, shape: np.where(random.random(shape) < 0.1, 3.0, -1 / 3),
+}
+#: The model's standard deviation in those of the animals, and the number of animals.
+SPREADS = ((0.5, 12), (1.0, 12), (1.0, 50), (1.5, 50), (2.0, 50))
+#: Numbers of subjects of fixed designs: with fewer a measure without a range gets no verdict.
+FIXED_BY_T = (6, 10, 20, 40, 60)
+
+
+def _log_normal(random: np.random.Generator, sigma: float, shape: tuple[int, int]) -> Floats:
+    mean, square = np.exp(sigma**2 / 2), np.exp(sigma**2)
+    return np.asarray((random.lognormal(0, sigma, shape) - mean) / (mean * (square - 1) ** 0.5))
+
+
+def of_measures(runs: int, seed: int = 4) -> Iterator[tuple[str, float, int, list[float]]]:
+    """Yield shape, spread, animals and errors of verdicts by t, for a model that is worse by exactly the margin.
+
+    The errors are of sequential PASS and FAIL, and of the same with the worst fixed number of subjects. Each shape is
+    tried in both directions, because either side of a measure may be the better one. The animals' standard deviation is
+    1, and their mean is drawn, too.
+    """
+    for (shape, draw), (spread, animals) in product(SHAPES.items(), SPREADS):
+        random = np.random.default_rng([seed, int(10 * spread), animals])
+        own, rodents = draw(random, (runs, MOST)) * spread, random.normal(0, animals**-0.5, (runs, 1))
+        reference = ReferenceValue(value=0.0, sd=1.0, n_animals=animals, measured=Measured(name="measure"))
+        means, worst = Student(1.0), [0.0] * 4
+        for direction in (1, -1):
+            rates = direction * own - rodents  # t does not mind where zero is
+            wrong = [sequential(rates, Question(reference, 0.0, 0.0, means), give_up=False)[:2]]
+            wrong += [fixed_verdicts(rates[:, :subjects], reference, 0.0, means=means) for subjects in FIXED_BY_T]
+            for number, found in enumerate(wrong):
+                for side, flags in enumerate(found):
+                    column = side + 2 * (number > 0)
+                    worst[column] = max(worst[column], float(flags.mean()))
+        yield shape, spread, animals, worst
+
+
+def measure_table(runs: int) -> str:
+    """Return the table of errors of verdicts about a measure without a range."""
+    lines = [
+        row("subjects' means", "their SD / the animals'", "animals", "sequential: false PASS", "false FAIL",
+            "fixed: false PASS", "false FAIL"),
+        row("---", *["---:"] * 6),
+    ]  # fmt: skip
+    for shape, spread, animals, errors in of_measures(runs):
+        shown = (f"{error:.3f}" for error in errors)
+        lines.append(row(shape, f"{spread:g}", animals, *shown))
+    return "\n".join(lines)
+
+
+TABLES = {
+    "errors": error_table,
+    "outcomes": outcome_table,
+    "regression": regression_table,
+    "measures": measure_table,
+}
 
 
 def tables_of(page: str) -> dict[str, str]:

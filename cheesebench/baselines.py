@@ -11,7 +11,7 @@ from typing import Any
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.statistics.counts import CellCounts, CountedRun, SubjectCounts, count_cell
+from cheesebench.statistics.counts import CellCounts, CountedMeasure, CountedRun, SubjectCounts, count_cell
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -99,6 +99,9 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     # Not asdict, which would copy every subject into a dictionary.
     values = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
     values["settings"] = dict(cell.settings)
+    values["measured"] = None if cell.measured is None else dataclasses.asdict(cell.measured)
+    if cell.measured is None:
+        del values["measured"]
     values["subjects"] = [
         [n, s.passed, s.scored, s.missing, s.digest, *([s.settled] if s.settled else [])]
         for n, s in cell.subjects.items()
@@ -108,4 +111,8 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
 
 def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
     subjects = {int(number): SubjectCounts(*counts) for number, *counts in values["subjects"]}
-    return CellCounts(**{**values, "subjects": subjects})
+    measured = values.get("measured")
+    if measured is not None:
+        limits = measured["range"]
+        measured = CountedMeasure(**{**measured, "range": limits and (float(limits[0]), float(limits[1]))})
+    return CellCounts(**{**values, "subjects": subjects, "measured": measured})

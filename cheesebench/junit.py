@@ -42,6 +42,7 @@ def case_properties(result: CellResult) -> Properties:
             ("interval_low", interval and interval[0]),
             ("interval_high", interval and interval[1]),
             ("interval_method", result.interval_method),
+            *_measure_properties(result),
             ("reference", reference and reference.value),
             ("reference_low", animals and animals[0]),
             ("reference_high", animals and animals[1]),
@@ -68,6 +69,22 @@ def case_properties(result: CellResult) -> Properties:
             *_call_properties(result),
         ]
     )
+
+
+def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
+    """Return the measure that a verdict is about: reference, margin and differences are then in its unit."""
+    measured, judged = result.plan.measured, result.judged
+    if measured is None:
+        return []
+    return [
+        ("measure", measured.name),
+        ("measure_better", measured.better),
+        ("measure_mean", judged and judged.mean),
+        ("measure_low", judged and judged.interval and judged.interval[0]),
+        ("measure_high", judged and judged.interval and judged.interval[1]),
+        ("measure_sd", judged and judged.sd),
+        ("measure_subjects", judged and judged.subjects),
+    ]
 
 
 def _look_properties(result: CellResult) -> list[tuple[str, object]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cheesebench.experiment.records import CallTotals, CellPlan
+from cheesebench.experiment.records import CallTotals, CellPlan, ReferenceValue
 from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.summary import PublishedContrast
-from cheesebench.statistics.wording import percent, points
+from cheesebench.statistics.wording import amount, bar, gap, number, percent, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
 NOTHING = "–"
@@ -20,6 +20,12 @@ HOW_TO_READ = (
     "INCONCLUSIVE: the trials do not decide; ERROR: nothing was measured.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
+)
+#: Stands below them if a verdict is about a measure.
+HOW_TO_READ_MEASURE = (
+    "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
+    "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
+    "lower bound above it."
 )
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (
@@ -36,38 +42,50 @@ def marked(verdict: Verdict) -> str:
 
 
 def rate(cell: CellResult) -> str:
-    """Return the pass rate, ``–`` without one."""
+    """Return what the verdict is about: the pass rate, or a measure with its name, ``breakpoint 4.25``."""
+    if cell.plan.measured is not None:
+        name = cell.plan.measured.name
+        return f"{name} {NOTHING if cell.judged is None else number(cell.judged.mean)}"
     return NOTHING if cell.rate is None else percent(cell.rate)
 
 
 def interval(cell: CellResult) -> str:
-    """Return the 95 % interval of the rate, ``38–55 %``."""
+    """Return its 95 % interval, ``38–55 %``; of a measure, ``3.1 to 5.4``."""
+    if cell.plan.measured is not None:
+        found = None if cell.judged is None else cell.judged.interval
+        return NOTHING if found is None else " to ".join(map(number, found))
     return NOTHING if cell.interval is None else _range(cell.interval)
 
 
 def floor(cell: CellResult) -> str:
-    """Return the random agent's rate as declared by the protocol."""
-    return NOTHING if cell.plan.chance is None else percent(cell.plan.chance)
+    """Return the random agent's rate as declared by the protocol; of its measures nothing is declared."""
+    return NOTHING if cell.plan.chance is None or cell.plan.measured is not None else percent(cell.plan.chance)
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate with its interval, or a note that it is declared or an analogy."""
+    """Return the animals' rate or measure with its interval, or a note that it is declared or an analogy."""
     animals = cell.plan.reference
     if animals is None:
         return NOTHING
     details = ["analogy"] if animals.kind == "analogy" else []
     if has_interval(animals):
-        details.append(_range(reference_limits(animals, 0.025)))
+        limits = reference_limits(animals, 0.025)
+        details.append(_range(limits) if animals.measured is None else " to ".join(map(number, limits)))
     elif not details:
         details.append("declared")
     if animals.n_animals and animals.interval is None:
         details.append(f"n = {animals.n_animals}")
-    return f"{percent(animals.value)} ({', '.join(details)})"
+    return f"{amount(cell.plan, animals.value)} ({', '.join(details)})"
+
+
+def rodent_rate(cell: CellResult) -> ReferenceValue | None:
+    """Return the animals' pass rate; None where their number is of a measure."""
+    return None if cell.plan.measured is not None else cell.plan.reference
 
 
 def animals_by_point(cell: CellResult) -> list[str]:
     """Return the animals' rate at each point of the cell's curve, with the standard deviation between them."""
-    animals = cell.plan.reference
+    animals = rodent_rate(cell)
     if animals is None or cell.curve_unit != "session":
         return [""] * len(cell.curve)
     spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(animals.curve)
@@ -76,10 +94,11 @@ def animals_by_point(cell: CellResult) -> list[str]:
 
 
 def difference(cell: CellResult) -> str:
-    """Return model - reference in percentage points, with its bounds."""
+    """Return model - reference in percentage points (or the measure's unit), with its bounds."""
     if cell.difference is None or cell.difference_low is None or cell.difference_high is None:
         return NOTHING
-    return f"{points(cell.difference)} ({points(cell.difference_low)} to {points(cell.difference_high)})"
+    shown, low, high = (gap(cell.plan, one) for one in (cell.difference, cell.difference_low, cell.difference_high))
+    return f"{shown} ({low} to {high})"
 
 
 def reference_name(cells: Iterable[CellResult]) -> str:
@@ -98,6 +117,9 @@ def question(cells: Iterable[CellResult]) -> str:
 
 def difference_name(cells: Iterable[CellResult]) -> str:
     """Return the heading of a column of differences; it names the reference if all cells have the same kind."""
+    cells = list(cells)
+    if any(cell.plan.measured is not None for cell in cells):
+        return "difference"
     names = {"reference": "rate − rodent", "chance": "rate − random", "published": "rate − published"}
     compared = {
         "published" if cell.plan.in_words and cell.plan.against == "reference" else cell.plan.against for cell in cells
@@ -107,17 +129,19 @@ def difference_name(cells: Iterable[CellResult]) -> str:
 
 def how_to_read(cells: Iterable[CellResult]) -> list[str]:
     """Return what the verdicts of these cells mean, in one line each."""
+    cells = list(cells)
     compared = {cell.plan.against for cell in cells}
+    measured = [HOW_TO_READ_MEASURE] if any(cell.plan.measured is not None for cell in cells) else []
     if compared == {"chance"}:
         return list(HOW_TO_READ_CHANCE)
     if "chance" not in compared:
-        return list(HOW_TO_READ)
-    return [*HOW_TO_READ, *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE)]
+        return [*HOW_TO_READ, *measured]
+    return [*HOW_TO_READ, *measured, *(f"Without an animal: {line}" for line in HOW_TO_READ_CHANCE)]
 
 
 def margin(cell: CellResult) -> str:
-    """Return the difference in points below which a verdict is FAIL: minus the margin for a comparison with animals."""
-    return points(cell.plan.margin if cell.plan.against == "chance" else -cell.plan.margin)
+    """Return the difference beyond which a verdict is FAIL: minus the margin, for a pass rate and animals."""
+    return points(cell.plan.margin) if cell.plan.against == "chance" else gap(cell.plan, bar(cell.plan))
 
 
 def remarks(cell: CellResult) -> list[str]:
@@ -228,14 +252,16 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean reference of the cells that have one."""
-    values = [cell.plan.reference.value for cell in cells if cell.plan.reference is not None]
+    """Return the mean reference of the cells that have one for the pass rate."""
+    plans = [cell.plan for cell in cells if cell.plan.measured is None]
+    values = [plan.reference.value for plan in plans if plan.reference is not None]
     return sum(values) / len(values) if values else None
 
 
 def chance_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the mean random rate of the cells that have one."""
-    values = [cell.plan.chance for cell in cells if cell.plan.chance is not None]
+    """Return the mean random rate of the cells that have one, and are judged by their rate."""
+    plans = [cell.plan for cell in cells if cell.plan.measured is None]
+    values = [plan.chance for plan in plans if plan.chance is not None]
     return sum(values) / len(values) if values else None
 
 

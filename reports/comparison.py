@@ -11,8 +11,8 @@ from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.json_report import plain_json
 from cheesebench.reports.markdown import table as markdown_table
 from cheesebench.statistics.paired import ALPHA
-from cheesebench.statistics.regression import LOSS, Change
-from cheesebench.statistics.wording import percent, plural, points
+from cheesebench.statistics.regression import Change
+from cheesebench.statistics.wording import number, percent, plural, points, signed
 
 if TYPE_CHECKING:
     from cheesebench.statistics import PairedComparison
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
 
 HOW_TO_READ = (
-    "Every difference is the first run minus the second, in points, over subjects of the same seed. Answers hold at "
+    "Every difference is the first run minus the second, in points (or the unit of a measure that is named), over "
+    "subjects of the same seed. Answers hold at "
     "5 %; those of single protocols are corrected for testing several. Indistinguishable does not mean equal: it "
     "means that these runs cannot show a difference."
 )
@@ -78,7 +79,8 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
     if overall.difference is None:
         return f"{shown(overall.reason)}"
     p = _p(overall.p_value)
-    where = f"over {plural(len(model.cells), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
+    rated = [cell for cell in model.cells if not cell.measure]
+    where = f"over {plural(len(rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
     size = f"{points(overall.difference)} points {where}"
     if overall.answer != "indistinguishable":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
@@ -98,7 +100,10 @@ def _rows(model: ModelComparison) -> list[tuple[str, ...]]:
     overall = model.overall
     pairs = str(overall.pairs)
     answer = f"{MARKS[overall.answer]} {overall.answer}"
-    first, second = (_mean([getattr(cell, side) for cell in model.cells]) for side in ("first_rate", "second_rate"))
+    rated = [cell for cell in model.cells if not cell.measure]
+    if not rated:
+        return rows
+    first, second = (_mean([getattr(cell, side) for cell in rated]) for side in ("first_rate", "second_rate"))
     return [*rows, (answer, "all", first, second, *_numbers(overall), NOTHING, pairs, "")]
 
 
@@ -106,9 +111,9 @@ def _row(cell: CellComparison) -> tuple[str, ...]:
     return (
         f"{MARKS[cell.answer]} {cell.answer}",
         clean(cell.protocol),
-        _rate(cell.first_rate),
-        _rate(cell.second_rate),
-        *_numbers(cell.paired),
+        _value(cell, cell.first_rate, named=True),
+        _value(cell, cell.second_rate),
+        *_numbers(cell.paired, signed if cell.measure else points),
         _p(cell.adjusted_p),
         _pairs(cell),
         ", ".join(_remarks(cell)),
@@ -125,7 +130,8 @@ def _remarks(cell: CellComparison) -> list[str]:
         f"{count} missing in the {side}" for count, side in zip(cell.missing, ("first", "second"), strict=True) if count
     ]
     cleared = cell.change is not None and cell.change.change is Change.NOT_WORSE
-    excluded = [f"no loss of {100 * LOSS:.0f}"] if cleared and not cell.identical else []
+    loss = number(cell.loss) if cell.measure else f"{100 * cell.loss:.0f}"
+    excluded = [f"no loss of {loss}"] if cleared and not cell.identical else []
     return [*lost, *(["identical"] if cell.identical else []), *excluded]
 
 
@@ -137,10 +143,17 @@ def _needs_reason(cell: CellComparison) -> bool:
     )
 
 
-def _numbers(paired: PairedComparison) -> tuple[str, str, str]:
-    difference = NOTHING if paired.difference is None else points(paired.difference)
-    interval = NOTHING if paired.interval is None else "..".join(map(points, paired.interval))
+def _numbers(paired: PairedComparison, shown: Callable[[float], str] = points) -> tuple[str, str, str]:
+    difference = NOTHING if paired.difference is None else shown(paired.difference)
+    interval = NOTHING if paired.interval is None else "..".join(map(shown, paired.interval))
     return difference, interval, _p(paired.p_value)
+
+
+def _value(cell: CellComparison, value: float | None, *, named: bool = False) -> str:
+    """Return a pass rate, or the mean of a measure, where ``named`` with its name."""
+    if not cell.measure or value is None:
+        return _rate(value)
+    return f"{clean(cell.measure)} {number(value)}" if named else number(value)
 
 
 def _rate(value: float | None) -> str:

@@ -134,7 +134,8 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
         axes.errorbar(places, rates, [below, above], fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         rated_text = ", ".join(f"{titles[name]} {percent(cell.rate or 0.0)}" for name, cell in rated.items())
         said.append(f"{group.label}: {rated_text or 'no rate'}")
-    references = {c.plan.protocol: c.plan.reference for g in groups for c in g.cells if c.plan.reference is not None}
+    rated_plans = [cell.plan for group in groups for cell in group.cells if cell.plan.measured is None]
+    references = {plan.protocol: plan.reference for plan in rated_plans if plan.reference is not None}
     for name, animals in references.items():
         place = list(titles).index(name)
         if animals.interval is not None:
@@ -182,7 +183,7 @@ def _rodent_mean(groups: Sequence[Group], dimension: str) -> float | None:
         cell.plan.protocol: cell.plan.reference.value
         for group in groups
         for cell in group.cells
-        if cell.plan.dimension == dimension and cell.plan.reference is not None
+        if cell.plan.dimension == dimension and cell.plan.reference is not None and cell.plan.measured is None
     }
     return sum(own.values()) / len(own) if own else None
 

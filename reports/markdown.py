@@ -13,7 +13,7 @@ from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
 from cheesebench.statistics.spending import ALPHA
-from cheesebench.statistics.wording import percent, shares, shown_value
+from cheesebench.statistics.wording import number, percent, shares, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ControlResult, Measure, ModelSummary, RunSummary
@@ -231,7 +231,7 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         headers = ["protocol", *(escape(name.replace("_", " ")) for name in names)]
         rows = []
         for cell in cells:
-            means = {measure.name: _number(measure.mean) for measure in cell.strategy}
+            means = {measure.name: number(measure.mean) for measure in cell.strategy}
             rows.append((cell.plan.label, *(means.get(name, words.NOTHING) for name in names)))
         blocks += ["### Movement (means per trial)", table(headers, rows, right=headers[1:])]
     return blocks
@@ -247,12 +247,8 @@ def _calls(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _mean(measure: Measure) -> str:
-    spread = "" if measure.sd is None else f" ± {_number(measure.sd)}"
-    return f"{_number(measure.mean)}{spread}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
+    return f"{number(measure.mean)}{spread}"
 
 
 def _best_of_views(best: BestOfViews) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cheesebench.reports import cells as words
 from cheesebench.reports.escaping import clean, escape
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import number, percent
 
 if TYPE_CHECKING:
     from cheesebench.statistics import BestOfViews, CellResult, ModelSummary, RunSummary, Verdict
@@ -28,7 +28,9 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """What stands here instead, if the column is several cells."""
+    """What stands here instead, if the column is several cells or the verdict is about a measure."""
+    between: str = ""
+    """The interval of that measure."""
 
     @property
     def shown(self) -> str:
@@ -40,9 +42,9 @@ class Field:
 
     @property
     def range(self) -> str:
-        """The 95 % interval in percent, ``80–92``; empty without one."""
+        """The 95 % interval in percent, ``80–92``, or in the unit of a measure; empty without one."""
         if self.interval is None:
-            return ""
+            return self.between
         low, high = (percent(limit).removesuffix(" %") for limit in self.interval)
         return f"{low}–{high}"
 
@@ -138,6 +140,10 @@ def _model(model: ModelSummary, cells: Sequence[CellResult], columns: Sequence[s
 def _field(cells: Sequence[CellResult]) -> Field:
     if len(cells) == 1:
         cell = cells[0]
+        if cell.plan.measured is not None:
+            between = "" if cell.judged is None or cell.judged.interval is None else words.interval(cell)
+            text = f"{words.MARKS[cell.verdict]} {words.rate(cell)}"
+            return Field(rate=None, verdict=cell.verdict, subjects=cell.subjects, text=text, between=between)
         return Field(rate=cell.rate, verdict=cell.verdict, interval=cell.interval, subjects=cell.subjects)
     return Field(rate=None, text=words.counts(cells))
 
@@ -148,18 +154,24 @@ def _of_plans(cells: Sequence[CellResult], columns: Sequence[str]) -> list[Row]:
     rows = []
     references = [plans[column].reference for column in columns]
     if any(reference is not None for reference in references):
-        rates = [None if reference is None else reference.value for reference in references]
-        rows.append(_declared(words.reference_name(cells), "rodent", rates))
-    chances = [plans[column].chance for column in columns]
+        rates = [None if reference is None or reference.measured else reference.value for reference in references]
+        texts = [
+            number(reference.value) if reference is not None and reference.measured is not None else ""
+            for reference in references
+        ]
+        rows.append(_declared(words.reference_name(cells), "rodent", rates, texts))
+    chances = [None if plans[column].measured is not None else plans[column].chance for column in columns]
     if any(chance is not None for chance in chances):
         rows.append(_declared("moving at random", "baseline", chances))
     return rows
 
 
-def _declared(name: str, kind: Kind, rates: Sequence[float | None]) -> Row:
+def _declared(name: str, kind: Kind, rates: Sequence[float | None], texts: Sequence[str] = ()) -> Row:
     estimable = [rate for rate in rates if rate is not None]
     mean = sum(estimable) / len(estimable) if len(estimable) == len(rates) else None
-    return Row(name=name, where="", kind=kind, fields=tuple(Field(rate=rate) for rate in rates), mean=mean)
+    texts = texts or [""] * len(rates)
+    fields = tuple(Field(rate=rate, text=text) for rate, text in zip(rates, texts, strict=True))
+    return Row(name=name, where="", kind=kind, fields=fields, mean=mean)
 
 
 HOW = (

@@ -53,7 +53,8 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
 def _curve(cell: CellResult) -> list[str]:
     by_session = cell.curve_unit == "session"
     rates = {point.session: point.rate for point in cell.curve}
-    animals = cell.plan.reference.curve if cell.plan.reference is not None else ()
+    rodents = words.rodent_rate(cell)
+    animals = () if rodents is None else rodents.curve
     last = max(max(rates), len(animals) if by_session else 0)
     sessions = range(1, last + 1)
     width = 3 if last <= _NUMBERED else 1
@@ -65,7 +66,7 @@ def _curve(cell: CellResult) -> list[str]:
     lines.append(_row("model", [rates.get(number) for number in sessions], width))
     if animals:
         values = [animals[k] if k < len(animals) else None for k in range(last)] if by_session else list(animals)
-        spread = " ".join(f"{100 * sd:.0f}" for sd in cell.plan.reference.curve_sd) if cell.plan.reference else ""
+        spread = " ".join(f"{100 * sd:.0f}" for sd in rodents.curve_sd) if rodents else ""
         lines.append(
             _row("rodent", values, width)
             + (f"  ± {spread} (SD between animals)" if spread else "")

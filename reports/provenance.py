@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.reports.cells import mapping
 from cheesebench.reports.escaping import escape
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import number, percent
 
 if TYPE_CHECKING:
     from cheesebench.experiment.records import ReferenceValue
@@ -67,8 +67,9 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
 
 
 def origin(animals: ReferenceValue) -> str:
-    """Return the animals' rate and where it comes from, in one line."""
+    """Return the animals' rate or measure and where it comes from, in one line."""
     kind = "an analogy" if animals.kind == "analogy" else ""
-    spread = f"{animals.n_animals} animals, SD {percent(animals.sd)}" if animals.n_animals and animals.sd else ""
-    said = (percent(animals.value), kind, spread, animals.species, animals.source, animals.status)
+    shown, name = (percent, "") if animals.measured is None else (number, f"{animals.measured.name} ")
+    spread = f"{animals.n_animals} animals, SD {shown(animals.sd)}" if animals.n_animals and animals.sd else ""
+    said = (f"{name}{shown(animals.value)}", kind, spread, animals.species, animals.source, animals.status)
     return "; ".join(filter(None, said))

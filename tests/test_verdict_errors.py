@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks import verdict_errors
-from benchmarks.verdict_errors import PAGE, PLAYERS, RUNS, TABLES, Players, observed, put, tables_of
+from benchmarks.verdict_errors import PAGE, PLAYERS, RUNS, SHAPES, SPREADS, TABLES, Players, observed, put, tables_of
 
 SHOWN = tables_of(PAGE.read_text(encoding="utf-8"))
 
@@ -24,6 +24,26 @@ def test_no_error_that_is_shown_is_above_five_percent() -> None:
     errors = rows(SHOWN["errors"])
     assert [name for name, *_ in errors] == [players.name for players in PLAYERS]
     assert all(float(cell) <= allowed for _, *cells in errors for cell in cells)
+
+
+def test_errors_of_measures_are_below_five_percent_if_subjects_differ_as_the_animals_do() -> None:
+    allowed = 0.05 + 3 * (0.05 * 0.95 / RUNS) ** 0.5
+    shown = rows(SHOWN["measures"])
+    assert {(name, float(spread), int(animals)) for name, spread, animals, *_ in shown} == {
+        (name, *more) for name in SHAPES for more in SPREADS
+    }
+    judged = [cells for cells in shown if float(cells[1]) <= 1]
+    assert len(judged) >= 3 * len(SHAPES)
+    assert all(float(error) <= allowed for _, _, _, *errors in judged for error in errors)
+
+
+def test_shapes_have_no_mean_and_a_standard_deviation_of_one() -> None:
+    import numpy as np
+
+    for name, draw in SHAPES.items():
+        drawn = draw(np.random.default_rng(1), (400, 400))
+        assert drawn.mean() == pytest.approx(0, abs=0.02), name
+        assert drawn.std() == pytest.approx(1, abs=0.06), name
 
 
 def test_what_is_promised_of_models() -> None:
@@ -73,3 +93,15 @@ def test_errors_are_still_below_what_is_shown(monkeypatch: pytest.MonkeyPatch) -
     for name, *cells in rows(TABLES["errors"](runs)):
         assert all(float(cell) <= 0.05 + 4 * (0.05 * 0.95 / runs) ** 0.5 for cell in cells), (name, cells)
     assert re.fullmatch(r"\d\.\d{3}", cells[0])
+
+
+@pytest.mark.slow
+def test_errors_of_measures_are_still_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = 600
+    monkeypatch.setattr(verdict_errors, "SPREADS", ((1.0, 12), (2.0, 50)))
+    again = {tuple(cells[:3]): list(map(float, cells[3:])) for cells in rows(TABLES["measures"](runs))}
+    shown = {tuple(cells[:3]): list(map(float, cells[3:])) for cells in rows(SHOWN["measures"])}
+    for place, errors in again.items():
+        noise = [0.02 + 4 * (max(error, 0.05) / runs) ** 0.5 for error in shown[place]]
+        for before, after, most in zip(shown[place], errors, noise, strict=True):
+            assert after == pytest.approx(before, abs=most), place

@@ -20,7 +20,9 @@ _THRESHOLDS = (
     ("sequential", ("FUTILE_FROM", "FUTILE_ERRORS")),
     ("comparison", ("TAIL", "POWER", "MOST_SUBJECTS")),
     ("bounds", ("EXACT_SUBJECTS",)),
-    ("regression", ("LOSS", "PAIR_LOOKS")),
+    ("means", ("LEAST_SUBJECTS",)),
+    ("wording", ("SPREAD",)),
+    ("regression", ("LOSS", "LOSS_IN_MARGINS", "PAIR_LOOKS")),
     ("intervals", ("ICC_FLOOR", "CONTRADICTING_ICC", "CONTRADICTING_P")),
     ("curve", ("CURVE_PARTS",)),
 )

@@ -27,7 +27,8 @@ VERDICTS: Mapping[str, Kind] = {
     "reference_high": "number", "chance": "number", "margin": "number", "difference": "number",
     "difference_low": "number", "difference_high": "number", "p_inferior": "number", "subjects": "integer",
     "planned": "integer", "valid": "integer", "passed": "integer", "missing": "integer", "calls": "integer",
-    "cost": "number", "remarks": "text", "reason": "text",
+    "cost": "number", "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
+    "mean_high": "number",
 }  # fmt: skip
 
 
@@ -49,8 +50,15 @@ def _verdict(cell: CellResult) -> list[Any]:
         cell.rate, low, high, None if reference is None else reference.value, *limits, plan.chance, plan.margin,
         cell.difference, cell.difference_low, cell.difference_high, cell.p_inferior, cell.subjects,
         cell.planned, cell.valid, cell.passed, cell.missing, None if totals is None else totals.calls,
-        None if totals is None else totals.cost, "; ".join(cell.warnings), cell.reason,
+        None if totals is None else totals.cost, "; ".join(cell.warnings), cell.reason, *_measure(cell),
     ]  # fmt: skip
+
+
+def _measure(cell: CellResult) -> list[Any]:
+    """Return the measure that the verdict is about, with its mean and interval; nothing for a pass rate."""
+    measured, judged = cell.plan.measured, cell.judged
+    low, high = (judged and judged.interval) or (None, None)
+    return [measured and measured.name, judged and judged.mean, low, high]
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]], kinds: Mapping[str, Kind] = VERDICTS) -> pandas.DataFrame:

@@ -358,10 +358,17 @@ def _all_pass(found: Forecast) -> str:
 
 
 def _assumed(cells: Sequence[CellForecast]) -> str:
-    known = sorted({cell.outlook.icc for cell in cells if cell.outlook is not None and cell.plan.memory != "none"})
+    measures = any(cell.plan.measured is not None for cell in cells)
+    spread = " Where the verdict is about a measure, subjects are assumed to differ as the animals do." * measures
+    rated = [cell for cell in cells if cell.plan.measured is None]
+    if not rated:
+        return spread
+    known = sorted({cell.outlook.icc for cell in rated if cell.outlook is not None and cell.plan.memory != "none"})
     if not known:
-        return " The agent keeps nothing from trial to trial, so its subjects are assumed to be alike."
-    return f" Subjects are assumed to differ with an intraclass correlation of {known[0]:g}; --icc sets another."
+        return f"{spread} The agent keeps nothing from trial to trial, so its subjects are assumed to be alike."
+    return (
+        f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[0]:g}; --icc sets another."
+    )
 
 
 def _percent(chance: float) -> str:

@@ -96,14 +96,14 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
 
 
 def _frame(specification: Specification) -> Facts:
-    document = specification.document
+    document, judged = specification.document, specification.judged
     facts = [
         ("dimension", document.dimension),
         ("species", document.species or "not stated"),
         ("cited", ", ".join(f"{kind} {value}" for kind, value in document.cite.items()) or "nothing"),
         ("success", str(document.success) if document.success is not None else "not declared"),
         ("pass rate over", _estimand(specification.estimand)),
-        ("margin", f"{document.margin:g}"),
+        *([("margin", f"{document.margin:g}")] if judged is None or judged.better is None else []),
     ]
     if document.fidelity is not None:
         facts += document.fidelity.model_dump().items()
@@ -123,6 +123,7 @@ def _facts(reference: ReferenceSpec) -> Facts:
     interval = reference.interval
     facts = [
         ("kind", reference.kind),
+        *_judged(reference),
         ("interval (95 %)", _no_interval(reference) if interval is None else f"{interval[0]:g} to {interval[1]:g}"),
         ("animals", "not stated" if reference.n_animals is None else str(reference.n_animals)),
         ("species", reference.species or "not stated"),
@@ -140,6 +141,17 @@ def _facts(reference: ReferenceSpec) -> Facts:
     if reference.where is not None:
         facts.append(("compared where", reference.where))
     return [*facts, ("mapping", reference.status)]
+
+
+def _judged(reference: ReferenceSpec) -> Facts:
+    """Return what a verdict about a measure is made with; nothing if it is only reported."""
+    if reference.better is None or reference.margin is None:
+        return []
+    limits = reference.range
+    return [
+        ("verdict about it", f"{reference.better} is better, margin {reference.margin:g}"),
+        ("possible range", "not stated: by t" if limits is None else f"{limits[0]:g} to {limits[1]:g}"),
+    ]
 
 
 def _no_interval(reference: ReferenceSpec) -> str:

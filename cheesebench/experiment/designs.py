@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError, UnknownNameError
-from cheesebench.experiment.records import LOOKS, PLAIN, CellPlan, Construct, ReferenceValue, Variant, looks_until
+from cheesebench.experiment.records import (
+    LOOKS,
+    PLAIN,
+    CellPlan,
+    Construct,
+    Measured,
+    ReferenceValue,
+    Variant,
+    looks_until,
+)
 from cheesebench.protocol.validation import construct_status
 
 if TYPE_CHECKING:
@@ -138,7 +147,7 @@ def plan_cell(
         trials=trials if design.trials is None else min(trials, design.trials),
         memory=memory,
         estimand=specification.estimand,
-        margin=document.margin,
+        margin=document.margin if specification.judged is None else specification.judged.margin or document.margin,
         split=tuple(document.split),
         by=tuple(getattr(document, "by", ())),
         reference=reference,
@@ -169,10 +178,13 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return the animals' pass rate: the protocol's first reference for ``success``."""
-    reference = specification.reference
+    """Return the animals' value that the verdict is about: a pass rate, or the mean of a measure."""
+    reference = specification.judged
     if reference is None:
         return None
+    measured = None
+    if reference.better is not None:
+        measured = Measured(name=reference.measure, better=reference.better, range=reference.range)
     return ReferenceValue(
         value=reference.value,
         interval=reference.interval,
@@ -185,4 +197,5 @@ def reference_value(specification: Specification) -> ReferenceValue | None:
         species=reference.species,
         source=reference.source,
         status=reference.status,
+        measured=measured,
     )

@@ -57,6 +57,8 @@ def read_plan(text: str) -> CellPlan:
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
+    if plan.measured is not None and not _is_measurable(plan):
+        raise ValueError("the measure of a plan has an empty range, or no margin")
     if any(look < 1 for look in plan.looks):
         raise ValueError("a look in a plan has no subjects")
     return plan
@@ -67,8 +69,17 @@ def fits(plan: CellPlan) -> bool:
     return plan.trials <= MOST_OF_LIFE and plan.subjects * plan.trials <= MOST_TRIALS
 
 
+def _is_measurable(plan: CellPlan) -> bool:
+    assert plan.measured is not None
+    low, high = plan.measured.range or (0.0, 1.0)
+    return math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(plan.margin) and plan.margin > 0
+
+
 def _shares(plan: CellPlan) -> Iterator[float]:
-    yield from filter(lambda share: share is not None, (plan.chance, plan.margin))
+    yield from filter(lambda share: share is not None, (plan.chance,))
+    if plan.measured is not None:
+        return  # in the measure's own unit
+    yield plan.margin
     if (reference := plan.reference) is not None:
         yield from (reference.value, *(reference.interval or ()), *reference.curve)
 

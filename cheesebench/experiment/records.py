@@ -160,14 +160,27 @@ class CellCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A measure that a verdict is about instead of the pass rate.
+
+    ``better`` is its better side, ``range`` its lowest and highest possible value (None: it has no bounds).
+    """
+
+    name: str
+    better: Literal["higher", "lower"] = "higher"
+    range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceValue:
     """The animals' value that a cell is compared with, as declared by the protocol.
 
-    ``value`` and ``interval`` (two-sided 95 %) are proportions; ``curve`` is the pass rate by session, from
-    session 1, and ``curve_sd`` its standard deviation between animals. ``sd`` is the standard deviation between
-    animals of each animal's own rate over the sessions ``over``: with ``n_animals``, two groups of subjects are
-    compared. Without it and without an interval the value is used as a constant. ``kind`` is ``"analogy"`` if the
-    source measured a different event from ``success``.
+    It is a pass rate, or the mean of the measure that ``measured`` names: then value, spread and the plan's ``margin``
+    are in that measure's unit. Otherwise ``value`` and ``interval`` (two-sided 95 %) are proportions. ``curve`` is the
+    pass rate by session, from session 1, and ``curve_sd`` its standard deviation between animals. ``sd`` is the
+    standard deviation between animals of each animal's own rate over the sessions ``over``: with ``n_animals``, two
+    groups of subjects are compared. Without it and without an interval the value is used as a constant. ``kind`` is
+    ``"analogy"`` if the source measured a different event from ``success``.
     """
 
     value: float
@@ -181,6 +194,7 @@ class ReferenceValue:
     species: str = ""
     source: str = ""
     status: str = ""
+    measured: Measured | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +264,11 @@ class CellPlan:
     construct: Construct | None = None
     lesion: LesionClaim | None = None
     looks: tuple[int, ...] = ()
+
+    @property
+    def measured(self) -> Measured | None:
+        """The measure that the verdict is about; None for the pass rate."""
+        return None if self.reference is None else self.reference.measured
 
     @property
     def comparable(self) -> bool:

@@ -21,6 +21,7 @@ from cheesebench.planning.rehearsal import (
     rehearse_conversations,
 )
 from cheesebench.statistics.intervals import ICC_FLOOR
+from cheesebench.statistics.merit import scale_of
 from cheesebench.statistics.power import (
     Chances,
     Cohort,
@@ -67,9 +68,11 @@ class Outlook:
 
     rodent: float
     margin: float
+    """Both in the unit of the measure, if the verdict is about one."""
     trials: int
     """Trials of each subject that enter the pass rate."""
     icc: float
+    """Between the trials of a subject; of a measure, the animals' standard deviation stands for it."""
     at_rodent: Chances
     """If the model is exactly as good as the rodent."""
     at_margin: Chances
@@ -82,7 +85,7 @@ class Outlook:
     subjects_at_rodent: float | None = None
     """For a sequential cell: mean number of subjects if the model is as good as the rodent."""
     subjects_at_zero: float | None = None
-    """The same if it never succeeds."""
+    """The same if it never succeeds; of a measure, if it is at the worst end, or three margins worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,16 +321,23 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
         return None
     # Without memory between trials, all subjects are alike.
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
-    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed)
-    truths = (reference.value, reference.value - plan.margin)
+    scale = scale_of(plan)
+    animals, margin = scale.merits(reference), plan.margin / abs(scale.unit)
+    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed, means=scale.means)
+    if scale.measured is not None:
+        # Between subjects the spread is the animals'; where it is not known, that of rates.
+        known = (assumed * animals.value * (1 - animals.value)) ** 0.5 if animals.sd is None else animals.sd
+        cohort = replace(cohort, spread=known)
+    truths = (animals.value, animals.value - margin)
     needed: tuple[float | None, ...] = (None, None)
     if plan.looks:
+        worst = 0.0 if scale.bounded else animals.value - 3 * margin
         (at_rodent, first), (at_margin, _), (_, last) = (
-            sequential_chances(rate, cohort, plan.looks, reference, plan.margin, seed=seed) for rate in (*truths, 0.0)
+            sequential_chances(rate, cohort, plan.looks, animals, margin, seed=seed) for rate in (*truths, worst)
         )
         needed = (first, last)
     else:
-        at_rodent, at_margin = (verdict_chances(rate, cohort, reference, plan.margin, seed=seed) for rate in truths)
+        at_rodent, at_margin = (verdict_chances(rate, cohort, animals, margin, seed=seed) for rate in truths)
     return Outlook(
         rodent=reference.value,
         margin=plan.margin,
@@ -337,7 +347,7 @@ def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlo
         at_margin=at_margin,
         disagree_at_rodent=disagreement(at_rodent),
         disagree_at_margin=disagreement(at_margin),
-        subjects_for_80=subjects_for_power(cohort, reference, plan.margin, seed=seed),
+        subjects_for_80=subjects_for_power(cohort, animals, margin, seed=seed),
         subjects_at_rodent=needed[0],
         subjects_at_zero=needed[1],
     )

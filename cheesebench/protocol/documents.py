@@ -173,9 +173,20 @@ class Estimand(Model):
 class Reference(Model):
     """A number measured on animals, with its provenance."""
 
-    measure: Name = Field(description="`success`, or one of `measures`; the first on `success` is what is compared.")
+    measure: Name = Field(
+        description="`success`, or one of `measures`; compared is that with `better`, or the first on `success`."
+    )
     value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
+    better: Literal["higher", "lower"] | None = Field(
+        None, description="The verdict is about this measure; its better side. Needs `margin`."
+    )
+    margin: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="With `better`: how much worse still counts as equal, in the measure's unit."
+    )
+    range: tuple[float, float] | None = Field(
+        None, description="With `better`: lowest and highest possible value; without it the verdict is by t."
+    )
     n_animals: Count | None = Field(None, description="Number of animals behind the value.")
     sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
     sem: Number | None = Field(None, description="Standard error of the mean: `sd` over the root of `n_animals`.")
@@ -201,9 +212,10 @@ class Reference(Model):
     @model_validator(mode="before")
     @classmethod
     def _pair(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(value.get("interval"), list):
-            return {**value, "interval": tuple(value["interval"])}
-        return value
+        if not isinstance(value, dict):
+            return value
+        pairs = {key: tuple(value[key]) for key in ("interval", "range") if isinstance(value.get(key), list)}
+        return {**value, **pairs} if pairs else value
 
 
 class Chance(Model):

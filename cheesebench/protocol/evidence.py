@@ -12,6 +12,7 @@ from cheesebench.protocol.declare import counters
 from cheesebench.protocol.expressions import Binary, Classes, Expression
 from cheesebench.protocol.features import TRUTH
 from cheesebench.protocol.lookup import Lookup
+from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.specification import ConstructSpec
 
 
@@ -19,8 +20,8 @@ class EvidenceBuilder(Lookup):
     """Reads what does not change a life."""
 
     def primary_reference(self) -> int | None:
-        """Return the index of the reference that the verdict uses: the first for ``success``."""
-        return next((n for n, r in enumerate(self.document.reference) if r.measure == "success"), None)
+        """Return the index of the reference that the verdict uses."""
+        return judged_reference(self.document.reference)
 
     def where(self) -> Expression | None:
         """Return the condition for a trial to be compared: that of the primary reference and of the estimand."""
@@ -143,8 +144,9 @@ class EvidenceBuilder(Lookup):
         if "success" in document.measures:
             position = self.root.find(["measures"]).key_position("success")
             self.diagnostics.error(202, position, "A measure cannot be called 'success'.", "Use the key 'success'.")
-        if document.success is None and self.primary_reference() is not None:
-            position = self.root.find(("reference", self.primary_reference() or 0)).position
+        rated = next((n for n, one in enumerate(document.reference) if one.measure == "success"), None)
+        if document.success is None and rated is not None:
+            position = self.root.find(("reference", rated)).position
             self.diagnostics.error(
                 220, position, "The reference is on 'success', but the protocol has none.", "Add 'success: ...'."
             )

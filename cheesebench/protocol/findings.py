@@ -81,7 +81,7 @@ _ERRORS = {
     223: "A lesion appears twice in a construct.",
     224: "The schedule has more trials than a subject can have.",
     225: "An animal data file cannot be read, is not in the protocol's folder, or has an invalid row.",
-    226: "A reference contradicts itself, or gives no value.",
+    226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
     227: "A brace in `say` is neither doubled nor one of a pair.",
     228: "A measure is to be given by itself.",
     229: "A dialogue is asked for something that only an arena has, such as a picture.",
@@ -125,7 +125,7 @@ _WARNINGS = {
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",
-    402: "No reference is on `success`, so there will be no verdict.",
+    402: "No reference is on `success`, or on a measure with `better`, so there will be no verdict.",
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
 }
 

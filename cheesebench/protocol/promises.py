@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import Assignment, RuleSpec, Specification
 
@@ -97,11 +98,12 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
 def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
     """402: numbers of the animals, but none that a verdict could compare with."""
     references = spec.document.reference
-    if spec.success is None or not references or any(one.measure == "success" for one in references):
+    if spec.success is None or not references or judged_reference(references) is not None:
         return
     names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
     sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
-    diagnostics.info(402, root.key_position("reference"), sentence, "Add one with 'measure: success'.")
+    remedy = "Add one with 'measure: success', or 'better' and 'margin' to one of these."
+    diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
 
 def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:

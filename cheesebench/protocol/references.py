@@ -10,6 +10,7 @@ from typing import Literal
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.animals import Row, row_of
 from cheesebench.protocol.diagnostics import Diagnostics, Position
+from cheesebench.protocol.expressions import Classes
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import ReferenceSpec, Specification
 
@@ -19,12 +20,35 @@ ROUNDING = 0.0051
 
 def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics) -> tuple[ReferenceSpec, ...]:
     """Return the references of a protocol; what contradicts itself is reported, and left out."""
-    primary = next((n for n, one in enumerate(spec.document.reference) if one.measure == "success"), None)
+    primary = judged_reference(spec.document.reference)
     resolved = [
         _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(primary=number == primary)
         for number, one in enumerate(spec.document.reference)
     ]
+    _one_verdict(spec.document.reference, root, diagnostics)
     return tuple(one for one in resolved if one is not None)
+
+
+def judged_reference(references: Sequence[doc.Reference]) -> int | None:
+    """Return the index of the reference that the verdict uses: the first with ``better``, else that on ``success``."""
+    judged = [number for number, one in enumerate(references) if one.better is not None]
+    return next(iter(judged or (number for number, one in enumerate(references) if one.measure == "success")), None)
+
+
+def _one_verdict(references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics) -> None:
+    """226: two references ask for the verdict."""
+    first = judged_reference(references)
+    if first is None or references[first].better is None:
+        return
+    for number, other in enumerate(references):
+        if number != first and (other.better is not None or other.measure == "success"):
+            sentence = (
+                f"A protocol has one verdict, and '{references[first].measure}' and '{other.measure}' both ask for it."
+            )
+            remedy = "Remove 'better' and 'margin' from the measure that is only reported"
+            remedy += ", or the reference on 'success'." if other.measure == "success" else "."
+            diagnostics.error(226, root.find(("reference", number)).position, sentence, remedy)
+            return
 
 
 class _Resolver:
@@ -62,6 +86,7 @@ class _Resolver:
         sd = written.sd if written.sd is not None else computed.sd
         if written.sem is not None and n is not None:
             sd = written.sem * math.sqrt(n)
+        self._check_judged(value, sd, n)
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(curve, rows)
@@ -82,6 +107,9 @@ class _Resolver:
             species=written.species or self.spec.document.species or "",
             source=written.source or "",
             status=written.status,
+            better=written.better,
+            margin=written.margin,
+            range=written.range,
         )
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
@@ -115,6 +143,50 @@ class _Resolver:
             for key in computed:
                 if getattr(written, key):
                     self._error(f"'{key}' is computed from 'animals'.", f"Remove '{key}'.", key)
+
+    def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
+        """226: a verdict about a measure lacks something, or could not be anything but a PASS."""
+        written = self.written
+        name, better, margin = written.measure, written.better, written.margin
+        alone = next((key for key in ("better", "margin", "range") if getattr(written, key) is not None), None)
+        if alone is None:
+            return
+        if name == "success":
+            other = "the margin of the pass rate is the protocol's own key 'margin'" if alone == "margin" else (
+                "more of it is always better, from 0 to 1"
+            )  # fmt: skip
+            self._error(f"'{alone}' is for measures; of 'success', {other}.", f"Remove '{alone}'.", alone)
+            return
+        if better is None or margin is None:
+            missing = "better" if better is None else "margin"
+            remedy = {
+                "better": "Add 'better: higher' or 'better: lower'",
+                "margin": "Add 'margin', in the unit of the measure",
+            }[missing]
+            sentence = f"A verdict about '{name}' needs 'better' and 'margin', and there is no '{missing}'."
+            self._error(sentence, f"{remedy}; or remove '{alone}', so that the number is only reported.", alone)
+            return
+        if isinstance(self.spec.measures.get(name), Classes):
+            self._error(f"'{name}' has names for values, and no mean.", "Choose a measure that is a number.", "better")
+        self._check_range(value, better, margin)
+        if written.range is None and (sd is None or n is None or n < 2):
+            sentence = f"'{name}' has no range, so that a verdict about it needs the spread of at least two animals."
+            self._error(sentence, "Add 'sd' (or 'sem') and 'n_animals', or the 'range' of possible values.", "better")
+
+    def _check_range(self, value: float, better: str, margin: float) -> None:
+        limits = self.written.range
+        if limits is None:
+            return
+        low, high = limits
+        if low >= high:
+            self._error("The range is empty or reversed.", "Write [lowest, highest].", "range")
+            return
+        if not low <= value <= high:
+            self._error(f"The animals' {value:g} is not in the range {low:g} to {high:g}.", "Widen the range.", "range")
+        elif value - margin <= low if better == "higher" else value + margin >= high:
+            worst = low if better == "higher" else high
+            sentence = f"The worst possible value, {worst:g}, is within the margin of {margin:g}: nobody could FAIL."
+            self._error(sentence, "Give a smaller margin.", "margin")
 
     def _rows(self) -> list[Row]:
         if not isinstance(self.written.animals, list):

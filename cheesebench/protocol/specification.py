@@ -193,7 +193,8 @@ class ReferenceSpec:
     """A value measured on animals. ``over`` are the sessions that ``value`` covers; empty if unknown.
 
     ``sd`` is the standard deviation between animals of each animal's own rate, ``curve`` the mean by session (from 1)
-    and ``curve_sd`` the standard deviation between animals in each.
+    and ``curve_sd`` the standard deviation between animals in each. With ``better`` the verdict is about this measure,
+    with ``margin`` and ``range`` (None: it has no bounds) in its unit.
     """
 
     measure: str
@@ -210,6 +211,9 @@ class ReferenceSpec:
     species: str
     source: str
     status: str
+    better: Literal["higher", "lower"] | None = None
+    margin: float | None = None
+    range: tuple[float, float] | None = None
 
     @property
     def has_spread(self) -> bool:
@@ -366,8 +370,13 @@ class Specification(BaseSpecification):
 
     @property
     def reference(self) -> ReferenceSpec | None:
-        """The reference that the verdict uses: the first for ``success``."""
+        """The animals' pass rate: the first reference for ``success``."""
         return next((one for one in self.references if one.measure == "success"), None)
+
+    @property
+    def judged(self) -> ReferenceSpec | None:
+        """The reference that the verdict uses: the one on a measure with ``better``, or else the pass rate's."""
+        return next((one for one in self.references if one.better is not None), self.reference)
 
     @property
     def goal_visible(self) -> bool:

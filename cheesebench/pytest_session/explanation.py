@@ -11,7 +11,7 @@ from cheesebench.protocol import BaseSpecification
 from cheesebench.pytest_session.run import Run
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.sample import enter_estimand
-from cheesebench.statistics.wording import percent, plural, points
+from cheesebench.statistics.wording import amount, gap, number, percent, plural
 
 
 def explain(run: Run, specification: BaseSpecification, result: CellResult) -> str:
@@ -33,7 +33,9 @@ def explain(run: Run, specification: BaseSpecification, result: CellResult) -> s
 
 
 def _first_failed(run: Run, result: CellResult) -> TrialRecord | None:
-    """Return the first trial that failed among those that count towards the rate."""
+    """Return the first trial that failed among those that count towards the rate; of a measure none fails."""
+    if result.plan.measured is not None:
+        return None
     judged = chain.from_iterable(
         enter_estimand(result.plan.estimand, life) for life in run.trials_by_subject(result.plan)
     )
@@ -43,14 +45,21 @@ def _first_failed(run: Run, result: CellResult) -> TrialRecord | None:
 def _short(result: CellResult) -> str:
     """Return the numbers behind a verdict in one line."""
     reference = result.plan.reference
-    parts = []
-    if result.rate is not None and result.interval is not None:
+    parts, plan = [], result.plan
+    if result.judged is not None:
+        found = result.judged
+        limits = "" if found.interval is None else " ({} to {})".format(*map(number, found.interval))
+        parts.append(f"{found.measure} {number(found.mean)}{limits}")
+    elif result.rate is not None and result.interval is not None:
         parts.append(f"rate {percent(result.rate)} ({percent(result.interval[0])} to {percent(result.interval[1])})")
     if reference is not None:
         name = "published" if result.plan.in_words else "rodent"
-        parts.append(f"{name} {percent(reference.value)}")
-    if result.difference is not None and result.difference_high is not None:
-        parts.append(f"difference {points(result.difference)}, at most {points(result.difference_high)}")
+        parts.append(f"{name} {amount(plan, reference.value)}")
+    if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
+        far = "at most", result.difference_high
+        if plan.measured is not None and plan.measured.better == "lower":
+            far = "at least", result.difference_low
+        parts.append(f"difference {gap(plan, result.difference)}, {far[0]} {gap(plan, far[1])}")
     return f"{', '.join(parts)}; {result.n_text.partition(' (')[0]}"
 
 
@@ -81,19 +90,24 @@ def _numbers(result: CellResult) -> list[tuple[str, str]]:
         ("view", plan.view),
         ("n", result.n_text),
     ]
+    unit = " points" if plan.measured is None else ""
+    if (found := result.judged) is not None:
+        limits = "" if found.interval is None else ", 95 % interval {} to {}".format(*map(number, found.interval))
+        rows.append((found.measure, f"{number(found.mean)}{limits} ({found.better} is better)"))
     if result.rate is not None and result.interval is not None:
         low, high = result.interval
         rows.append(("rate", f"{percent(result.rate)}, 95 % interval {percent(low)} to {percent(high)}"))
     if reference is not None:
         origin = ", ".join(filter(None, (reference.species, reference.source, reference.status)))
-        rows.append(("reference", f"{percent(reference.value)} ({textwrap.shorten(origin, 100, placeholder=' ...')})"))
-    rows.append(("margin", f"{points(plan.margin).lstrip('+')} points"))
+        shown = f"{amount(plan, reference.value)} ({textwrap.shorten(origin, 100, placeholder=' ...')})"
+        rows.append(("reference", shown))
+    rows.append(("margin", f"{gap(plan, plan.margin).lstrip('+')}{unit}"))
     if result.difference is not None and result.difference_low is not None and result.difference_high is not None:
         low, high = result.difference_low, result.difference_high
         rows.append(
             (
                 "difference",
-                f"{points(result.difference)} points, one-sided 5 % bounds {points(low)} and {points(high)}",
+                f"{gap(plan, result.difference)}{unit}, one-sided 5 % bounds {gap(plan, low)} and {gap(plan, high)}",
             )
         )
     return rows

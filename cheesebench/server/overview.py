@@ -149,7 +149,7 @@ def _rate(cell: CellState) -> ModelRate:
         verdict=result.verdict,
         rate=result.rate,
         interval=result.interval,
-        reference=None if plan.reference is None else plan.reference.value,
+        reference=None if plan.reference is None or plan.measured is not None else plan.reference.value,
         decided=cell.decided,
     )
 

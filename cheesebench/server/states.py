@@ -11,8 +11,10 @@ from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.server.pages import shown
 from cheesebench.server.watch import CellState, RunState
+from cheesebench.statistics import CellResult
 from cheesebench.statistics.run import summarise_subjects
 from cheesebench.statistics.runs import RunComparison, compare_runs
+from cheesebench.statistics.wording import number
 
 
 def to_json(state: RunState) -> dict[str, Any]:
@@ -73,8 +75,9 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "reason": shown(result.reason),
         "rate": result.rate,
         "interval": result.interval,
-        "reference": None if plan.reference is None else plan.reference.value,
+        "reference": None if plan.reference is None or plan.measured is not None else plan.reference.value,
         "margin": plan.margin,
+        "measured": _measured(result),
         "chance": plan.chance,
         "subjects": cell.begun,
         "planned": plan.subjects,
@@ -84,6 +87,16 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "calls": cell.calls.calls,
         "cost": cell.calls.cost,
     }
+
+
+def _measured(result: CellResult) -> dict[str, str | None] | None:
+    """Return the measure that the verdict is about, as text; None for a pass rate."""
+    measured, judged, reference = result.plan.measured, result.judged, result.plan.reference
+    if measured is None or reference is None:
+        return None
+    limits = None if judged is None or judged.interval is None else " to ".join(map(number, judged.interval))
+    mean = "–" if judged is None else number(judged.mean)
+    return {"mean": shown(f"{measured.name} {mean}"), "interval": limits, "reference": number(reference.value)}
 
 
 def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench.experiment.records import ReferenceValue
-from cheesebench.statistics.bounds import mean_limits, p_value, resized
+from cheesebench.statistics.bounds import resized
 from cheesebench.statistics.intervals import ICC_FLOOR, newcombe, quantile, rate_limits
+from cheesebench.statistics.means import RATES, Means, Student
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Verdict
@@ -30,7 +32,8 @@ POWER = 0.8
 class SubjectTrials(NamedTuple):
     """One subject's trials that enter the verdict."""
 
-    passed: int
+    passed: float
+    """Sum of their merits (``merit``); for a pass rate, the number of passed trials."""
     scored: int
     open: int = 0
     """Trials without a result: missing, settled or still to be run."""
@@ -44,9 +47,9 @@ class SubjectTrials(NamedTuple):
 
 @dataclass(frozen=True)
 class Counts:
-    """Passed trials and trials of each subject that has any; ``distinct`` is False for exact copies."""
+    """Sum of merits (passed trials) and trials of each subject that has any; ``distinct`` is False for exact copies."""
 
-    passed: tuple[int, ...]
+    passed: tuple[float, ...]
     trials: tuple[int, ...]
     distinct: tuple[bool, ...]
 
@@ -79,6 +82,9 @@ class Scenarios:
     """
 
     possible: tuple[Counts, ...]
+    means: Means = RATES
+    unknown: bool = False
+    """Some trials are missing, and without bounds they could have been anything: there are no limits."""
 
     @property
     def valid(self) -> Counts:
@@ -87,32 +93,37 @@ class Scenarios:
 
     def limits(self, tail: float) -> tuple[float, float]:
         """Return the limits of the rate that hold in every scenario."""
+        if self.means is not RATES:
+            return (-math.inf, math.inf) if self.unknown else self.means.limits(self.valid.rates, tail)
         intervals = [rate_limits(c.passed, c.trials, tail, c.distinct) for c in self.possible]
         return min(low for low, _ in intervals), max(high for _, high in intervals)
 
     def difference_limits(self, reference: ReferenceValue, tail: float) -> tuple[float, float]:
         """Return the limits of model - reference that hold in every scenario."""
-        animals = reference_limits(reference, tail)
-        intervals = [newcombe(c.rate, mean_limits(c.rates, tail), reference.value, animals) for c in self.possible]
+        if self.unknown:
+            return -math.inf, math.inf
+        animals, limits = reference_limits(reference, tail), self.means.limits
+        intervals = [newcombe(c.rate, limits(c.rates, tail), reference.value, animals) for c in self.possible]
         return min(float(low) for low, _ in intervals), max(float(high) for _, high in intervals)
 
 
-def scenarios(subjects: Iterable[SubjectTrials]) -> Scenarios | None:
-    """Return the scenarios of these subjects; None if no subject has a result."""
+def scenarios(subjects: Iterable[SubjectTrials], means: Means = RATES) -> Scenarios | None:
+    """Return the scenarios of these subjects, whose means are tested by ``means``; None if no subject has a result."""
     rows = list(subjects)
     valid = [row for row in rows if row.scored]
     if not valid:
         return None
     possible = [_counts([(row.passed, row.scored, row.distinct) for row in valid])]
-    if any(row.open for row in rows):
+    is_open = any(row.open for row in rows)
+    if is_open and means is RATES:
         run = [row for row in rows if row.scored + row.open]
         for passing in (0, 1):
             filled = [(row.passed + passing * row.open, row.scored + row.open, row.distinct) for row in run]
             possible.append(_counts(filled))
-    return Scenarios(tuple(possible))
+    return Scenarios(tuple(possible), means, unknown=is_open and means is not RATES)
 
 
-def _counts(rows: Sequence[tuple[int, int, bool]]) -> Counts:
+def _counts(rows: Sequence[tuple[float, int, bool]]) -> Counts:
     passed, trials, distinct = zip(*rows, strict=True)
     # If no distinct subject has a result, one of its copies takes its place.
     return Counts(passed, trials, distinct if any(distinct) else (True, *distinct[1:]))
@@ -120,11 +131,15 @@ def _counts(rows: Sequence[tuple[int, int, bool]]) -> Counts:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The hypothesis of a verdict: PASS if model - reference is above ``passes``, FAIL if it is below ``fails``."""
+    """The hypothesis of a verdict: PASS if model - reference is above ``passes``, FAIL if it is below ``fails``.
+
+    All numbers are merits (``merit``): pass rates, or a measure on its scale from worse to better.
+    """
 
     reference: ReferenceValue
     passes: float
     fails: float
+    means: Means = RATES
 
     def verdict(self, difference: tuple[float, float]) -> Verdict:
         """Return the verdict that the limits of model - reference give."""
@@ -136,9 +151,10 @@ class Question:
         if len(rates) < 2:
             return Verdict.INCONCLUSIVE
         above, below = self.bars(sum(rates) / len(rates), tail)
-        if p_value(rates, float(above)) < tail:
+        if self.means.p_value(rates, float(above), above=True) < tail:
             return Verdict.PASS
-        return Verdict.FAIL if p_value([1 - rate for rate in rates], 1 - float(below)) < tail else Verdict.INCONCLUSIVE
+        failing = self.means.p_value(rates, float(below), above=False)
+        return Verdict.FAIL if failing < tail else Verdict.INCONCLUSIVE
 
     def bars(self, rate: ArrayLike, tail: float) -> tuple[Floats, Floats]:
         """Return the bar that a rate's lower limit must exceed for PASS, and its upper limit must stay below for FAIL.
@@ -164,7 +180,7 @@ def p_inferior(found: Scenarios, question: Question) -> float:
 
     def failing(counts: Counts, tail: float) -> float:
         _, below = question.bars(counts.rate, tail)
-        return p_value([1 - rate for rate in counts.rates], 1 - float(below))
+        return question.means.p_value(counts.rates, float(below), above=False)
 
     def of(counts: Counts) -> float:
         if not has_interval(question.reference):
@@ -178,6 +194,8 @@ def p_inferior(found: Scenarios, question: Question) -> float:
             low, high = (low, middle) if failing(counts, middle) < middle else (middle, high)
         return high
 
+    if found.unknown:
+        return 1.0
     found_p = max(map(of, found.possible))
     return found_p if found_p < 0.5 else 1.0
 
@@ -193,11 +211,14 @@ def subjects_to_settle(counts: Counts, question: Question) -> int | None:
     mean, count = sum(rates) / len(rates), len(rates)
     if count > 1:
         spread = (sum((rate - mean) ** 2 for rate in rates) / (count - 1)) ** 0.5
+    elif isinstance(question.means, Student):
+        spread = question.means.least_sd
     else:
         trials = sum(counts.trials) / len(counts.trials)
         spread = (mean * (1 - mean) * (ICC_FLOOR + (1 - ICC_FLOOR) / trials)) ** 0.5
 
-    pool = rates if count > 1 else (max(0.0, mean - spread), min(1.0, mean + spread))
+    lowest, highest = question.means.lowest, question.means.highest
+    pool = rates if count > 1 else (max(lowest, mean - spread), min(highest, mean + spread))
 
     def settled(subjects: int) -> bool:
         evidence = max(1, round(share * subjects))
@@ -205,7 +226,7 @@ def subjects_to_settle(counts: Counts, question: Question) -> int | None:
         shift = quantile(1 - POWER, None) * spread / evidence**0.5
         imagined = resized(pool, evidence).tolist()
         return any(
-            question.verdict_of([min(1.0, max(0.0, rate + sign * shift)) for rate in imagined], ALPHA) is verdict
+            question.verdict_of([min(highest, max(lowest, rate + sign * shift)) for rate in imagined], ALPHA) is verdict
             for sign, verdict in ((-1, Verdict.PASS), (1, Verdict.FAIL))
         )
 

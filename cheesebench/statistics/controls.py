@@ -6,13 +6,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cheesebench.experiment.records import CellPlan
 from cheesebench.statistics.counts import count_subjects
 from cheesebench.statistics.curve import Numbered, points_of
 from cheesebench.statistics.lesions import lesion_sentence
+from cheesebench.statistics.merit import scale_of
 from cheesebench.statistics.paired import compare_differences, paired_differences, t_interval
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ControlResult, Gain, PairedComparison, PairedPoint
-from cheesebench.statistics.wording import plural, points
+from cheesebench.statistics.wording import plural, points, signed
 
 #: Seed of the sign flips, where there are too many to try all: the same run gives the same report.
 SEED = 0
@@ -32,7 +34,9 @@ def compare_with_control(plain: CellResult, plain_sample: Sample, control: CellR
     ends = (found[0].session, found[-1].session) if len(found) > 1 else None
     gains = [_gains(curve, ends) for curve in curves]
     differences = [a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None]
-    comparison = _compare(plain_sample, sample)
+    # What a lesion abolishes is success; only without it is a control about the judged measure.
+    of_measure = plain.plan.measured is not None and not any(one.results for one in plain_sample.per_subject)
+    comparison = _compare(plain.plan, plain_sample, sample, of_measure)
     return ControlResult(
         control=control,
         plain=plain,
@@ -84,14 +88,25 @@ def _gain(gains: Sequence[float]) -> Gain | None:
     return Gain(statistics.fmean(gains), t_interval(gains)) if gains else None
 
 
-def _compare(plain: Sample, control: Sample) -> PairedComparison:
+def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -> PairedComparison:
     """Return what any two runs of the same seeds are compared by, in the words of a control."""
-    compared = compare_differences(
-        paired_differences(count_subjects(plain.per_subject), count_subjects(control.per_subject)), seed=SEED
-    )
-    if compared.difference is None or compared.p_value is None:
+    sides = (count_subjects(sample.per_subject, of_measure=of_measure) for sample in (plain, control))
+    differences = paired_differences(*sides)
+    scale = scale_of(plan)
+    if of_measure and not scale.bounded:
+        differences = differences[:1]  # what is missing could have been anything
+    compared = compare_differences(differences, seed=SEED)
+    difference = compared.difference
+    if difference is None or compared.p_value is None:
         return replace(compared, reason="No subject was measured with and without the control.")
     verb = "may be chance" if compared.answer == "indistinguishable" else "is more than chance explains"
-    gap = f"{points(compared.difference)} points over {plural(compared.pairs, 'paired subject')}"
-    reason = f"Plain less control, over the trials of the pass rate: {gap}, which {verb} (p = {compared.p_value:.2g})."
+    if of_measure and plan.measured is not None:
+        difference = scale.difference(difference)
+        interval = compared.interval and scale.differences(compared.interval)
+        what, size = f"the mean of {plan.measured.name}", signed(difference)
+        compared = replace(compared, difference=difference, interval=interval)
+    else:
+        what, size = "over the trials of the pass rate", f"{points(difference)} points"
+    gap = f"{size} over {plural(compared.pairs, 'paired subject')}"
+    reason = f"Plain less control, {what}: {gap}, which {verb} (p = {compared.p_value:.2g})."
     return replace(compared, reason=reason)

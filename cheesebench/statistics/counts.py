@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from cheesebench.experiment.records import CellPlan
+from cheesebench.experiment.records import CellPlan, Measured
+from cheesebench.statistics.merit import PASS_RATE, Scale, measured_scale
 from cheesebench.statistics.sample import SubjectCount, SubjectRecords, draw_sample
 
 
@@ -14,7 +15,8 @@ from cheesebench.statistics.sample import SubjectCount, SubjectRecords, draw_sam
 class SubjectCounts:
     """One subject's trials that enter the estimand."""
 
-    passed: int
+    passed: float
+    """Sum of their merits (``merit``): passed trials, or a measure from worse to better."""
     scored: int
     missing: int
     """Trials without a result: missing, or settled."""
@@ -34,6 +36,22 @@ class SubjectCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountedMeasure:
+    """The measure that the verdict on a cell is about; margin and the animals' standard deviation are in its unit."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    range: tuple[float, float] | None
+    margin: float
+    sd: float = 0.0
+
+    @property
+    def scale(self) -> Scale:
+        """From the measure to merits."""
+        return measured_scale(Measured(name=self.name, better=self.better, range=self.range), self.sd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
     """One cell: the properties that two cells must share to be paired, and its subjects by number."""
 
@@ -50,6 +68,13 @@ class CellCounts:
     subjects: Mapping[int, SubjectCounts]
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    measured: CountedMeasure | None = None
+    """What is compared if it is not the pass rate."""
+
+    @property
+    def scale(self) -> Scale:
+        """From what is compared to merits."""
+        return PASS_RATE if self.measured is None else self.measured.scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +102,30 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
         estimand=plan.estimand,
         agent=plan.agent,
         settings=plan.settings,
-        subjects=count_subjects(draw_sample(plan, trials).per_subject),
+        subjects=count_subjects(draw_sample(plan, trials).per_subject, of_measure=plan.measured is not None),
+        measured=counted_measure(plan),
     )
 
 
-def count_subjects(subjects: Iterable[SubjectCount]) -> dict[int, SubjectCounts]:
-    """Return the counts of every subject of a sample, by subject number."""
-    return {
-        one.subject: SubjectCounts(
-            sum(one.results), len(one.results), one.missing + one.settled, one.digest, one.settled
-        )
-        for one in subjects
-    }
+def counted_measure(plan: CellPlan) -> CountedMeasure | None:
+    """Return what of the plan is needed to compare two cells whose verdict is about a measure."""
+    measured, reference = plan.measured, plan.reference
+    if measured is None or reference is None:
+        return None
+    return CountedMeasure(
+        name=measured.name,
+        better=measured.better,
+        range=measured.range,
+        margin=plan.margin,
+        sd=reference.sd or 0.0,
+    )
+
+
+def count_subjects(subjects: Iterable[SubjectCount], *, of_measure: bool = False) -> dict[int, SubjectCounts]:
+    """Return the counts of every subject of a sample, by subject number: of passes, or of the judged measure."""
+    counted = {}
+    for one in subjects:
+        merits: Sequence[float] = one.merits if of_measure else one.results
+        missing = one.missing + one.settled
+        counted[one.subject] = SubjectCounts(sum(merits), len(merits), missing, one.digest, one.settled)
+    return counted

@@ -16,10 +16,10 @@ from cheesebench.experiment.records import CellPlan, End, TrialRecord
 from cheesebench.statistics.comparison import Question, SubjectTrials
 from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
-from cheesebench.statistics.regression import Change, regression_look
+from cheesebench.statistics.merit import scale_of
+from cheesebench.statistics.regression import Change, loss_of, regression_look
 from cheesebench.statistics.sample import Lives, enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
-from cheesebench.statistics.spending import tails
 from cheesebench.statistics.summary import Verdict
 
 
@@ -28,7 +28,7 @@ class TrialFacts(NamedTuple):
 
     compared: bool
     block: str
-    success: bool | None
+    merit: float | None
     digest: str
     acted: bool
     missing: str = ""
@@ -47,10 +47,10 @@ class _Subject:
     def ended(self) -> bool:
         return self.complete or self.broken or self.settled is not None
 
-    def add(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord, merit: float | None) -> None:
         self.hasher.update(trial_bytes(record))
         acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
-        self.trials.append(TrialFacts(record.compared, record.block, record.success, self.hasher.hexdigest(), acted))
+        self.trials.append(TrialFacts(record.compared, record.block, merit, self.hasher.hexdigest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
         """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
@@ -83,6 +83,7 @@ class CellCourse:
         self._plan = plan
         self._baseline = baseline
         self._question = question_of(plan)
+        self._scale = scale_of(plan)
         self._subjects: dict[int, _Subject] = {}
         self.look = plan.looks[0]
         #: Subjects of the previous look, which can no longer be stopped.
@@ -100,9 +101,12 @@ class CellCourse:
             return looks[-1]
 
         def decided(look: int, tail: float) -> bool:
-            return all(question.verdict_of([rate] * look, tail) is not Verdict.INCONCLUSIVE for rate in (0.0, 1.0))
+            return all(question.verdict_of([rate] * look, tail) is not Verdict.INCONCLUSIVE for rate in extremes)
 
-        decisive = (look for look, tail in zip(looks, tails(looks), strict=True) if decided(look, tail))
+        means, value = question.means, question.reference.value
+        # Without bounds, extreme is what is far from the margin on either side.
+        extremes = (0.0, 1.0) if self._scale.bounded else (value + 10 * question.fails, value - 10 * question.fails)
+        decisive = (look for look, tail in zip(looks, means.tails(looks), strict=True) if decided(look, tail))
         return next(decisive, looks[-1])
 
     @property
@@ -114,7 +118,7 @@ class CellCourse:
         """See ``Course``."""
         subject = self._subject(record.subject)
         if not record.missing and record.trial == len(subject.trials) and subject.settled is None:
-            subject.add(record)
+            subject.add(record, self._scale.merit_of(record))
 
     def end(self, subject: int, how: End) -> None:
         """See ``Course``."""
@@ -173,6 +177,8 @@ class CellCourse:
             name = lives.name(subject.prefixes(limit), whole=self._whole(subject, limit))
             if other is None or not own.scored + own.open or not other.scored + other.missing:
                 continue
+            if not self._scale.bounded and (own.open or other.missing):
+                return Change.GO_ON  # without bounds what is open could be anything
             digests = other.digest, name
             if all(digests) and digests in known:
                 if own.open:  # a repeat as yet: whether it stays one is not known
@@ -184,7 +190,10 @@ class CellCourse:
         last = self.look >= max(baseline.subjects, default=-1) + 1
         if not lowest:
             return Change.UNDECIDED if last else Change.GO_ON
-        found = regression_look(lowest, highest, max(len(baseline.subjects), len(lowest)), tests=baseline.tests).change
+        most, means = max(len(baseline.subjects), len(lowest)), self._scale.means
+        found = regression_look(
+            lowest, highest, most, loss=loss_of(self._plan.margin, self._scale), tests=baseline.tests, means=means
+        ).change
         return Change.UNDECIDED if last and found is Change.GO_ON else found
 
     def settle(self, trials: int) -> None:
@@ -224,7 +233,9 @@ class CellCourse:
 
     def _may_settle(self, question: Question, found: list[SubjectTrials]) -> bool:
         """Return False if a quick check shows that the look is not settled: p values are much faster than limits."""
-        tail = tails(self._plan.looks)[self._plan.looks.index(self.look)]
+        if not self._scale.bounded:
+            return not any(one.open for one in found)  # an open trial could have any value
+        tail = question.means.tails(self._plan.looks)[self._plan.looks.index(self.look)]
         if any(one.scored + one.open == 0 for one in found):
             return True
         worst, best = ([one.rate(passing) for one in found] for passing in (False, True))
@@ -264,5 +275,5 @@ class CellCourse:
         if not whole and estimand.startswith("last:"):
             # Which trials are the last ones is known only at the end.
             return SubjectTrials(0, 0, min(self._plan.trials, int(estimand.partition(":")[2])), distinct)
-        scored = [one.success for one in enter_estimand(estimand, facts) if one.success is not None]
+        scored = [one.merit for one in enter_estimand(estimand, facts) if one.merit is not None]
         return SubjectTrials(sum(scored), len(scored), rest, distinct)

@@ -110,7 +110,7 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 
 def rate_limits(
-    passed: Sequence[int], trials: Sequence[int], tail: float, distinct: Sequence[bool] | None = None
+    passed: Sequence[float], trials: Sequence[int], tail: float, distinct: Sequence[bool] | None = None
 ) -> tuple[float, float]:
     """Return lower and upper limits of a pass rate, each with tail probability ``tail``; one number per subject.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
@@ -83,12 +83,19 @@ def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
 
 
 def compare_differences(
-    possible: Sequence[Sequence[float]], *, seed: int, method: Method = "permutation"
+    possible: Sequence[Sequence[float]],
+    *,
+    seed: int,
+    method: Method = "permutation",
+    shown: Callable[[float], str] = lambda difference: f"{points(difference)} points",
 ) -> PairedComparison:
-    """Compare two runs, given the result of ``paired_differences`` (or a weighted combination of several)."""
+    """Compare two runs, given the result of ``paired_differences`` (or a weighted combination of several).
+
+    ``shown`` writes a difference for the reason.
+    """
     differences = possible[0]
     if not differences:
-        return _nothing("No subject was measured in both runs.", method)
+        return nothing_compared("No subject was measured in both runs.", method)
     p_values = [paired_p_value(values, seed=seed, method=method) for values in possible]
     answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
     agreed = answers[0] if len(set(answers)) == 1 else "indistinguishable"
@@ -96,7 +103,7 @@ def compare_differences(
     mean = sum(differences) / len(differences)
     return PairedComparison(
         answer=agreed,
-        reason=_reason(agreed, answers, mean, len(differences), method),
+        reason=_reason(agreed, answers, shown(mean), len(differences), method),
         pairs=len(differences),
         difference=mean,
         interval=t_interval(differences),
@@ -157,8 +164,8 @@ def _answer(differences: Sequence[float], p_value: float) -> Answer:
     return "better" if sum(differences) > 0 else "worse"
 
 
-def _reason(agreed: Answer, answers: Sequence[Answer], mean: float, pairs: int, method: Method) -> str:
-    gap = f"Over {plural(pairs, 'paired subject')} the difference is {points(mean)} points"
+def _reason(agreed: Answer, answers: Sequence[Answer], difference: str, pairs: int, method: Method) -> str:
+    gap = f"Over {plural(pairs, 'paired subject')} the difference is {difference}"
     if agreed != "indistinguishable":
         return f"{gap}, more than chance explains: the first run is {agreed}."
     if len(set(answers)) > 1:
@@ -168,7 +175,8 @@ def _reason(agreed: Answer, answers: Sequence[Answer], mean: float, pairs: int, 
     return f"{gap}, which chance can explain: the runs are indistinguishable."
 
 
-def _nothing(reason: str, method: Method) -> PairedComparison:
+def nothing_compared(reason: str, method: Method = "permutation") -> PairedComparison:
+    """Return the comparison of nothing, with its reason."""
     return PairedComparison(
         answer="indistinguishable",
         reason=reason,

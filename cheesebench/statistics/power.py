@@ -6,15 +6,15 @@ Simulated runs are judged by the same code as real ones (``bounds``), not by an 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cheesebench.experiment.records import ReferenceValue
-from cheesebench.statistics.bounds import p_values
 from cheesebench.statistics.comparison import Question
 from cheesebench.statistics.intervals import ICC_FLOOR
+from cheesebench.statistics.means import RATES, Means
 from cheesebench.statistics.sequential import futile
-from cheesebench.statistics.spending import ALPHA, tails
+from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Verdict
 
 if TYPE_CHECKING:
@@ -37,11 +37,16 @@ Chances = Mapping[Verdict, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cohort:
-    """``subjects`` with ``trials`` each that enter the pass rate, and their intraclass correlation."""
+    """``subjects`` with ``trials`` each that enter the pass rate, and their intraclass correlation.
+
+    For a measure, ``spread`` is the standard deviation of the subjects' own means, and ``means`` tests their mean.
+    """
 
     subjects: int
     trials: int
     icc: float = ICC_FLOOR
+    spread: float | None = None
+    means: Means = RATES
 
 
 def verdict_chances(
@@ -52,7 +57,8 @@ def verdict_chances(
     Subjects differ by a beta distribution with the cohort's ICC.
     """
     found = _observed(rate, cohort, runs, seed)
-    passes, fails = (float(decided.mean()) for decided in fixed_verdicts(found, reference, margin))
+    decided = fixed_verdicts(found, reference, margin, means=cohort.means)
+    passes, fails = (float(flags.mean()) for flags in decided)
     return {Verdict.PASS: passes, Verdict.FAIL: fails, Verdict.INCONCLUSIVE: max(0.0, 1 - passes - fails)}
 
 
@@ -73,12 +79,12 @@ def sequential_chances(
     import numpy as np
 
     found = _observed(rate, cohort, runs, seed)
-    question = Question(reference, -margin, -margin)
+    question = Question(reference, -margin, -margin, cohort.means)
     open_ones = np.arange(runs)
     passed, failed, stopped = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool), np.full(runs, looks[-1])
-    for look, tail in zip(looks, tails(looks), strict=True):
+    for look, tail in zip(looks, cohort.means.tails(looks), strict=True):
         seen = found[open_ones, :look]
-        passes, fails = fixed_verdicts(seen, reference, margin, tail)
+        passes, fails = fixed_verdicts(seen, reference, margin, tail, means=cohort.means)
         passed[open_ones[passes]] = failed[open_ones[fails]] = True
         over = passes | fails
         if look < looks[-1]:
@@ -92,7 +98,7 @@ def sequential_chances(
 
 
 def fixed_verdicts(
-    rates: Floats, reference: ReferenceValue, margin: float, tail: float = ALPHA
+    rates: Floats, reference: ReferenceValue, margin: float, tail: float = ALPHA, *, means: Means = RATES
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return PASS and FAIL flags of shape ``[...]`` for subjects with these rates, of shape ``[..., subjects]``."""
     import numpy as np
@@ -100,8 +106,8 @@ def fixed_verdicts(
     if rates.shape[-1] < 2:
         never = np.zeros(rates.shape[:-1], dtype=bool)
         return never, never
-    above, below = Question(reference, -margin, -margin).bars(rates.mean(axis=-1), tail)
-    return p_values(rates, above) < tail, p_values(1 - rates, 1 - below) < tail
+    above, below = Question(reference, -margin, -margin, means).bars(rates.mean(axis=-1), tail)
+    return means.p_values(rates, above, above=True) < tail, means.p_values(rates, below, above=False) < tail
 
 
 def _observed(rate: float, cohort: Cohort, runs: int, seed: int) -> Floats:
@@ -110,11 +116,29 @@ def _observed(rate: float, cohort: Cohort, runs: int, seed: int) -> Floats:
 
     random = np.random.default_rng(seed)
     shape = (runs, cohort.subjects)
+    if cohort.spread is not None:
+        return _means_with_spread(random, rate, cohort, shape)
     own = np.full(shape, min(max(rate, 0.0), 1.0))
     if 0 < rate < 1 and 0 < cohort.icc < 1:
         spread = (1 - cohort.icc) / cohort.icc
         own = random.beta(rate * spread, (1 - rate) * spread, shape)
     return np.asarray(random.binomial(cohort.trials, own) / cohort.trials)
+
+
+def _means_with_spread(random: np.random.Generator, mean: float, cohort: Cohort, shape: tuple[int, int]) -> Floats:
+    """Return subjects' means: normal without bounds, else by a beta distribution with that mean and spread."""
+    import numpy as np
+
+    assert cohort.spread is not None
+    if cohort.means is not RATES:
+        return random.normal(mean, cohort.spread, shape)
+    mean = min(max(mean, 0.0), 1.0)
+    variance = mean * (1 - mean)
+    if not cohort.spread or not variance:
+        return np.full(shape, mean)
+    # More spread than all-or-none subjects have is impossible.
+    concentration = max(variance / cohort.spread**2 - 1, 1e-3)
+    return random.beta(mean * concentration, (1 - mean) * concentration, shape)
 
 
 def disagreement(chances: Chances) -> float:
@@ -131,7 +155,7 @@ def subjects_for_power(
     """
 
     def enough(subjects: int) -> bool:
-        more = Cohort(subjects=subjects, trials=cohort.trials, icc=cohort.icc)
+        more = replace(cohort, subjects=subjects)
         # The same seed for all, so that only the number of subjects differs.
         chances = verdict_chances(reference.value, more, reference, margin, seed=seed, runs=SEARCH_RUNS)
         return chances[Verdict.PASS] >= power

@@ -20,7 +20,7 @@ def has_interval(reference: ReferenceValue) -> bool:
 
 
 def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
-    """Return limits of the animals' pass rate (0 to 1), each with tail probability ``tail``.
+    """Return limits of the animals' pass rate (0 to 1) or measure, each with tail probability ``tail``.
 
     A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of ``tail``. With the standard
     deviation between ``n_animals`` animals, the limits are those of the group mean: t with n - 1 degrees of freedom.
@@ -29,19 +29,21 @@ def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, flo
     either, both limits are the value.
     """
     value = reference.value
+    low, high = (0.0, 1.0) if reference.measured is None else reference.measured.range or (-math.inf, math.inf)
     if reference.interval is not None:
         scale = quantile(tail, None) / quantile(PUBLISHED_TAIL, None)
-        low, high = reference.interval
-        return value - scale * (value - low), value + scale * (high - value)
+        given = reference.interval
+        return value - scale * (value - given[0]), value + scale * (given[1] - value)
     if not _is_group(reference):
         return value, value
     assert reference.sd is not None
     assert reference.n_animals is not None
-    if reference.sd == 0:
-        lower, upper = wilson(value, reference.n_animals, quantile(tail, None))
-        return float(lower), float(upper)
+    if reference.sd == 0 and math.isfinite(high - low):
+        ends = wilson((value - low) / (high - low), reference.n_animals, quantile(tail, None))
+        lower, upper = (low + float(end) * (high - low) for end in ends)
+        return lower, upper
     half = quantile(tail, reference.n_animals - 1) * reference.sd / math.sqrt(reference.n_animals)
-    return max(0.0, value - half), min(1.0, value + half)
+    return max(low, value - half), min(high, value + half)
 
 
 def _is_group(reference: ReferenceValue) -> bool:

@@ -18,7 +18,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from cheesebench.statistics.bounds import p_value
-from cheesebench.statistics.spending import ALPHA, looks_until, symmetric_tails, tails
+from cheesebench.statistics.means import RATES, Means
+from cheesebench.statistics.merit import Scale
+from cheesebench.statistics.spending import ALPHA, looks_until, symmetric_tails
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,9 +32,20 @@ if TYPE_CHECKING:
 PAIR_LOOKS = (6, 8, 10, 12, 14, 18, 24, 30, 40, 50, 60)
 #: The loss that a model must be shown not to have.
 LOSS = 0.3
+#: The same for a measure, in its margins.
+LOSS_IN_MARGINS = 3
 #: Up to so many pairs all sign flips are tried, beyond them so many as below.
 EXACT_PAIRS = 12
 FLIPS = 9999
+
+
+def loss_of(margin: float, scale: Scale) -> float:
+    """Return the loss of merit that a model must be shown not to have; ``margin`` is in the unit of a measure."""
+    if scale.measured is None:
+        return LOSS
+    own = margin / abs(scale.unit)
+    # Of a range, more than half is too much to lose, unless the margin is as wide.
+    return max(own, min(LOSS_IN_MARGINS * own, 0.5)) if scale.bounded else LOSS_IN_MARGINS * own
 
 
 class Change(StrEnum):
@@ -61,13 +74,20 @@ class RegressionLook:
 
 
 def regression_look(
-    lowest: Sequence[float], highest: Sequence[float], most: int, *, loss: float = LOSS, tests: int = 1
+    lowest: Sequence[float],
+    highest: Sequence[float],
+    most: int,
+    *,
+    loss: float = LOSS,
+    tests: int = 1,
+    means: Means = RATES,
 ) -> RegressionLook:
     """Return what the pairs say at the first look that decides, or else at the last one they allow.
 
     The differences (new - baseline, at least one) are in the order of the subjects' numbers, each as low, and as high,
     as it can still become: they are equal where no trial is open. Both p values rise or fall with every difference, so
     nothing between these two says anything else. ``most`` pairs can be had, and ``tests`` protocols are compared.
+    ``means`` tests whether a loss is excluded: by bounds, or by t where the differences have none.
     """
     looks = looks_until(max(most, 1), PAIR_LOOKS)
     reached = [look for look in looks if look <= len(lowest)] or [len(lowest)]
@@ -75,13 +95,16 @@ def regression_look(
     for look in reached:
         number = looks.index(look) if look in looks else 0
         worse = float(flip_p_values(highest[:look]))
-        lost = p_value([(1 + one) / 2 for one in lowest[:look]], (1 - loss) / 2)
+        if means is RATES:
+            lost = p_value([(1 + one) / 2 for one in lowest[:look]], (1 - loss) / 2)
+        else:
+            lost = means.p_value(lowest[:look], -loss, above=True)
         change = Change.UNDECIDED if look >= most else Change.GO_ON
         if look in looks and look > 1:
             flips_tail = symmetric_tails(looks, ALPHA / tests)[number]
             if worse < flips_tail:
                 change = Change.WORSE
-            elif lost < tails(looks)[number] and float(flip_p_values(lowest[:look])) >= flips_tail:
+            elif lost < means.tails(looks)[number] and float(flip_p_values(lowest[:look])) >= flips_tail:
                 change = Change.NOT_WORSE
         results.append(RegressionLook(change, look, most, _mean(lowest, highest, look), worse, lost))
         if change in (Change.WORSE, Change.NOT_WORSE):

@@ -125,11 +125,12 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
 
 
 def average(cells: Sequence[CellResult]) -> Average | None:
-    """Return the unweighted mean of the cells' rates; None where no cell has one.
+    """Return the unweighted mean of the cells' rates; None where no cell has one that its verdict is about.
 
     The protocols are fixed and their subjects independent, so the squared standard errors add.
     """
-    estimates = [(c.rate, c.standard_error) for c in cells if c.rate is not None and c.standard_error is not None]
+    rated = [cell for cell in cells if cell.plan.measured is None]
+    estimates = [(c.rate, c.standard_error) for c in rated if c.rate is not None and c.standard_error is not None]
     if not estimates:
         return None
     count = len(estimates)

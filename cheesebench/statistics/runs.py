@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -10,17 +10,19 @@ from cheesebench.errors import ComparisonError
 from cheesebench.statistics.counts import CellCounts, CountedRun
 from cheesebench.statistics.holm import holm
 from cheesebench.statistics.intervals import quantile
+from cheesebench.statistics.merit import Scale
 from cheesebench.statistics.paired import (
     ALPHA,
     Answer,
     Pair,
     compare_differences,
     distinct_pairs,
+    nothing_compared,
     paired_differences,
 )
-from cheesebench.statistics.regression import Change, RegressionLook, regression_look
+from cheesebench.statistics.regression import LOSS, Change, RegressionLook, loss_of, regression_look
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import plural, points
+from cheesebench.statistics.wording import plural, points, signed
 
 #: Protocol, view and variant: where two models can meet.
 Place = tuple[str, str, str]
@@ -44,6 +46,10 @@ class CellComparison:
     """Planned in the first and in the second run."""
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
+    measure: str = ""
+    """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
+    loss: float = LOSS
+    """The loss that is excluded if the sequential rule clears the first run; in the measure's unit if there is one."""
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
     change: RegressionLook | None = None
@@ -216,7 +222,7 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
 
 def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -> ModelComparison:
     possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
-    comparisons = [compare_differences(differences, seed=seed) for differences in possible]
+    comparisons = [_compare(b, differences, seed) for (_, b), differences in zip(group, possible, strict=True)]
     adjusted = _holm([one.p_worst for one in comparisons])
     first, second = group[0]
     return ModelComparison(
@@ -224,7 +230,7 @@ def _compare_models(group: Sequence[tuple[CellCounts, CellCounts]], seed: int) -
         second_model=second.model,
         view=first.view,
         variant=first.variant,
-        overall=_overall(possible, seed),
+        overall=_overall([one for (_, b), one in zip(group, possible, strict=True) if b.measured is None], seed),
         cells=tuple(
             _cell(a, b, one, p, len(group)) for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
         ),
@@ -236,10 +242,10 @@ def _cell(
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
     measured = [pair for pair in pairs if pair[0].scored and pair[1].scored]
-    change = _change(pairs, len(b.subjects), protocols)
+    change = _change(b, pairs, protocols)
     answer, reason = paired.answer, paired.reason
     if change is not None and change.change is Change.WORSE:
-        size = f"{points(change.difference)} points over {plural(change.pairs, 'paired subject')}"
+        size = f"{_shown(b)(change.difference)} over {plural(change.pairs, 'paired subject')}"
         answer, reason = "worse", f"The first run is worse: {size}, more than chance explains."
     elif answer == "worse" or (answer == "better" and (adjusted is None or adjusted >= ALPHA)):
         reason = f"Alone it would be {answer}, but not after correcting for several protocols."
@@ -251,32 +257,67 @@ def _cell(
         title=a.title,
         answer=answer,
         reason=reason,
-        first_rate=_mean_rate(measured, 0),
-        second_rate=_mean_rate(measured, 1),
-        paired=paired,
+        first_rate=_mean_rate(measured, 0, b.scale),
+        second_rate=_mean_rate(measured, 1, b.scale),
+        paired=_in_unit(paired, b.scale),
+        measure="" if b.measured is None else b.measured.name,
+        loss=_loss(b) * abs(b.scale.unit),
         adjusted_p=adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
-        change=change,
+        change=change and replace(change, difference=b.scale.difference(change.difference)),
     )
 
 
-def _change(pairs: Sequence[Pair], most: int, protocols: int) -> RegressionLook | None:
+def _compare(b: CellCounts, differences: Sequence[Sequence[float]], seed: int) -> PairedComparison:
+    """Compare one protocol; missing trials of a measure without bounds could have been anything."""
+    if not b.scale.bounded and len(differences) > 1:
+        found = compare_differences(differences[:1], seed=seed, shown=_shown(b))
+        reason = f"{found.reason.partition(',')[0]}, but the answer depends on missing trials."
+        return replace(found, answer="indistinguishable", reason=reason, p_worst=1.0)
+    return compare_differences(differences, seed=seed, shown=_shown(b))
+
+
+def _shown(b: CellCounts) -> Callable[[float], str]:
+    """Return what writes a difference of merits in the unit of what is compared."""
+    if b.measured is None:
+        return lambda merit: f"{points(merit)} points"
+    name, scale = b.measured.name, b.measured.scale
+    return lambda merit: f"{signed(scale.difference(merit))} of {name}"
+
+
+def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
+    if paired.difference is None:
+        return paired
+    interval = paired.interval and scale.differences(paired.interval)
+    return replace(paired, difference=scale.difference(paired.difference), interval=interval)
+
+
+def _loss(b: CellCounts) -> float:
+    return loss_of(0.0 if b.measured is None else b.measured.margin, b.scale)
+
+
+def _change(b: CellCounts, pairs: Sequence[Pair], protocols: int) -> RegressionLook | None:
     """Return the sequential rule's result; missing trials are counted against either conclusion."""
+    most = len(b.subjects)
     possible = [(x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing]
     if not any(x.scored and y.scored for x, y in possible):
         return None
+    if not b.scale.bounded and any(x.missing or y.missing for x, y in possible):
+        return None
     lowest, highest = ([x.rate(mine) - y.rate(not mine) for x, y in possible] for mine in (False, True))
-    return regression_look(lowest, highest, max(most, len(possible)), tests=protocols)
+    return regression_look(
+        lowest, highest, max(most, len(possible)), loss=_loss(b), tests=protocols, means=b.scale.means
+    )
 
 
 def _looks(change: RegressionLook | None) -> str:
     return "so few pairs" if change is None else f"up to {plural(change.most, 'pair')}"
 
 
-def _mean_rate(pairs: Sequence[Pair], side: int) -> float | None:
-    return sum(pair[side].rate(None) for pair in pairs) / len(pairs) if pairs else None
+def _mean_rate(pairs: Sequence[Pair], side: int, scale: Scale) -> float | None:
+    return scale.value(sum(pair[side].rate(None) for pair in pairs) / len(pairs)) if pairs else None
 
 
 def _holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -288,7 +329,10 @@ def _overall(possible: Sequence[Sequence[Sequence[float]]], seed: int) -> Paired
     """Compare over all protocols: the mean of their mean differences, with the signs of all pairs flipped together.
 
     The protocols are fixed, so the squared standard errors add; the degrees of freedom are Satterthwaite's (1946).
+    Protocols that are compared by a measure are left out: their units differ.
     """
+    if not possible:
+        return nothing_compared("Each protocol is compared by a measure of its own, so there is no mean over them.")
     cells = [cell for cell in possible if cell[0]]
     scenarios = range(max((len(cell) for cell in cells), default=1))
     weighted = [_weighted([cell[number] if number < len(cell) else cell[0] for cell in cells]) for number in scenarios]

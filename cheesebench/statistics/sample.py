@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from cheesebench.experiment.records import SETTLED, CellPlan, TrialRecord
 from cheesebench.statistics.comparison import SubjectTrials
 from cheesebench.statistics.measures import Tally
+from cheesebench.statistics.merit import Scale, scale_of
 
 #: The trials of one subject in order.
 SubjectRecords = Sequence[TrialRecord]
@@ -41,7 +42,7 @@ class SubjectCount:
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject."""
+    """False for an exact copy of an earlier subject, and for one that was stopped before it did anything."""
     digest: str
     """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
     entered: int
@@ -55,6 +56,10 @@ class SubjectCount:
     """Session of every scored trial that is comparable with the reference, whatever the estimand."""
     passes: bytes
     """1 or 0 for each of those."""
+    merits: tuple[float, ...] = ()
+    """Merit (``merit``) of every trial that enters the estimand and has one, if the verdict is about a measure."""
+    outside: int = 0
+    """Number of those beyond the range that the protocol declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Sample:
     """Trials that each absent subject would have put into the estimand (an upper bound)."""
     tallies: Mapping[int, Tally] = field(default_factory=dict)
     """For the looks of a sequential cell: the tally of the subjects below that number."""
+    measured: bool = False
+    """Whether the verdict is about a measure."""
 
     @property
     def seen(self) -> int:
@@ -80,7 +87,7 @@ class Sample:
     @property
     def copies(self) -> int:
         """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
-        return sum(not one.distinct for one in self.per_subject)
+        return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
 
     @property
     def entered(self) -> int:
@@ -98,12 +105,19 @@ class Sample:
         return sum(one.settled for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectTrials, ...]:
-        """Return what a verdict needs of every subject; an absent one is open throughout."""
+        """Return what a verdict on the pass rate needs of every subject; an absent one is open throughout."""
+        return self._subjects([one.results for one in self.per_subject])
+
+    def judged(self) -> tuple[SubjectTrials, ...]:
+        """Return what the cell's verdict needs of every subject: by its measure, or by its pass rate."""
+        return self._subjects([one.merits for one in self.per_subject]) if self.measured else self.subjects()
+
+    def _subjects(self, merits: Iterable[Sequence[float]]) -> tuple[SubjectTrials, ...]:
         counted = [
-            SubjectTrials(sum(one.results), len(one.results), one.missing + one.settled, one.distinct)
-            for one in self.per_subject
+            SubjectTrials(sum(own), len(own), one.missing + one.settled, one.distinct)
+            for one, own in zip(self.per_subject, merits, strict=True)
         ]
-        return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+        return (*counted, *[SubjectTrials(0, 0, self.absent_trials, distinct=False)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
@@ -121,23 +135,28 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     lives = Lives()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
+    scale = scale_of(plan)
     for records in trials:
         # What a sequential cell is described by are the subjects that it was judged by.
         tallies |= {look: deepcopy(tally) for look in plan.looks if look <= records[0].subject and look not in tallies}
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        if plan.looks:
-            digest = lives.name(prefixes(records), whole=not any(record.missing for record in records))
-        else:
-            digest = signature(records)  # of a million subjects, the beginnings are not kept
-        found.append(_count(records, entering, digest, digest not in known))
+        whole = not any(record.missing for record in records)
+        # Of a million subjects, the beginnings are not kept.
+        digest = lives.name(prefixes(records), whole=whole) if plan.looks else signature(records)
+        # Who was stopped before doing anything may have been about to do the same as another.
+        found.append(_count(records, entering, digest, digest not in known if digest else whole, scale))
         known |= {digest} if digest else set()
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
-    return Sample(tuple(found), tally, max(0, plan.subjects - len(found)), typical, tallies)
+    absent = max(0, plan.subjects - len(found))
+    return Sample(tuple(found), tally, absent, typical, tallies, measured=scale.measured is not None)
 
 
-def _count(records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool) -> SubjectCount:
+def _count(
+    records: SubjectRecords, entering: SubjectRecords, digest: str, distinct: bool, scale: Scale
+) -> SubjectCount:
+    merits = [scale.merit_of(r) for r in entering] if scale.measured is not None else []
     scored = [r for r in records if r.compared and not r.missing and r.success is not None]
     return SubjectCount(
         subject=records[0].subject,
@@ -149,6 +168,8 @@ def _count(records: SubjectRecords, entering: SubjectRecords, digest: str, disti
         results=bytes(r.success for r in entering if not r.missing and r.success is not None),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
+        merits=tuple(merit for merit in merits if merit is not None),
+        outside=sum(map(scale.is_outside, entering)),
     )
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from cheesebench.statistics.bounds import p_values, resized
+from cheesebench.statistics.bounds import resized
 from cheesebench.statistics.comparison import Question, SubjectTrials, scenarios
-from cheesebench.statistics.spending import looks_until, tails
+from cheesebench.statistics.spending import looks_until
 from cheesebench.statistics.summary import Verdict
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def decide(question: Question, subjects: Sequence[SubjectTrials], look: int, loo
     """
     if look not in looks or len(subjects) < look:
         raise ValueError(f"There is no look at {look} of {len(subjects)} subjects; the looks are {looks}.")
-    tail = tails(looks)[looks.index(look)]
-    found = scenarios(subjects[:look])
+    tail = question.means.tails(looks)[looks.index(look)]
+    found = scenarios(subjects[:look], question.means)
     if found is None:
         standing = Standing.EXHAUSTED if look == looks[-1] else Standing.GO_ON
         return Decision(
@@ -142,11 +142,11 @@ def what_it_still_needs(
 
     It is what an undecided cell is expected to need, for reports and for whoever spends money on the nearest first.
     """
-    found = scenarios(subjects[:look])
+    found = scenarios(subjects[:look], question.means)
     if found is None:
         return None
     share = found.valid.subjects / len(found.valid.distinct)
-    for later, tail in zip(looks, tails(looks), strict=True):
+    for later, tail in zip(looks, question.means.tails(looks), strict=True):
         if later > look:
             imagined = resized(found.valid.rates, max(1, round(share * later))).tolist()
             if question.verdict_of(imagined, tail) is not Verdict.INCONCLUSIVE:
@@ -166,7 +166,9 @@ def futile(question: Question, rates: ArrayLike, look: int, looks: tuple[int, ..
     if look < FUTILE_FROM or count < 2:
         return np.zeros(own.shape[:-1], dtype=bool)
     shift = FUTILE_ERRORS * own.std(axis=-1, ddof=1)[..., None] / count**0.5
-    at_last, tail = resized(own, max(1, round(count * looks[-1] / look))), tails(looks)[-1]
-    better, worse = np.clip(at_last + shift, 0, 1), np.clip(at_last - shift, 0, 1)
+    means = question.means
+    at_last, tail = resized(own, max(1, round(count * looks[-1] / look))), means.tails(looks)[-1]
+    better, worse = (np.clip(at_last + sign * shift, means.lowest, means.highest) for sign in (1, -1))
     above, below = question.bars(better.mean(axis=-1), tail)[0], question.bars(worse.mean(axis=-1), tail)[1]
-    return np.asarray((p_values(better, above) >= tail) & (p_values(1 - worse, 1 - below) >= tail))
+    passing, failing = means.p_values(better, above, above=True), means.p_values(worse, below, above=False)
+    return np.asarray((passing >= tail) & (failing >= tail))

@@ -34,7 +34,19 @@ LATE = 0.5
 #: Most true rates times subjects in a computation: with many subjects, rates between those tried make no difference.
 _MOST_STATES = 64_000
 
-__all__ = ["ALPHA", "EARLY", "FULL", "LATE", "LOOKS", "looks_until", "most_wrong", "spend", "symmetric_tails", "tails"]
+__all__ = [
+    "ALPHA",
+    "EARLY",
+    "FULL",
+    "LATE",
+    "LOOKS",
+    "looks_until",
+    "most_wrong",
+    "spend",
+    "symmetric_tails",
+    "tails",
+    "walk_crossing",
+]
 
 Crossing = Callable[[tuple[int, ...], Sequence[float]], float]
 
@@ -48,7 +60,7 @@ def tails(looks: tuple[int, ...]) -> tuple[float, ...]:
 @lru_cache(maxsize=256)
 def symmetric_tails(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """Return the tails for a test that is exact at each look, such as sign flips."""
-    return spend(looks, _walk_crossing, alpha)
+    return spend(looks, walk_crossing, alpha)
 
 
 def spend(looks: tuple[int, ...], crossing: Crossing, alpha: float = ALPHA) -> tuple[float, ...]:
@@ -106,7 +118,7 @@ def crossing_probability(looks: Sequence[int], found: Sequence[float], rates: Fl
     return wrong
 
 
-def _walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
+def walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
     """Return the probability that a normal random walk crosses at one of the looks (in steps fine enough for that)."""
     import numpy as np
     from scipy.special import ndtri

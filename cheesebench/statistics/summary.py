@@ -1,7 +1,8 @@
 """Results of the statistics: plain data for reports, with nothing left to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages. ``to_plain`` converts every
-type to JSON values.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages; those of a verdict about a measure
+are in the measure's unit. ``to_plain`` converts every
+type to JSON values. Longer than 400 lines because what reports read is in one place.
 """
 
 from __future__ import annotations
@@ -110,6 +111,23 @@ class Flags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedMean:
+    """The measure that a verdict is about: mean over the subjects of their own means, in the measure's unit."""
+
+    measure: str
+    better: Literal["higher", "lower"]
+    mean: float
+    interval: tuple[float, float] | None
+    """Two-sided 95 % at least; None for one subject, and where missing trials could have been anything."""
+    sd: float | None
+    """Standard deviation between subjects; None for one."""
+    subjects: int
+    """Subjects with a value."""
+    without: int = 0
+    """Subjects that ran but have no value in any trial; they are in no mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """Status of a sequential cell: the look that it stopped at, or the last one that it has reached."""
 
@@ -164,8 +182,10 @@ class CellResult:
     """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None with one subject."""
     design_effect: float = 1.0
     effective_n: float = 0.0
+    judged: JudgedMean | None = None
+    """What the verdict is about if it is a measure; the differences and the plan's margin are in its unit."""
     difference: float | None = None
-    """Model - reference."""
+    """Model - reference, of the pass rate or of the measure in ``judged``."""
     difference_low: float | None = None
     """One-sided 5 % lower bound of the difference (over all looks together, where there are several)."""
     difference_high: float | None = None

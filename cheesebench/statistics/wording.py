@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from cheesebench.experiment.records import CellCalls
+from cheesebench.experiment.records import CellCalls, CellPlan
 from cheesebench.interfaces import Value
 from cheesebench.statistics.sample import Sample
-from cheesebench.statistics.summary import CellResult, ClassShares, Verdict
+from cheesebench.statistics.summary import CellResult, ClassShares, JudgedMean, Verdict
 
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
+
+
+def no_value(plan: CellPlan) -> str:
+    """Return the reason when trials were run, but there is nothing in them that a verdict could be about."""
+    if plan.measured is None:
+        return NO_SUCCESS_DECLARED
+    return f"The verdict is about '{plan.measured.name}', which has no value in any trial that counts."
+
+
+def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
+    """Yield a warning if values of the judged measure are beyond the range that the protocol declares."""
+    if outside and plan.measured is not None and plan.measured.range is not None:
+        low, high = map(number, plan.measured.range)
+        values = f"{plural(outside, 'value')} of {plan.measured.name}"
+        yield f"{values} beyond its range of {low} to {high}: counted as its end"
 
 
 def sample_size(sample: Sample) -> str:
@@ -36,6 +52,47 @@ def plural(count: int, noun: str) -> str:
 def percent(proportion: float) -> str:
     """Return ``82 %``, with one decimal unless it is zero."""
     return f"{100 * proportion:.1f}".removesuffix(".0") + " %"
+
+
+#: Reports say so if subjects differ by more than this many of the animals' standard deviations and there is no range.
+SPREAD = 1.5
+
+
+def beyond_animals(plan: CellPlan, judged: JudgedMean) -> Iterator[str]:
+    """Yield a warning if subjects differ much more than the animals do, which t minds if there is no range."""
+    reference, sd = plan.reference, judged.sd
+    if plan.measured is None or plan.measured.range is not None or reference is None or sd is None:
+        return
+    if reference.sd and sd > SPREAD * reference.sd:
+        yield f"subjects differ {number(sd / reference.sd)} times as much as the animals"
+
+
+def number(value: float) -> str:
+    """Return a number with three digits: ``4.25``, ``1310``."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def amount(plan: CellPlan, value: float) -> str:
+    """Return a value of what the verdict is about: ``82 %``, or ``4.25`` in the unit of a measure."""
+    return percent(value) if plan.measured is None else number(value)
+
+
+def gap(plan: CellPlan, difference: float) -> str:
+    """Return a difference of what the verdict is about, signed: in points, or in the unit of a measure."""
+    return points(difference) if plan.measured is None else signed(difference)
+
+
+def signed(difference: float) -> str:
+    """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
+    shown = number(difference)
+    if not float(shown):
+        return "0"
+    return shown if shown.startswith("-") else f"+{shown}"
+
+
+def bar(plan: CellPlan) -> float:
+    """Return the difference from the animals at which PASS ends: minus the margin, or plus it where less is better."""
+    return plan.margin if plan.measured is not None and plan.measured.better == "lower" else -plan.margin
 
 
 def points(difference: float) -> str:
@@ -98,17 +155,21 @@ def no_claim(cell: CellResult) -> str:
     if not cell.plan.claims:
         return f"Design '{cell.plan.design}' only checks that everything is connected; it never claims PASS or FAIL."
     return (
-        "The protocol has no reference on `success` (a reference on a measure is only reported), so there is nothing "
-        "to compare with."
+        "The protocol has no reference on `success` (a reference on a measure without `better` is only reported), so "
+        "there is nothing to compare with."
     )
 
 
 def verdict(cell: CellResult, settled_without_missing: bool) -> str:
     """Return the reason for a verdict that came from a comparison with animals, with its caveats."""
-    assert cell.rate is not None
     assert cell.plan.reference is not None
     animal = cell.plan.species or "rodent"
-    rates = f"{percent(cell.rate)} of trials succeed, against {percent(cell.plan.reference.value)} for {animal}"
+    against = f"against {amount(cell.plan, cell.plan.reference.value)} for {animal}"
+    if cell.judged is not None:
+        rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
+    else:
+        assert cell.rate is not None
+        rates = f"{percent(cell.rate)} of trials succeed, {against}"
     sentences = [f"{rates}: {_comparison(cell, settled_without_missing)}", *_caveats(cell)]
     return " ".join(sentences)
 
@@ -133,15 +194,26 @@ def verdict_against_chance(cell: CellResult) -> str:
 
 
 def _comparison(cell: CellResult, settled_without_missing: bool) -> str:
-    assert cell.difference_low is not None
-    assert cell.difference_high is not None
-    low, high, margin = points(cell.difference_low), points(cell.difference_high), points(-cell.plan.margin)
+    plan = cell.plan
+    if cell.difference_low is None or cell.difference_high is None:
+        missing = plural(cell.missing + cell.settled, "missing trial")
+        return f"without a range, {missing} could have had any value: resume the run to complete them."
+    unit = " points" if plan.measured is None else ""
+    low, high, margin = (
+        f"{gap(plan, cell.difference_low)}{unit}", f"{gap(plan, cell.difference_high)}{unit}", gap(plan, bar(plan))
+    )  # fmt: skip
+    upwards = plan.measured is None or plan.measured.better == "higher"
+    beyond, short = ("above", "below") if upwards else ("below", "above")
+    nearest, farthest = (("lower", low), ("upper", high)) if upwards else (("upper", high), ("lower", low))
     if cell.verdict is Verdict.PASS:
-        ending = "and even above the animals." if cell.superior else "so it does as well, within the margin."
-        return f"even the lower bound of the difference, {low} points, is above the margin of {margin}, {ending}"
+        ending = f"and even {beyond} the animals." if cell.superior else "so it does as well, within the margin."
+        name, bound = nearest
+        return f"even the {name} bound of the difference, {bound}, is {beyond} the margin of {margin}, {ending}"
     if cell.verdict is Verdict.FAIL:
-        return f"even the upper bound of the difference, {high} points, is below the margin of {margin}."
-    undecided = f"the difference lies between {low} and {high} points, on both sides of the margin of {margin}."
+        name, bound = farthest
+        return f"even the {name} bound of the difference, {bound}, is {short} the margin of {margin}."
+    between = f"{low.removesuffix(unit)} and {high}"
+    undecided = f"the difference lies between {between}, on both sides of the margin of {margin}."
     if cell.missing and settled_without_missing:
         why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
         missing = plural(cell.missing, "missing trial")
@@ -205,10 +277,13 @@ def _caveats(cell: CellResult) -> list[str]:
     if flags.duplicate_subjects:
         found.append(
             f"{plural(flags.duplicate_subjects, _one(cell))} did exactly the same as another one: counted in the "
-            "rate, but not as further evidence."
+            f"{'rate' if cell.judged is None else 'mean'}, but not as further evidence."
         )
+    if cell.judged is not None and cell.judged.without:
+        found.append(f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be in the mean.")
     if flags.analogy:
-        found.append("The animals' number is an analogy: its source measured a different event than this success.")
+        what = "this success" if cell.judged is None else "this measure"
+        found.append(f"The animals' number is an analogy: its source measured a different event than {what}.")
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")
     if flags.not_diagnostic:
@@ -248,8 +323,9 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
     """Return a cell with what its calls came to, which may make its numbers doubtful."""
+    own = [text for text in cell.warnings if text not in warnings(cell)]
     cell = replace(cell, calls=calls)
-    return replace(cell, warnings=warnings(cell))
+    return replace(cell, warnings=(*warnings(cell), *own))
 
 
 def with_causes(cell: CellResult) -> str:

@@ -42,7 +42,8 @@ def curve(cell: CellResult) -> Chart | None:
     if len(cell.curve) < 2:
         return None
     by_session = cell.curve_unit == "session"
-    reference = cell.plan.reference if by_session else None
+    rodents = words.rodent_rate(cell)
+    reference = rodents if by_session else None
     animals, spread = ((), ()) if reference is None else (reference.curve, reference.curve_sd)
     last = max(max(point.session for point in cell.curve), len(animals))
     points = {point.session: point for point in cell.curve}
@@ -57,7 +58,7 @@ def curve(cell: CellResult) -> Chart | None:
         "rodent": [_percent(animals[n - 1]) if n <= len(animals) else None for n in sessions] if animals else [],
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
-        "reference": None if cell.plan.reference is None else _percent(cell.plan.reference.value),
+        "reference": None if rodents is None else _percent(rodents.value),
         "chance": _percent(cell.plan.chance),
     }
 
@@ -95,7 +96,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         rates = {point.session: point.rate for point in cell.curve}
         sets.append({"name": clean(name), "rates": [_percent(rates.get(n)) for n in range(1, last + 1)]})
         said.append(f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last")
-    reference = first.plan.reference
+    reference = words.rodent_rate(first)
     return {
         "kind": "together",
         "title": clean(first.plan.title or first.plan.protocol),
@@ -144,6 +145,8 @@ def curve_in_words(cell: CellResult) -> str:
     """Return a sentence for whoever does not see the curve."""
     first, last = cell.curve[0], cell.curve[-1]
     said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
+    if cell.plan.measured is not None:
+        return f"{said}."
     return f"{said}; {words.reference_name([cell])} {words.reference(cell)}, random {words.floor(cell)}."
 
 

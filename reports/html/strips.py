@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench.reports import cells as words
 from cheesebench.statistics import TAXONOMY
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import bar, percent
 
 if TYPE_CHECKING:
+    from cheesebench.experiment.records import CellPlan
     from cheesebench.statistics import CellResult
 
 #: Width of every drawing; a proportion of 0 is at 0, of 1 at WIDTH.
@@ -35,28 +37,45 @@ class IntervalStrip:
 
 def interval_strip(cell: CellResult) -> IntervalStrip:
     """Return the drawing of a row of the verdict table."""
-    animals, reference, rodents = cell.plan.reference, None, None
+    animals, judged = cell.plan.reference, cell.judged
+    ends = None if animals is None or not has_interval(animals) else reference_limits(animals, 0.025)
+    good = None
     if animals is not None:
-        reference = _x(animals.value)
-        if has_interval(animals):
-            low, high = reference_limits(animals, 0.025)
-            rodents = (_x(low), _x(high))
+        good = (animals.value + bar(cell.plan), animals.value)
+    mean, limits = (cell.rate, cell.interval) if cell.plan.measured is None else (None, None)
+    if judged is not None:
+        mean, limits = judged.mean, judged.interval
+    shown = [mean, *(limits or ()), *(ends or ()), *(good or ())]
+    place = _axis(cell.plan, [value for value in shown if value is not None])
+    chance = None if cell.plan.measured is not None else cell.plan.chance
     spoken = [
-        f"rate {words.rate(cell)}",
+        f"{'rate ' if judged is None else ''}{words.rate(cell)}",
         f"95 % interval {words.interval(cell)}",
         f"{words.reference_name([cell])} {words.reference(cell)}",
-        f"margin {words.margin(cell)} points",
+        f"margin {words.margin(cell)}{' points' if cell.plan.measured is None else ''}",
         f"random {words.floor(cell)}",
     ]
     return IntervalStrip(
         text=", ".join(spoken),
-        rate=None if cell.rate is None else _x(cell.rate),
-        interval=None if cell.interval is None else (_x(cell.interval[0]), _x(cell.interval[1])),
-        reference=reference,
-        rodents=rodents,
-        margin=None if animals is None else (_x(animals.value - cell.plan.margin), _x(animals.value)),
-        chance=None if cell.plan.chance is None else _x(cell.plan.chance),
+        rate=None if mean is None else place(mean),
+        interval=_places(place, limits),
+        reference=None if animals is None else place(animals.value),
+        rodents=_places(place, ends),
+        margin=_places(place, good and (min(good), max(good))),
+        chance=None if chance is None else place(chance),
     )
+
+
+def _places(place: Callable[[float], float], limits: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if limits is None else (place(limits[0]), place(limits[1]))
+
+
+def _axis(plan: CellPlan, shown: Sequence[float]) -> Callable[[float], float]:
+    """Return where a value is drawn: from 0 to 100 %, over a measure's range, or from the least that is shown."""
+    if plan.measured is None:
+        return _x
+    low, high = plan.measured.range or (min(shown, default=0.0), max(shown, default=1.0))
+    return lambda value: _x((value - low) / ((high - low) or 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@
     if (!one.decided && one.look !== null && one.look < one.planned) verdict.append(element("small", "next look at " + one.look + " of at most " + one.planned + " subjects", "why"));
     const model = element("td", one.model);
     model.append(element("small", one.view));
-    const range = one.interval === null ? "–" : Math.round(100 * one.interval[0]) + "–" + Math.round(100 * one.interval[1]) + " %";
+    const measured = one.measured;
+    const range = measured ? measured.interval || "–" : one.interval === null ? "–" : Math.round(100 * one.interval[0]) + "–" + Math.round(100 * one.interval[1]) + " %";
     const watch = element("td");
     const button = element("button", "trials");
     button.type = "button";
@@ -22,7 +23,7 @@
     button.setAttribute("aria-label", "Watch trials of " + one.model + " on " + one.title);
     button.addEventListener("click", () => show(one, true));
     watch.append(button);
-    row.append(name, model, verdict, element("td", percent(one.rate), "n"), element("td", range, "n"), element("td", percent(one.reference), "n"),
+    row.append(name, model, verdict, element("td", measured ? measured.mean : percent(one.rate), "n"), element("td", range, "n"), element("td", measured ? measured.reference : percent(one.reference), "n"),
       element("td", whole(one.subjects) + " of " + whole(one.planned), "n"), element("td", whole(one.done) + (one.left ? " + " + whole(one.left) : ""), "n"),
       element("td", one.cost ? money(one.cost) : "–", "n"), watch);
     return row;

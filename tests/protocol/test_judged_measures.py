@@ -1,0 +1,111 @@
+"""A reference that makes the verdict one about a measure: what it needs, and what is said where it lacks something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.protocol import Diagnostic, Specification
+
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+MEASURES = "measures: {latency: steps, kind: [{if: steps > 3, is: slow}, {is: quick}]}\n"
+LATENCY = "measure: latency, value: 5, sd: 1, n_animals: 8, better: lower, margin: 2"
+
+
+def reference(*keys: str) -> str:
+    return f"{MEASURES}reference: [{', '.join(f'{{{own}, status: x}}' for own in keys)}]"
+
+
+MISTAKES = {
+    "better without a margin": (
+        reference("measure: latency, value: 5, sd: 1, n_animals: 8, «better: lower"),
+        "A verdict about 'latency' needs 'better' and 'margin', and there is no 'margin'",
+    ),
+    "a margin without better": (reference("measure: latency, value: 5, «margin: 2"), "there is no 'better'"),
+    "a range alone": (reference("measure: latency, value: 5, «range: [0, 9]"), "there is no 'better'"),
+    "neither range nor spread": (
+        reference("measure: latency, value: 5, «better: lower, margin: 2"),
+        "needs the spread of at least two animals",
+    ),
+    "the spread of one animal": (
+        reference("measure: latency, value: 5, sd: 1, n_animals: 1, «better: lower, margin: 2"),
+        "needs the spread of at least two animals",
+    ),
+    "names have no mean": (
+        reference("measure: kind, value: 1, «better: lower, margin: 1, range: [0, 9]"),
+        "'kind' has names for values, and no mean",
+    ),
+    "a range backwards": (reference(f"{LATENCY}, «range: [9, 0]"), "The range is empty or reversed"),
+    "a value out of range": (reference(f"{LATENCY}, «range: [6, 9]"), "The animals' 5 is not in the range 6 to 9"),
+    "a margin to the end of the range": (
+        reference("measure: latency, value: 5, better: lower, «margin: 4, range: [0, 9]"),
+        "The worst possible value, 9, is within the margin of 4: nobody could FAIL",
+    ),
+    "a margin to the other end": (
+        reference("measure: latency, value: 5, better: higher, «margin: 5, range: [0, 9]"),
+        "The worst possible value, 0, is within the margin of 5: nobody could FAIL",
+    ),
+    "better success": (
+        "success: last == found\nreference: [{measure: success, value: 0.5, «better: higher, status: x}]",
+        "'better' is for measures; of 'success', more of it is always better, from 0 to 1",
+    ),
+    "a margin of success": (
+        "success: last == found\nreference: [{measure: success, value: 0.5, «margin: 0.2, status: x}]",
+        "the margin of the pass rate is the protocol's own key 'margin'",
+    ),
+    "two verdicts about measures": (
+        reference(f"{LATENCY}", f"{LATENCY}").replace("}, {measure", "}, «{measure"),
+        "'latency' and 'latency' both ask for it",
+    ),
+    "a verdict about a measure and about success": (
+        "success: last == found\n"
+        + reference("measure: success, value: 0.5", LATENCY).replace("reference: [{", "reference: [«{"),
+        "'latency' and 'success' both ask for it",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES.values(), ids=list(MISTAKES))
+def test_mistakes(
+    text: str, said: str, examine: Examine, complete: Callable[[str], str], marked: Callable[[str], str]
+) -> None:
+    specification, found = examine(complete(text).replace("«", ""))
+    assert specification is None
+    [only] = [one for one in found if one.severity == "error"]
+    assert only.code == 226
+    assert said in str(only)
+    assert f"{only.position.line}:{only.position.column}" == marked(text)
+
+
+SHAPES = {
+    "an unknown side": (reference("measure: latency, value: 5, better: «less, margin: 2"), "E123"),
+    "a margin of nothing": (reference(f"{LATENCY.replace('margin: 2', 'margin: «0')}"), "E123"),
+    "half a range": (reference(f"{LATENCY}, range: «[0]"), "E123"),
+    "a misspelt key": (reference(f"{LATENCY}, «rnage: [0, 9]"), "E121"),
+    "an unknown measure": (reference(LATENCY.replace("latency", "«latenzy")), "E201"),
+}
+
+
+@pytest.mark.parametrize(("text", "code"), SHAPES.values(), ids=list(SHAPES))
+def test_shapes(text: str, code: str, findings: Callable[[str], list[str]], marked: Callable[[str], str]) -> None:
+    assert findings(text)[0] == f"{code} {marked(text)}"
+
+
+def test_what_is_judged(examine: Examine, complete: Callable[[str], str]) -> None:
+    specification, found = examine(
+        complete("success: last == found\n" + reference("measure: steps_, value: 1", LATENCY).replace("steps_", "kind"))
+    )
+    assert specification is not None, found
+    assert not [one for one in found if one.code == 402]
+    judged = specification.judged
+    assert judged is not None
+    assert (judged.measure, judged.better, judged.margin, judged.range) == ("latency", "lower", 2, None)
+    assert specification.reference is None, "there is no number for the pass rate"
+
+
+def test_where_of_the_judged_reference_says_what_is_compared(examine: Examine, complete: Callable[[str], str]) -> None:
+    specification, found = examine(complete(reference(f"{LATENCY}, where: steps < 5")))
+    assert specification is not None, found
+    assert specification.where is not None
