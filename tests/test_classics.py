@@ -21,6 +21,7 @@ from cheesebench.testing import assert_sound
 from tests.arenas import examine
 
 CLASSICS = (
+    "biconditional",
     "contextual_fear",
     "delayed_alternation",
     "five_choice",
@@ -68,7 +69,7 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
 
 
 #: Those whose construct holds under attack; the others say why theirs does not.
-VALIDATED = ("go_no_go", "novel_object", "reversal_learning", "water_maze_matching")
+VALIDATED = ("biconditional", "go_no_go", "novel_object", "reversal_learning", "water_maze_matching")
 
 
 @every_classic

@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "The shards (pytest --shard 1/8, ...) may be given in\nany order. The run that they make is judged, reported, "
-        "compared and resumed like any other.\nThe exit code is 1 if something is missing.",
+        "The shards (pytest --shard 1/8, ...) may be given in any order. The run that they make is judged, reported, "
+        "compared and resumed like any other. The exit code is 1 if something is missing.",
         "results/part-1 results/part-2",
         "parts/*/ --run-id tuesday",
     )

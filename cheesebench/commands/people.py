@@ -30,10 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Prints a link.\n"
-        "Whoever opens it is told what is recorded, and if they agree they see exactly what a model is shown,\n"
-        "with the same instructions, and press the keys. Each is a subject of the run, under the model 'human'.\n"
-        "No names and no addresses are recorded. Ctrl-C ends it; --resume goes on, also with a run of a model: its\n"
+        "Prints a link. Whoever opens it is told what is recorded, and if they agree they see exactly what a model is "
+        "shown, with the same instructions, and press the keys. Each is a subject of the run, under the model 'human'. "
+        "No names and no addresses are recorded. Ctrl-C ends it; --resume goes on, also with a run of a model: its "
         "protocols are then run with people, too, and one report shows both.",
         "--protocols t_maze --subjects 20",
         "--resume 20250131-093000-ab12",

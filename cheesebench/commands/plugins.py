@@ -49,9 +49,7 @@ class Plugin:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
-    about = (
-        "Prints each plugin's distribution, version and module,\nwhat it supplies, and why something was not loaded."
-    )
+    about = "Prints each plugin's distribution, version and module, what it supplies, and why something was not loaded."
     describe(parser, about, "", "--json")
     add_json(parser)
 

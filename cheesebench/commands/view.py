@@ -14,8 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Serves pages on this machine alone, until Ctrl-C: all runs; each run live,\n"
-        "with cost, time left, the last replies, and every trial to be watched; two runs compared; trends.\n"
+        "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, "
+        "with cost, time left, the last replies, and every trial to be watched; two runs compared; trends. "
         "Nothing can be changed there. The address holds a secret: whoever has it can read the runs.",
         "",
         "--results results --port 8765",

@@ -306,13 +306,14 @@ class LanguageModels:
         if not self._limiters:
             return ""
         spent = self.budget.spent
-        flying, limit = self._flight()
+        flying, limit, _ = self._flight()
         cost = f", ${spent.cost:.2f}" if spent.cost else ""
         return f"{flying}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
 
     def _flight(self) -> Flight:
         limiters = list(self._limiters.values())
-        return Flight(sum(one.in_flight for one in limiters), sum(one.limit for one in limiters))
+        in_flight, limit = sum(one.in_flight for one in limiters), sum(one.limit for one in limiters)
+        return Flight(in_flight, limit, self.options.limits.cost)
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has not answered for longest, for how many seconds, and what its last fault said."""

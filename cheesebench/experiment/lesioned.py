@@ -101,8 +101,9 @@ def obstacle(specification: Specification, lesion: Lesion) -> str:
         if name == LANDMARKS and not arena.landmarks:
             return "there are no landmarks"
         places = (arena.zones, arena.doors, arena.solids, arena.groups)
-        if not colon and name not in (LANDMARKS, TEXT) and not any(name in known for known in places):
-            return f"there is no zone or solid '{name}'"
+        is_known = any(name in known for known in places) or arena.landmark(name) is not None
+        if not colon and name not in (LANDMARKS, TEXT) and not is_known:
+            return f"there is no zone, solid or landmark '{name}'"
     return ""
 
 

@@ -1,4 +1,7 @@
-"""Says in a small file beside the run log how many calls are in flight: the log has only those that were answered."""
+"""Says in a small file beside the run log how many calls are in flight, and what they may cost.
+
+The log has only calls that were answered, and no budget, which is that of a session.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ _PREFIX, _SUFFIX = "calls-", ".json"
 
 
 class Flight(NamedTuple):
-    """Calls in flight, and how many there may be at present."""
+    """Calls in flight, how many there may be at present, and the budget in dollars of the whole run, if it has one."""
 
     calls: int
     limit: int
+    budget: float | None = None
 
 
 class Pulse:
@@ -58,7 +62,10 @@ class Pulse:
 def read_flight(directory: Path) -> Flight | None:
     """Return what all processes of a run have in flight; None where none of them says so."""
     flights = [flight for path in directory.glob(f"{_PREFIX}*{_SUFFIX}") if (flight := _read(path)) is not None]
-    return Flight(sum(one.calls for one in flights), sum(one.limit for one in flights)) if flights else None
+    if not flights:
+        return None
+    budget = next((one.budget for one in flights if one.budget is not None), None)
+    return Flight(sum(one.calls for one in flights), sum(one.limit for one in flights), budget)
 
 
 def _read(path: Path) -> Flight | None:
@@ -66,6 +73,7 @@ def _read(path: Path) -> Flight | None:
         if time.time() - path.stat().st_mtime > STALE:
             return None
         content = json.loads(path.read_text(encoding="utf-8"))
-        return Flight(int(content["calls"]), int(content["limit"]))
-    except (OSError, ValueError, LookupError, TypeError):
+        budget = content.get("budget")
+        return Flight(int(content["calls"]), int(content["limit"]), None if budget is None else float(budget))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None

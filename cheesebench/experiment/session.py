@@ -98,9 +98,8 @@ class RunSession:
     def start(self, plans: Iterable[CellPlan] | None = None) -> None:
         """Queue cells (default: all); cells that were queued before are ignored."""
         loop = self._running_loop()
-        keys = list(self._cells) if plans is None else [plan.key for plan in plans]
-        for key in keys:
-            loop.call_soon_threadsafe(self._begin, self._cells[key])
+        cells = self._cells.values() if plans is None else [self._cells[plan.key] for plan in plans]
+        loop.call_soon_threadsafe(self._begin, list(cells))
 
     def connect(self) -> None:
         """Connect to the models and the executor of all unfinished cells; raises whatever a backend raises."""
@@ -216,25 +215,25 @@ class RunSession:
         if self._language is not None:
             await self._language.close()
 
-    def _begin(self, cell: CellRun) -> None:
-        if cell.started or self._closing.is_set():
-            return
-        cell.started = True
-        plan = cell.plan
-        try:
-            cell.lengths = NumberCounts(self._log.completed_subjects(plan))
-            cell.trials = NumberCounts(cell.lengths)
-            if plan.looks and self._course_of is not None:
-                cell.course = self._course_of(plan)
-                load_course(cell.course, self._log, plan)
-            self._log.note("started", f"{len(cell.wanted())} of {cell.subjects} subjects to run", plan)
-            cell.yokes = yokes_of(plan, self._log.directory.parent)
-            cell.queue = self._queues.of(cell)
-        except Exception as error:
-            # Including errors of a plugin's hook: they are raised to the caller that waits for this cell.
-            self._fail(cell, error)
-            return
-        self._go_on(cell)
+    def _begin(self, cells: Iterable[CellRun]) -> None:
+        for cell in cells:
+            if cell.started or self._closing.is_set():
+                continue
+            cell.started, plan = True, cell.plan
+            try:
+                cell.lengths = NumberCounts(self._log.completed_subjects(plan))
+                cell.trials = NumberCounts(cell.lengths)
+                if plan.looks and self._course_of is not None:
+                    cell.course = self._course_of(plan)
+                    load_course(cell.course, self._log, plan)
+                self._log.note("started", f"{len(cell.wanted())} of {cell.subjects} subjects to run", plan)
+                cell.yokes = yokes_of(plan, self._log.directory.parent)
+                cell.queue = self._queues.of(cell)
+            except Exception as error:
+                # Including errors of a plugin's hook: they are raised to the caller that waits for this cell.
+                self._fail(cell, error)
+                continue
+            self._go_on(cell)
 
     def _go_on(self, cell: CellRun) -> None:
         """Start the subjects that a cell needs next; finish the cell if it needs none."""
@@ -254,7 +253,7 @@ class RunSession:
             return
         if self._ration is not None and course is not None and cell.plan.agent:
             self._ration.add(cell)
-            self._admit()
+            asyncio.get_running_loop().call_soon(self._admit)  # when the cells that begin with it are there, too
         else:
             self._enqueue(cell, wanted)
 
@@ -264,7 +263,8 @@ class RunSession:
 
     def _admit(self) -> None:
         """Start the looks that the budget has room for."""
-        while self._ration is not None and (cell := self._ration.take(self._cells.values())) is not None:
+        ration = None if self._closing.is_set() else self._ration
+        while ration is not None and (cell := ration.take(self._cells.values())) is not None:
             self._enqueue(cell, cell.wanted())
 
     def _enqueue(self, cell: CellRun, subjects: Iterable[int], speculative: bool = False) -> None:

@@ -71,7 +71,7 @@ def most_steps(specification: Specification) -> int | None:
     rules = [rule for state in specification.states.values() for rule in state.rules]
     effects = [rule.effects for rule in (*rules, *specification.watch)]
     effects += [effect for state in specification.states.values() for effect in (state.entry, state.each)]
-    assigned = {one.variable for effect in (*effects, specification.each) for one in (*effect.set, *effect.add)}
+    assigned = {one.variable for effect in (*effects, specification.each) for one in effect.assignments}
     if limit in assigned:
         return None
     held: list[object] = [specification.variables[limit].initial] if limit in specification.variables else []

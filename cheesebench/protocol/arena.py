@@ -68,6 +68,12 @@ class Arena:
         """Return the members of a group in order, or the zone itself."""
         return self.groups.get(name, (name,))
 
+    def landmark(self, name: str) -> Landmark | None:
+        """Return the landmark of this name; None if there is none, or if it is the name of a place, too."""
+        if name in self.zones or name in self.solids or name in self.groups:
+            return None
+        return next((mark for mark in self.landmarks if mark.name == name), None)
+
     def cells_of(self, name: str) -> tuple[int, ...]:
         """Return the cells of a zone, door or group."""
         return tuple(sorted({cell for member in self.members(name) for cell in self.zones.get(member, ())}))

@@ -76,6 +76,7 @@ class _Checks:
 
     def _reached(self, entered: set[str]) -> set[str]:
         """Return the states that a trial can reach from these."""
+        entered = entered | {one.go for one in self.spec.finish if one.go is not None}
         reached, queue = set(entered), deque(sorted(entered))
         while queue:
             for rule in self.spec.states[queue.popleft()].rules:
@@ -248,8 +249,9 @@ class _Checks:
         """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
         lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
         for state in self.spec.states.values():
-            shows = self.root.find(("trial", "states", state.name, "show"))
+            own, always = self.root.find(("trial", "states", state.name, "show")), self.root.find(("trial", "show"))
             for place, glyph in state.show:
+                shows = own if place.name in own.keys else always
                 for character in map(str, lookup.values(glyph.name)) if glyph.variable else [glyph.name]:
                     if character in (WALL, *AGENT_GLYPHS, *DRAWN) or (
                         character == FLOOR and not self._floor_is_special(place)
@@ -266,8 +268,11 @@ class _Checks:
         self.diagnostics.warning(310, where, f"{what} as '{glyph}', which looks like {like}.", "Use another glyph.")
 
     def finish(self) -> None:
-        """313: an end condition that can come true on a step on which it is not tested."""
+        """303: an end condition that is never tested. 313: one that can come true without being tested."""
         for number, entry in enumerate(self.spec.finish):
+            if any(earlier.guard is None and earlier.end for earlier in self.spec.finish[:number]):
+                sentence = "No trial gets here: an entry above it has no condition."
+                self.diagnostics.warning(303, entry.position, sentence, "Give that one an 'if', or put it last.")
             if ex.reads_clock(entry.guard):
                 place = self.root.find(("trial", "finish", number)).position
                 self.diagnostics.warning(

@@ -40,7 +40,7 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
     """Return all outcomes that a trial can have, ``timeout`` last."""
     trial = document.trial
     ends = [rule.end for state in trial.states.values() for rule in state.rules]
-    ends += [finish.end for finish in trial.finish]
+    ends += [one.end for one in trial.finish]
     return list(dict.fromkeys([*(end for end in ends if end), TIMEOUT]))
 
 

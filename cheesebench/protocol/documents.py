@@ -55,10 +55,11 @@ class Start(Model):
 
 
 class Effects(Model):
-    """Effects, executed in the order set, add, count, reward, place, put."""
+    """Effects, executed in the order set, add, remove, count, reward, place, put."""
 
     set: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["set"].meaning)
     add: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["add"].meaning)
+    remove: dict[Name, Expression] = Field(default_factory=dict, description=EFFECTS["remove"].meaning)
     count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
     reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
     place: Name | None = Field(None, description=EFFECTS["place"].meaning)
@@ -87,8 +88,11 @@ class State(Effects):
     """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
 
     say: Text | list[Text] | None = Field(None, description="Line (or lines) of text under the picture.")
-    show: dict[Name, GlyphOrName] = Field(default_factory=dict, description="Zones, groups or solids and their glyphs.")
+    show: dict[Name, GlyphOrName] = Field(
+        default_factory=dict, description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn)."
+    )
     close: Names = Field(default_factory=list, description="Doors that are closed.")
+    open: Names = Field(default_factory=list, description="Of the doors under `close`, those that stay open.")
     freeze: Truth = Field(False, description="Nothing moves.")
     each: Effects | None = Field(None, description="Effects on every step spent here.")
     rules: list[Rule] = Field(
@@ -111,10 +115,11 @@ class Entry(Model):
 
 
 class Finish(Model):
-    """An end condition, tested after anything fired."""
+    """An end condition, tested after anything fired; or a condition on which the trial goes to another state."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
-    end: Name = Field(description="The outcome that ends the trial.")
+    end: Name | None = Field(None, description="The outcome that ends the trial.")
+    go: Name | None = Field(None, description="Instead of `end`: the state to go to, from any other state.")
 
 
 _Entry = Annotated[
@@ -138,9 +143,15 @@ class Trial(Model):
     states: dict[Name, State] = Field(
         min_length=1, description="The states of a trial; exactly one is active at a time."
     )
+    show: dict[Name, GlyphOrName] = Field(
+        default_factory=dict, description="What is shown whatever the state; that of the state goes before it."
+    )
+    close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
     watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
-    finish: list[Finish] = Field(default_factory=list, description="Ends, tested on steps where a rule fired.")
+    finish: list[Finish] = Field(
+        default_factory=list, description="Ends (or `go`), tested on steps where a rule fired."
+    )
 
 
 class Estimand(Model):
@@ -227,7 +238,7 @@ class LesionKeys(Model):
     """A lesion by what it takes away; one that is a word stands for itself: `blind`, `anhedonia`."""
 
     hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
-        default_factory=list, description="`landmarks`, a zone or solid, `glyph:X`, `text` or `text:STATE`."
+        default_factory=list, description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`."
     )
     amnesia: Names = Field(
         default_factory=list,

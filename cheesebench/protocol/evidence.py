@@ -130,8 +130,9 @@ class EvidenceBuilder(Lookup):
         elif name == LANDMARKS:
             if not self.names.arena.landmarks:
                 self.diagnostics.error(222, position, "There are no landmarks to hide.", "Add 'arena: landmarks'.")
-        elif name != TEXT and name not in self.names.places:
-            self.unknown("zone", name, [LANDMARKS, TEXT, *self.names.places], path)
+        elif name != TEXT and name not in self.names.places and self.names.arena.landmark(name) is None:
+            landmarks = [mark.name for mark in self.names.arena.landmarks]
+            self.unknown("zone", name, [LANDMARKS, TEXT, *landmarks, *self.names.places], path)
 
     def check(self) -> None:
         """Check what no other part reads: estimand, reference, checks, tests."""

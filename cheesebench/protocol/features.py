@@ -134,7 +134,8 @@ TRIGGERS: dict[str, Part] = {
 #: Effects, in the order in which they are executed.
 EFFECTS: dict[str, Part] = {
     "set": Part("All right-hand sides read old values."),
-    "add": Part("Adds a member to a set."),
+    "add": Part("Adds a member, or all of a set, to a set."),
+    "remove": Part("Takes a member, or all of a set, out of a set."),
     "count": Part("Counters of the trial, each increased by one."),
     "reward": Part("Added to the reward of the step."),
     "place": Part("Teleports to a zone; the heading is reset to `start.face`."),

@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from cheesebench.interfaces import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, STAY
-from cheesebench.protocol.specification import Place, RuleSpec, Specification
+from cheesebench.protocol.specification import EffectsSpec, Place, RuleSpec, Specification
 
 #: Maximum number of situations searched: about a second.
 MAX_SITUATIONS = 200_000
+#: What an end condition does besides.
+NOTHING = EffectsSpec()
 #: A state, a cell and a heading.
 _Situation = tuple[str, int, int]
 
@@ -36,7 +38,7 @@ class _Search:
         rules = [rule for state in specification.states.values() for rule in state.rules]
         self.targets = {id(rule): self._members(rule) for rule in rules}
         #: Rules whose placements have already been expanded.
-        self.placed: set[int] = set()
+        self.placed: set[tuple[int, str | None]] = set()
 
     def _members(self, rule: RuleSpec) -> list[str]:
         names = self.possible(rule.target) if rule.target is not None else []
@@ -80,7 +82,10 @@ class _Search:
                     continue
                 if rule.end is not None:
                     yield None
-                yield from self._arrivals(rule, name, target, facing)
+                yield from self._arrivals(rule.effects, rule.go, name, target, facing)
+            for one in self.spec.finish:
+                if one.go is not None:
+                    yield from self._arrivals(NOTHING, one.go, name, target, facing)
 
     def _fires(self, rule: RuleSpec, action: int, old: int, new: int, pressed: str | None) -> bool:
         if rule.trigger == "after":
@@ -92,18 +97,20 @@ class _Search:
         zones = (self.zones.get(member, frozenset()) for member in self.targets[id(rule)])
         return any(new in cells and (old not in cells or rule.trigger == "inside") for cells in zones)
 
-    def _arrivals(self, rule: RuleSpec, name: str, cell: int, heading: int) -> Iterator[_Situation]:
-        """Yield the situations after a rule: the subject stays, or is placed (with any heading)."""
-        state = rule.go or name
+    def _arrivals(
+        self, effects: EffectsSpec, go: str | None, name: str, cell: int, heading: int
+    ) -> Iterator[_Situation]:
+        """Yield the situations after a rule or `finish`: the subject stays, or is placed (with any heading)."""
+        state = go or name
         entry = self.spec.states[state].entry
-        place = (entry.place if rule.go else None) or rule.effects.place
-        put = rule.effects.put is not None or (rule.go is not None and entry.put is not None)
+        place = (entry.place if go else None) or effects.place
+        put = effects.put is not None or (go is not None and entry.put is not None)
         if place is None and not put:
             yield (state, cell, heading)
             return
-        if id(rule) in self.placed:
+        if (id(effects), go) in self.placed:
             return  # these situations were already reached in fewer steps
-        self.placed.add(id(rule))
+        self.placed.add((id(effects), go))
         everywhere = range(len(self.arena.cells))
         for target in everywhere if place is None or put else self._cells(place):
             for facing in self.arena.headings:

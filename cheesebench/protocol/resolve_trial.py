@@ -66,6 +66,8 @@ class TrialBuilder(Lookup):
     def states(self) -> dict[str, spec.StateSpec]:
         """Return all states, in file order."""
         states = {}
+        always = self._shows(self.document.trial.show, ("trial", "show"))
+        shut = self._doors(self.document.trial.close, ("trial", "close"))
         for name, state in self.document.trial.states.items():
             path = ("trial", "states", name)
             say = state.say if isinstance(state.say, list) else [state.say] if state.say is not None else []
@@ -73,8 +75,9 @@ class TrialBuilder(Lookup):
                 name=name,
                 entry=self.effects(state, path),
                 say=self._said(say, state.say, (*path, "say")),
-                show=tuple(self._shown(place, glyph, (*path, "show", place)) for place, glyph in state.show.items()),
-                close=tuple(self._door(door, (*path, "close", number)) for number, door in enumerate(state.close)),
+                show=(*always, *self._shows(state.show, (*path, "show"))),
+                close=(*shut, *self._doors(state.close, (*path, "close"))),
+                open=self._left_open(state, path),
                 freeze=state.freeze,
                 each=self.effects(state.each, (*path, "each")),
                 rules=self.rules(state.rules, (*path, "rules")),
@@ -105,16 +108,33 @@ class TrialBuilder(Lookup):
                     self.diagnostics.error(201, node.inside(blank.offset), sentence, remedy)
         return tuple(line for text in say for line in text.splitlines())
 
+    def _shows(self, show: Mapping[str, str], path: Sequence[str | int]) -> tuple[tuple[spec.Place, spec.Place], ...]:
+        return tuple(self._shown(place, glyph, (*path, place)) for place, glyph in show.items())
+
+    def _doors(self, close: Sequence[str], path: Sequence[str | int]) -> tuple[spec.Place, ...]:
+        return tuple(self._door(door, (*path, number)) for number, door in enumerate(close))
+
     def _shown(self, place: str, glyph: str, path: Sequence[str | int]) -> tuple[spec.Place, spec.Place]:
         key = self.root.find(path[:-1])
         position = key.key_position(str(path[-1]))
-        if place not in self.names.places and place not in self.names.variables:
-            known = [*self.names.places, *self._place_variables()]
-            hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
-            self.diagnostics.error(201, position, f"There is no zone or solid '{place}' to show.", hint)
-            shown = spec.Place(place)
-        else:
+        landmarks = [mark.name for mark in self.names.arena.landmarks]
+        held = [value for value in self.values(place) if value in landmarks and value not in self.names.places]
+        if place in self.names.variables and held:
+            self.names.used.add(place)
+            shown = spec.Place(place, variable=True)
+            odd = next((value for value in self.values(place) if value not in landmarks), None)
+            if odd is not None:
+                sentence = f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none."
+                hint = did_you_mean(str(odd), landmarks).strip() or f"Landmarks are {listed(landmarks)}."
+                self.diagnostics.error(201, position, sentence, hint)
+        elif place in self.names.places or place in self.names.variables:
             shown = self.place(place, path)
+        else:
+            shown = spec.Place(place)
+            if place not in landmarks:
+                known = [*self.names.places, *landmarks, *self._place_variables()]
+                hint = did_you_mean(place, known).strip() or f"Known: {listed(known)}."
+                self.diagnostics.error(201, position, f"There is no zone, solid or landmark '{place}' to show.", hint)
         if len(glyph) == 1 and glyph not in self.names.variables:
             return shown, spec.Place(glyph)
         self.names.used.add(glyph)
@@ -149,6 +169,20 @@ class TrialBuilder(Lookup):
             self.unknown("door", name, [*arena.doors, *groups], path)
         return spec.Place(name)
 
+    def _left_open(self, state: doc.State, path: Sequence[str | int]) -> tuple[spec.Place, ...]:
+        """Return the doors that stay open; report one that the state does not close."""
+        left, arena = self._doors(state.open, (*path, "open")), self.names.arena
+        close = [*self.document.trial.close, *state.close]
+        closed = {member for door in close for member in arena.members(door)}
+        varies = any(door in self.names.variables for door in close)
+        for number, door in enumerate(left):
+            odd = set(arena.members(door.name)) & set(arena.doors) - closed
+            if not door.variable and not varies and odd:
+                sentence = f"'{min(odd)}' is open anyway: this state does not close it."
+                position = self.root.find((*path, "open", number)).position
+                self.diagnostics.warning(320, position, sentence, "Name the doors under 'close', such as a group.")
+        return left
+
     def effects(self, effects: doc.Effects | None, path: Sequence[str | int], *, it: bool = False) -> spec.EffectsSpec:
         """Resolve effects; ``it``: the name ``it`` is defined in them."""
         if effects is None:
@@ -156,8 +190,9 @@ class TrialBuilder(Lookup):
         reward = self.expression(effects.reward, (*path, "reward"), NUMBER, it=it)
         self._check_reward(reward, (*path, "reward"))
         return spec.EffectsSpec(
-            set=self._assignments(effects.set, (*path, "set"), it, adding=False),
-            add=self._assignments(effects.add, (*path, "add"), it, adding=True),
+            set=self._assignments(effects.set, (*path, "set"), it, member=False),
+            add=self._assignments(effects.add, (*path, "add"), it, member=True),
+            remove=self._assignments(effects.remove, (*path, "remove"), it, member=True),
             count=tuple(effects.count),
             reward=reward,
             place=None if effects.place is None else self._target(effects.place, (*path, "place"), it),
@@ -191,9 +226,9 @@ class TrialBuilder(Lookup):
         return self.place(name, path, solid=False, placing=True)
 
     def _assignments(
-        self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, adding: bool
+        self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, member: bool
     ) -> tuple[spec.Assignment, ...]:
-        rules = []
+        rules, arena = [], self.names.arena
         for name, value in entries.items():
             here = (*path, name)
             position = self.root.find(path).key_position(name)
@@ -203,16 +238,17 @@ class TrialBuilder(Lookup):
             kind = self.names.variables.get(name)
             if kind is None:
                 continue  # its name is taken, which is reported where it is declared
-            if adding and kind.kind != "set":
-                self.diagnostics.error(
-                    212, position, f"'add' needs a set, but '{name}' is not a set.", f"Declare '{name}: []'."
-                )
+            if member and kind.kind != "set":
+                sentence = f"'{path[-1]}' needs a set, but '{name}' is not a set."
+                self.diagnostics.error(212, position, sentence, f"Declare '{name}: []'.")
                 continue
-            want = kind if not adding else Type("name", kind.domains) if kind.domains else NUMBER
-            if adding and "any" in kind.domains:
-                tree = self.expression(value, here, None, it=it)
-            else:
-                tree = self.expression(value, here, want, it=it)
+            if member and value in arena.groups and not set(map(str, self.values(name))) & set(arena.groups):
+                sentence = f"'{value}' is a group: '{path[-1]}' takes its name, not its members."
+                remedy = "Name a variable that holds the members: 'vars: {all: [...]}'."
+                self.diagnostics.warning(321, self.root.find(here).position, sentence, remedy)
+            whole = not member or self.names.variables.get(str(value), NUMBER).kind == "set"
+            want = kind if whole else Type("name", kind.domains) if kind.domains else NUMBER
+            tree = self.expression(value, here, None if member and "any" in kind.domains else want, it=it)
             if tree is not None:
                 rules.append(spec.Assignment(name, tree))
         return tuple(rules)
@@ -296,15 +332,25 @@ class TrialBuilder(Lookup):
             sentence = f"'{TIMEOUT}' is reserved for trials cut off by the limit."
             self.diagnostics.error(219, self.root.find(path).position, sentence, "Give this end another name.")
 
-    def finish(self) -> tuple[spec.GuardedName, ...]:
+    def finish(self) -> tuple[spec.FinishSpec, ...]:
         """Return the end conditions."""
         path = ("trial", "finish")
         for number, entry in enumerate(self.document.trial.finish):
             self._check_outcome(entry.end, (*path, number, "end"))
+            position = self.root.find((*path, number)).position
+            if entry.end is None and entry.go is None:
+                sentence = f"The key 'end' is missing in entry {number + 1} of 'finish'."
+                self.diagnostics.error(122, position, sentence, "Add 'end: ...', or 'go: ...'.")
+            elif entry.end is not None and entry.go is not None:
+                sentence = "An entry of 'finish' has either 'end' or 'go', not both."
+                self.diagnostics.error(214, position, sentence, "Remove one.")
+            if entry.go is not None and entry.go not in self.names.states:
+                self.unknown("state", entry.go, self.names.states, (*path, number, "go"))
         return tuple(
-            spec.GuardedName(
+            spec.FinishSpec(
                 self.expression(entry.if_, (*path, number, "if"), TRUTH),
                 entry.end,
+                entry.go,
                 self.root.find((*path, number)).position,
             )
             for number, entry in enumerate(self.document.trial.finish)

@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """``set`` or ``add`` of one variable."""
+    """``set``, ``add`` or ``remove`` of one variable."""
 
     variable: str
     value: Expression
@@ -42,6 +42,7 @@ class EffectsSpec:
 
     set: tuple[Assignment, ...] = ()
     add: tuple[Assignment, ...] = ()
+    remove: tuple[Assignment, ...] = ()
     count: tuple[str, ...] = ()
     reward: Expression | None = None
     place: Place | None = None
@@ -52,6 +53,11 @@ class EffectsSpec:
     def empty(self) -> bool:
         """Whether there are no effects."""
         return self == EffectsSpec()
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """All that changes a variable."""
+        return (*self.set, *self.add, *self.remove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class StateSpec:
     say: tuple[str, ...]
     show: tuple[tuple[Place, Place], ...]
     close: tuple[Place, ...]
+    open: tuple[Place, ...]
+    """Of the doors under ``close``, those that are not."""
     freeze: bool
     each: EffectsSpec
     rules: tuple[RuleSpec, ...]
@@ -118,10 +126,20 @@ class DrawSpec:
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A state or an outcome with its condition (None: always)."""
+    """A state with its condition (None: always)."""
 
     guard: Expression | None
     name: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class FinishSpec:
+    """What happens, whatever the state, once a condition holds (None: always): an end, or going to a state."""
+
+    guard: Expression | None
+    end: str | None
+    go: str | None
     position: Position
 
 
@@ -263,7 +281,7 @@ class Specification(BaseSpecification):
     states: Mapping[str, StateSpec]
     each: EffectsSpec
     watch: tuple[RuleSpec, ...]
-    finish: tuple[GuardedName, ...]
+    finish: tuple[FinishSpec, ...]
     schedule: tuple[BlockSpec, ...]
     success: Expression | None
     where: Expression | None

@@ -104,7 +104,7 @@ GlyphOrBlank = Annotated[
     ),
     checked(lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"),
 ]
-#: A glyph, or the name of a variable that holds one (a declared name goes before a glyph).
+#: A glyph, a blank, or the name of a variable that holds one (a declared name goes before a glyph).
 GlyphOrName = Annotated[
     str,
     BeforeValidator(
@@ -112,8 +112,8 @@ GlyphOrName = Annotated[
         json_schema_input_type=str | int,
     ),
     checked(
-        lambda v: is_glyph(v) or is_name(v),
-        "one visible character, or the name of a variable that holds one",
+        lambda v: v == " " or is_glyph(v) or is_name(v),
+        "one visible character, a space in quotes, or the name of a variable that holds one",
     ),
 ]
 #: An expression of the language (page section 1); numbers may stand as they are.

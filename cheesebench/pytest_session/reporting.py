@@ -230,7 +230,9 @@ class Reporting:
         _add_suite_properties(config, summary)
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         comment = run.plugins.reporter("comment").render(summary)
-        self._lines.append(_write("\n".join(filter(None, (comment, compared))), log.directory / "comment.md"))
+        # A page of its own there, a part of the comment here: its headings are two levels below.
+        part = re.sub("^(?=#)", "##", compared, flags=re.MULTILINE)
+        self._lines.append(_write("\n".join(filter(None, (comment, part))), log.directory / "comment.md"))
         paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
         forgiven = run.settings.exit_zero
         self._annotations = list(annotate(summary, paths, config.invocation_params.dir, not forgiven))

@@ -60,6 +60,17 @@ class Run(ModelRun):
         """Whether this is the controller of pytest-xdist, which collects and runs nothing itself."""
         return not self.is_worker and bool(self.config.pluginmanager.hasplugin("dsession"))
 
+    @property
+    def needs_one_worker(self) -> bool:
+        """Whether all cells go to one worker of pytest-xdist, because they share a budget."""
+        limits = self.settings.calls.limits
+        return bool(self.settings.language) and (limits.cost is not None or limits.tokens is not None)
+
+    @property
+    def has_all_cells(self) -> bool:
+        """Whether this is the worker that runs all cells, or none: see ``one_worker``."""
+        return bool(self._handed.get("one_worker"))
+
     def open(self, cells: Sequence[Cell]) -> None:
         """Open the log, new or resumed; pytest-xdist's controller does not know the cells and gives none."""
         whole = [plan for plan, _ in self.whole or cells]
@@ -78,6 +89,11 @@ class Run(ModelRun):
         if not self.is_worker:
             self.tally = Tally(self, [plan for plan, _ in cells])
 
+    def start_all(self) -> None:
+        """Start all cells in a worker that has them all; those that were started before are ignored."""
+        assert self._runner is not None
+        self._runner.start()
+
     def _open_log(self, cells: Sequence[Cell]) -> None:
         if not self.is_worker:
             super()._open_log(cells)
@@ -91,10 +107,9 @@ class Run(ModelRun):
         if not self.is_worker:
             return options
         # Workers share the account: each gets its share of the calls in flight.
-        share = max(1, options.concurrency // int(self._handed["workers"]))
-        return replace(
-            options, concurrency=share, processes=int(self._handed["workers"]), began=float(self._handed["began"])
-        )
+        workers = 1 if self.has_all_cells else int(self._handed["workers"])
+        share = max(1, options.concurrency // workers)
+        return replace(options, concurrency=share, processes=workers, began=float(self._handed["began"]))
 
     def _models(self) -> dict[str, LanguageModel]:
         models = super()._models()
@@ -109,17 +124,18 @@ class Run(ModelRun):
         }
 
     def _processes(self) -> int | None:
-        if self.settings.processes is not None or not self.is_worker:
+        if self.settings.processes is not None or not self.is_worker or self.has_all_cells:
             return self.settings.processes
         return max(1, (os.cpu_count() or 1) // int(self._handed["workers"]))
 
-    def hand_over(self, workers: int) -> dict[str, Any]:
-        """Return the data that a pytest-xdist worker needs."""
+    def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
+        """Return the data that a pytest-xdist worker needs; ``one_worker``: all cells go to the same one."""
         assert self.log is not None
         self.call_off_halt()
         return {
             "log": str(self.log.path),
             "workers": workers,
+            "one_worker": one_worker,
             "base_urls": self._base_urls,
             "began": self.settings.calls.began,
         }

@@ -14,6 +14,7 @@ import pytest
 from cheesebench.errors import CheeseBenchError
 from cheesebench.film import printable
 from cheesebench.pytest_session.items import CellItem
+from cheesebench.pytest_session.one_worker import scheduler
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
 from cheesebench.redaction import redact
@@ -52,7 +53,13 @@ class Running:
     def pytest_configure_node(self, node: Any) -> None:
         """Pass the run's data to a worker."""
         workers = node.workerinput["workercount"]
-        node.workerinput[WORKER_INPUT] = self._run.hand_over(workers)
+        one_worker = self._run.needs_one_worker and node.config.getoption("dist") != "each"
+        node.workerinput[WORKER_INPUT] = self._run.hand_over(workers, one_worker)
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Give all cells to one worker if they share a budget."""
+        return scheduler(config, log) if self._run.needs_one_worker else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -81,6 +88,8 @@ class Running:
         """With ``-x`` or ``--maxfail``, report cells as they are decided: whatever fails first ends the run."""
         if item in self._reported:
             return True
+        if self._run.has_all_cells and isinstance(item, CellItem) and not item.obstacle:
+            self._run.start_all()
         if not item.config.option.maxfail or not isinstance(item, CellItem) or item.obstacle:
             return None
         session = item.session

@@ -71,7 +71,7 @@ class RunState:
 
     ``seconds_left`` is the time for the trials ``left`` at the pace of this session, ``cost_left`` their dollars at
     what a trial of the same model has cost so far; None where nothing is known yet. ``max_cost`` is the budget in
-    dollars.
+    dollars while the run goes on.
     """
 
     run_id: str
@@ -193,7 +193,7 @@ class RunWatch:
         pace = max(0, done - before) / (now - began) if now > began else 0.0
         options = known.manifest.get("options")
         options = options if isinstance(options, Mapping) else {}
-        most = options.get("max_cost")
+        flight = read_flight(self.path.parent) if running else None
         return RunState(
             run_id=str(known.manifest.get("run_id")),
             created=str(known.manifest.get("created")),
@@ -205,8 +205,8 @@ class RunWatch:
             seconds=max(0.0, now - known.session.began),
             seconds_left=0.0 if not left else left / pace if pace else None,
             cost_left=_cost_left(known.states) if running else 0.0,
-            max_cost=float(most) if isinstance(most, int | float) else None,
-            flight=read_flight(self.path.parent) if running else None,
+            max_cost=None if flight is None else flight.budget,
+            flight=flight,
             replies=known.replies,
         )
 

@@ -18,7 +18,7 @@ from cheesebench.statistics.counts import SubjectCounts
 from cheesebench.statistics.judgement import question_of
 from cheesebench.statistics.merit import scale_of
 from cheesebench.statistics.regression import Change, loss_of, regression_look
-from cheesebench.statistics.sample import enter_estimand, has_acted, trial_bytes
+from cheesebench.statistics.sample import Lives, enter_estimand, has_acted, trial_bytes
 from cheesebench.statistics.sequential import decide, is_settled, next_look, what_it_still_needs
 from cheesebench.statistics.summary import Verdict
 
@@ -29,7 +29,7 @@ class TrialFacts(NamedTuple):
     compared: bool
     block: str
     merit: float | None
-    digest: bytes
+    digest: str
     acted: bool
     missing: str = ""
 
@@ -50,7 +50,7 @@ class _Subject:
     def add(self, record: TrialRecord, merit: float | None) -> None:
         self.hasher.update(trial_bytes(record))
         acted = has_acted(record) or (bool(self.trials) and self.trials[-1].acted)
-        self.trials.append(TrialFacts(record.compared, record.block, merit, self.hasher.digest(), acted))
+        self.trials.append(TrialFacts(record.compared, record.block, merit, self.hasher.hexdigest(), acted))
 
     def whole(self, trials: int | None, most: int) -> bool:
         """Return whether the subject had ended before it could be stopped after ``trials`` of at most ``most`` trials.
@@ -59,10 +59,9 @@ class _Subject:
         """
         return self.complete and (trials is None or len(self.trials) < trials or trials >= most)
 
-    def digest_of(self, trials: int | None) -> bytes:
-        """Return the digest of the first ``trials`` trials, equal for exact copies; empty before the first action."""
-        facts = self.trials[:trials]
-        return facts[-1].digest if facts and facts[-1].acted else b""
+    def prefixes(self, trials: int | None) -> list[str]:
+        """Return digests of the first ``trials`` trials, as ``cheesebench.statistics.sample.prefixes`` does."""
+        return [facts.digest for facts in self.trials[:trials] if facts.acted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,17 +167,19 @@ class CellCourse:
 
     def _change(self, baseline: Baseline, cut: int | None) -> Change:
         """Return what the pairs of the look say, whatever the open trials would be."""
-        known: set[tuple[str, bytes]] = set()
+        known: set[tuple[str, str]] = set()
+        lives = Lives()
         lowest, highest = list[float](), list[float]()
         for number in range(self.look):
             other, subject = baseline.subjects.get(number), self._subject(number)
             limit = cut if number >= self._before else None
             own = self._counted(subject, limit, True)
+            name = lives.name(subject.prefixes(limit), whole=self._whole(subject, limit))
             if other is None or not own.scored + own.open or not other.scored + other.missing:
                 continue
             if not self._scale.bounded and (own.open or other.missing):
                 return Change.GO_ON  # without bounds what is open could be anything
-            digests = other.digest, subject.digest_of(limit)
+            digests = other.digest, name
             if all(digests) and digests in known:
                 if own.open:  # a repeat as yet: whether it stays one is not known
                     return Change.GO_ON
@@ -255,20 +256,21 @@ class CellCourse:
 
     def _trials(self, cut: int | None) -> list[SubjectTrials]:
         """Return the subjects of the look as they would be if its new ones were stopped after ``cut`` trials."""
-        known: set[bytes] = set()
+        known: set[str] = set()
+        lives = Lives()
         counted = []
         for number in range(self.look):
             subject, limit = self._subject(number), cut if number >= self._before else None
-            digest = subject.digest_of(limit)
-            counted.append(self._counted(subject, limit, bool(digest) and digest not in known))
-            known |= {digest} if digest else set()
+            whole = self._whole(subject, limit)
+            name = lives.name(subject.prefixes(limit), whole=whole)
+            # A complete idle subject is not a copy of another one, as in ``draw_sample``.
+            counted.append(self._counted(subject, limit, name not in known if name else whole))
+            known |= {name} if name else set()
         return counted
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:
         facts = subject.trials[:limit]
         whole = self._whole(subject, limit)
-        # A complete idle subject is not a copy of another one, as in ``draw_sample``.
-        distinct = distinct or (whole and not subject.digest_of(limit))
         estimand, rest = self._plan.estimand, 0 if whole else self._plan.trials - len(facts)
         if not whole and estimand.startswith("last:"):
             # Which trials are the last ones is known only at the end.

@@ -42,9 +42,9 @@ class SubjectCount:
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject."""
+    """False for an exact copy of an earlier subject, and for one that was stopped before it did anything."""
     digest: str
-    """``signature`` of its trials."""
+    """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
     entered: int
     """Trials that enter the estimand, missing and settled ones included."""
     missing: int
@@ -87,7 +87,7 @@ class Sample:
     @property
     def copies(self) -> int:
         """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
-        return sum(not one.distinct for one in self.per_subject)
+        return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
 
     @property
     def entered(self) -> int:
@@ -117,7 +117,7 @@ class Sample:
             SubjectTrials(sum(own), len(own), one.missing + one.settled, one.distinct)
             for one, own in zip(self.per_subject, merits, strict=True)
         ]
-        return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+        return (*counted, *[SubjectTrials(0, 0, self.absent_trials, distinct=False)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
@@ -132,6 +132,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject without a single record is missing whole.
     """
     known: set[str] = set()
+    lives = Lives()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale = scale_of(plan)
@@ -141,8 +142,11 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        digest = signature(records)
-        found.append(_count(records, entering, digest, digest not in known, scale))
+        whole = not any(record.missing for record in records)
+        # Of a million subjects, the beginnings are not kept.
+        digest = lives.name(prefixes(records), whole=whole) if plan.looks else signature(records)
+        # Who was stopped before doing anything may have been about to do the same as another.
+        found.append(_count(records, entering, digest, digest not in known if digest else whole, scale))
         known |= {digest} if digest else set()
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     absent = max(0, plan.subjects - len(found))
@@ -189,6 +193,46 @@ def signature(records: SubjectRecords) -> str:
     for record in records:
         digest.update(trial_bytes(record))
     return digest.hexdigest()
+
+
+def prefixes(records: SubjectRecords) -> list[str]:
+    """Return digests of the first trials: after each one that was run, from the first action on."""
+    digest = hashlib.blake2b(digest_size=10)
+    found: list[str] = []
+    for record in records:
+        if record.missing:
+            break
+        digest.update(trial_bytes(record))
+        if found or has_acted(record):
+            found.append(digest.hexdigest())
+    return found
+
+
+class Lives:
+    """Names lives by what was done in them: exact copies have the same name.
+
+    A life that was stopped is taken for a copy of an earlier one that began in the same way, and a later one that
+    begins like it for a copy of it: nobody knows whether it would have gone on differently. Otherwise a subject would
+    become evidence by being stopped.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[str, str] = {}
+        self._stopped: dict[str, str] = {}
+
+    def name(self, digests: Sequence[str], *, whole: bool) -> str:
+        """Return the name of the next life from its ``prefixes``; empty for an idle one, which is no copy."""
+        if not digests:
+            return ""
+        last = digests[-1]
+        name = next((self._stopped[digest] for digest in digests if digest in self._stopped), None)
+        if name is None:
+            name = last if whole else self._begun.get(last, last)
+        if not whole:
+            self._stopped.setdefault(last, name)
+        for digest in digests:
+            self._begun.setdefault(digest, name)
+        return name
 
 
 def has_acted(record: TrialRecord) -> bool:

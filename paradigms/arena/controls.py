@@ -85,7 +85,7 @@ class ShuffledCueSubject(ArenaSubject):
             name: self._moved(self.values[name], f"{key}|{name}") for name in self._program.specification.variables
         }
         _, _, shown, text = source.read_look(_Memory({**self.values, **moved, **self._other}))
-        return closed, frozen, (*shown, *self._marks), text
+        return closed, frozen, (*self._marks, *shown), text
 
     def _moved(self, value: Any, key: str) -> Any:
         """Return a random member of the first group that contains a place; any other value unchanged."""
@@ -274,7 +274,10 @@ class YokedSubject(ArenaSubject):
                 self._would = self._would or rule.end
                 break
         if fired and self._would is None:
-            self._would = next((name for guard, name, _ in program.finish if guard is None or guard(self)), None)
+            self._would = next(
+                (end for guard, end, go, _ in program.finish if go != self.state and (guard is None or guard(self))),
+                None,
+            )
 
     def _meet(self, taken: Rule | None, entered: bool) -> None:
         """Apply the effects of the master's rule to it."""

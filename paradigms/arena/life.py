@@ -234,7 +234,7 @@ class ArenaSubject(Path, Past):
                     reward += self._enter(rule.go)  # 13
                 break
         if fired and self.outcome is None:
-            self._test_finish()  # 14
+            reward += self._test_finish()  # 14
         status = RUNNING if self.outcome is None else TERMINATED
         if self.outcome is None and self.steps >= self._limit:  # 15
             self.outcome, status = TIMEOUT, TRUNCATED
@@ -271,17 +271,11 @@ class ArenaSubject(Path, Past):
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
-        """12: set (parallel), add, count, reward, place."""
+        """12: set (parallel), add, remove, count, reward, place."""
         if effects.nothing:
             return 0.0
-        values = self.values
-        if effects.set:
-            values.update([(name, value(self)) for name, value in effects.set])
-        for name, value in effects.add:
-            if (member := value(self)) is not None:  # `none` is nothing, so nothing is added
-                values[name] = values[name] | (member if isinstance(member, frozenset) else {member})
-        for name in effects.count:
-            values[name] += 1
+        if effects.assigns:
+            effects.assign(self)
         reward = effects.constant or 0.0
         if effects.reward is not None and effects.constant is None:
             reward = float(effects.reward(self))
@@ -303,12 +297,14 @@ class ArenaSubject(Path, Past):
         self._entered = self.steps
         return self._apply(self._current.entry, "place")
 
-    def _test_finish(self) -> None:
-        for guard, outcome, source in self._program.finish:
-            if guard is None or guard(self):
+    def _test_finish(self) -> float:
+        """14: the first that holds ends the trial, or leads to another state (and not to the one that it is in)."""
+        for guard, outcome, go, source in self._program.finish:
+            if go != self.state and (guard is None or guard(self)):
                 self.outcome = outcome
-                self._events.append((self.steps, self.state, f"finish {outcome}", None, source))
-                return
+                self._events.append((self.steps, self.state, f"finish {outcome or go}", None, source))
+                return 0.0 if go is None else self._enter(go)
+        return 0.0
 
     def _update_occupied(self, cell: int) -> None:
         for group, member_at in self._geometry.member_at.items():
@@ -417,7 +413,8 @@ class ArenaSubject(Path, Past):
         """Return what holds until the next event: look, state, whether ``finish`` is pending, the next timed step."""
         program = self._program
         waits = not program.finish or not (
-            program.finish_ripens or any(guard is None or guard(self) for guard, _, _ in program.finish)
+            program.finish_ripens
+            or any(go != self.state and (guard is None or guard(self)) for guard, _, go, _ in program.finish)
         )
         return self._look, self._current, waits, self._wake
 

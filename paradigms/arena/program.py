@@ -16,7 +16,7 @@ from cheesebench.paradigms.arena.evaluate import (
     constant_value,
     groups_watched,
 )
-from cheesebench.paradigms.arena.scenes import Gallery, LookKey
+from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol import texts
@@ -32,6 +32,7 @@ class Effects:
 
     set: tuple[tuple[str, Function], ...]
     add: tuple[tuple[str, Function], ...]
+    remove: tuple[tuple[str, Function], ...]
     count: tuple[str, ...]
     reward: Function | None
     constant: float | None
@@ -41,6 +42,20 @@ class Effects:
     nothing: bool
     only_constant_reward: bool
     """Whether these effects only pay a fixed reward (or nothing)."""
+    assigns: bool
+    """Whether they change variables or counters."""
+
+    def assign(self, life: Any) -> None:
+        """Set (in parallel), add, remove, count."""
+        values = life.values
+        if self.set:
+            values.update([(name, value(life)) for name, value in self.set])
+        for name, value in self.add:
+            values[name] = values[name] | _members(value(life))
+        for name, value in self.remove:
+            values[name] = values[name] - _members(value(life))
+        for name in self.count:
+            values[name] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +111,8 @@ class Program:
         self.where_mask = self._mask(("where", group) for group in self.geometry.member_at)
         self.states = {name: self._state(state) for name, state in specification.states.items()}
         self.entry = [(_optional(entry.guard), entry.name) for entry in specification.entry]
-        self.finish = [(_optional(entry.guard), entry.name, _source(entry.position)) for entry in specification.finish]
+        #: Condition, outcome, state to go to, source.
+        self.finish = [(_optional(one.guard), one.end, one.go, _source(one.position)) for one in specification.finish]
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
@@ -160,8 +176,8 @@ class Program:
         """Yield every expression; None stands for those that were left out."""
         specification = self.specification
         yield from (specification.success, specification.where, *specification.measures.values())
-        for guarded in (*specification.entry, *specification.finish):
-            yield guarded.guard
+        yield from (entry.guard for entry in specification.entry)
+        yield from (one.guard for one in specification.finish)
         yield from (block.until.condition for block in specification.schedule if block.until is not None)
         for draw in specification.draws:
             yield draw.keep_if
@@ -170,7 +186,7 @@ class Program:
         for effect in self.all_effects():
             yield effect.reward
             yield from effect.put or ()
-            yield from (assignment.value for assignment in (*effect.set, *effect.add))
+            yield from (assignment.value for assignment in effect.assignments)
 
     def all_effects(self) -> Iterator[spec.EffectsSpec]:
         """Yield the effects of all rules and states, and those of every step."""
@@ -242,10 +258,12 @@ class Program:
     def _effects(self, effects: spec.EffectsSpec) -> Effects:
         constant = constant_value(effects.reward)
         rewards = effects.reward is not None
-        changes = bool(effects.set or effects.add or effects.count or effects.place or effects.put)
+        assigns = bool(effects.assignments or effects.count)
+        changes = bool(assigns or effects.place or effects.put)
         return Effects(
             set=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.set),
             add=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.add),
+            remove=tuple((assignment.variable, compile_expression(assignment.value)) for assignment in effects.remove),
             count=effects.count,
             reward=_optional(effects.reward),
             constant=constant,
@@ -253,6 +271,7 @@ class Program:
             put=tuple(map(compile_expression, effects.put)) if effects.put else None,
             nothing=not changes and not rewards,
             only_constant_reward=not changes and (constant is not None or not rewards),
+            assigns=assigns,
         )
 
     def _state(self, state: spec.StateSpec) -> State:
@@ -262,7 +281,7 @@ class Program:
         for rule in (*rules, *self.watch):
             listen |= rule.mask
         calm = each.only_constant_reward and self.each.only_constant_reward
-        named = [*state.close, *(place for pair in state.show for place in pair)]
+        named = [*state.close, *state.open, *(place for pair in state.show for place in pair)]
         held = [*(place.name for place in named if place.variable), *texts.names(state.say)]
         shows = tuple(dict.fromkeys(held))
         read_look = self._look_function(state, shows)
@@ -300,13 +319,17 @@ class Program:
             def meant(place: spec.Place) -> spec.RuntimeValue:
                 return held[place.name] if place.variable else place.name
 
-            closed = frozenset(
-                member for door in state.close for place in names_in(meant(door)) for member in arena.members(place)
-            )
-            if odd := set(closed - arena.doors.keys()):
-                raise mistake(f"'{min(odd)}' is closed, but it is not a door")
+            def doors(places: Sequence[spec.Place], what: str) -> frozenset[str]:
+                found = frozenset(
+                    member for door in places for name in names_in(meant(door)) for member in arena.members(name)
+                )
+                if odd := set(found - arena.doors.keys()):
+                    raise mistake(f"'{min(odd)}' is {what}, but it is not a door")
+                return found
+
+            closed = doors(state.close, "closed") - doors(state.open, "open")
             shown = tuple(
-                (place, str(meant(glyph)))
+                (place if arena.landmark(place) is None else LANDMARK + place, str(meant(glyph)))
                 for where, glyph in state.show
                 for place in names_in(meant(where))
                 if meant(glyph) is not None
@@ -316,6 +339,13 @@ class Program:
             return (closed, state.freeze, shown, tuple(texts.filled(line, held) for line in state.say))
 
         return lambda memory: look_key(*[memory.values[name] for name in variables])
+
+
+def _members(value: spec.RuntimeValue) -> frozenset[str | float | int]:
+    """Return what is added to a set, or taken out: all of a set, or one member; `none` is nothing."""
+    if isinstance(value, frozenset):
+        return value
+    return frozenset() if value is None else frozenset([value])
 
 
 def names_in(value: spec.RuntimeValue) -> list[str]:

@@ -28,7 +28,7 @@ _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
 _OF_VALUES = string.ascii_letters + string.digits + "_-+., "
 #: Name of a place and the glyph that it shows, in order; later ones are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
-#: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual.
+#: In ``Shown``, what the name of a landmark begins with: it has another glyph than usual, or (a blank) is not drawn.
 LANDMARK = "@"
 #: Everything that the picture depends on besides the pose.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
@@ -142,7 +142,7 @@ class Gallery:
         landmarks = {(m.column, m.row): others.get(LANDMARK + m.name, m.glyph) for m in arena.landmarks}
 
         def tile(square: Square) -> Tile:
-            if square in landmarks:
+            if landmarks.get(square, VOID) != VOID:  # one that is shown as a blank is not drawn
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind
@@ -172,7 +172,9 @@ def _tile(kind: TileKind, glyph: str) -> Tile:
 
 
 def _squares(arena: Arena, place: str) -> list[Square]:
-    """Return the squares of a zone, door, solid or group."""
+    """Return the squares of a zone, door, solid or group, or the one of a landmark."""
+    if (mark := arena.landmark(place)) is not None:
+        return [(mark.column, mark.row)]
     return [
         square
         for member in arena.members(place)

@@ -74,6 +74,7 @@ class _Author:
         #: Columns of draws, by what they hold: one thing, or (``sets``) some.
         self.columns: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
         self.sets: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
+        self.landmarks: list[str] = []
         self.face = "E"
 
     # -- choices
@@ -154,6 +155,7 @@ class _Author:
         arena["headings"] = self.pick([8, 4])
         if self.often(6):
             arena["landmarks"] = {"N": "1"}
+            self.landmarks = ["N", "N"]
         return arena
 
     def vars(self) -> Node:
@@ -260,10 +262,20 @@ class _Author:
         trial["states"] = {name: self.state(name in first) for name in self.states}
         if self.often(4):
             trial["each"] = self.effects(0, False)
+        if self.often(4):
+            trial["show"] = self.show()
+        if self.doors and self.often(4):
+            trial["close"] = self.some(self.closing(), 1, 2)
         trial["watch"] = [self.rule(watch=True) for _ in range(self.below(5))]
-        trial["finish"] = [{"if": self.condition(), "end": self.pick(OUTCOMES)} for _ in range(self.below(3))]
+        trial["finish"] = [
+            {
+                "if": self.condition(),
+                **({"go": self.pick(self.states)} if self.often(3) else {"end": self.pick(OUTCOMES)}),
+            }
+            for _ in range(self.below(3))
+        ]
         ends = [rule.get("end") for state in trial["states"].values() for rule in state["rules"]]
-        ends += [entry["end"] for entry in trial["finish"]]
+        ends += [entry.get("end") for entry in trial["finish"]]
         for outcome in OUTCOMES:  # conditions may ask for any of them
             if outcome not in ends:
                 trial["states"][first[0]]["rules"].append({"after": self.pick([9, 15]), "end": outcome})
@@ -279,17 +291,35 @@ class _Author:
             known = [*(name for names in self.variables.values() for name in names), *columns]
             state["say"] = self.pick(["hm", ["one", "two"], *(f"{{{name}}} {{{{!}}}}" for name in known)])
         if self.often(3):
-            places = [*self.zones, *self.groups, *self.solids, *self.place_variables(), *self.sets["place"]]
-            glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"]]
-            state["show"] = {place: self.pick(glyphs) for place in self.some(places, 1, 3)}
+            state["show"] = self.show()
         if self.doors and self.often(2):
-            state["close"] = self.some([*self.doors, "gd", *self.columns["door"], *self.sets["door"]], 1, 2)
+            doors = self.closing()
+            state["close"] = self.some(doors, 1, 2)
+            if self.often(3):
+                state["open"] = self.some(doors, 1, 2)
         if self.often(6):
             state["freeze"] = True
         if self.often(4):
             state["each"] = self.effects(0, False)
         state["rules"] = [self.rule() for _ in range(self.below(5))]
         return state
+
+    def show(self) -> Node:
+        """Return what is shown, and how."""
+        places = [
+            *self.zones,
+            *self.groups,
+            *self.solids,
+            *self.place_variables(),
+            *self.sets["place"],
+            *self.landmarks,
+        ]
+        glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"], " "]
+        return {place: self.pick(glyphs) for place in self.some(places, 1, 3)}
+
+    def closing(self) -> list[str]:
+        """Return what can be closed."""
+        return [*self.doors, "gd", *self.columns["door"], *self.sets["door"]]
 
     def rule(self, watch: bool = False) -> Node:
         """Return a rule of a state, or of ``watch``."""
@@ -323,13 +353,15 @@ class _Author:
         found: Node = {}
         kinds = [kind for kind, names in self.variables.items() if names]
         sets = [kind for kind in "tm" if self.variables[kind]]
-        for effect in self.some(["reward", "set", "count", "set", *(["add"] if sets else []), "place"], least, 3):
+        for effect in self.some(
+            ["reward", "set", "count", "set", *(["add", "remove"] if sets else []), "place"], least, 3
+        ):
             if effect == "set":
                 names = self.some([name for kind in kinds for name in self.variables[kind]], 1, 3)
                 found["set"] = {name: self.value(name[0], it) for name in names}
-            elif effect == "add":
+            elif effect in ("add", "remove"):
                 names = self.some([name for kind in sets for name in self.variables[kind]], 1, 2)
-                found["add"] = {name: self.member(name[0], it) for name in names}
+                found[effect] = {name: self.member(name[0], it) for name in names}
             elif effect == "count":
                 found["count"] = self.some(["c0", "c1"], 1, 2)
             elif effect == "reward":
@@ -356,7 +388,7 @@ class _Author:
     def member(self, kind: str, it: bool) -> str:
         """Return what can be added to a set of a kind."""
         if kind == "t":
-            return self.place(it)
+            return self.pick([*self.variables["t"], *self.sets["place"]]) if self.often(6) else self.place(it)
         sets = [*self.variables["m"], *self.variables["t"], *(name for names in self.sets.values() for name in names)]
         return self.pick([self.place(it), self.number(1, it), "steps", self.pick(sets), "none", "state"])
 

@@ -23,6 +23,7 @@ WALK = f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}\n"
 BOXES = "start: {at: west}\ntrial: {limit: 9, start: a, states: {a: {rules: [{enter: east, end: b}]}}}\n"
 LEVER = 'arena: {map: "S..ZL", legend: {S: box, Z: goal, L: {solid: lever}}, groups: {side: [box, goal]}}\n'
 DOOR = 'arena: {map: "S.d.Z", legend: {S: box, Z: goal, d: {door: gate}}}\n'
+LANDMARK = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, landmarks: {N: "1"}}\n'
 WAYS = "draw: {d: {of: {way: [0, %d]}}}\n"
 SIDES = 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {side: [box, goal]}}\n'
 
@@ -183,16 +184,33 @@ ERRORS = {
     "start with a condition": ("E209", WALK.replace("start: run", "start: «[{if: trial > 1, go: run}]")),
     "no start": ("E209", f"trial: {{limit: 9, start: «[], states: {{run: {{{FOUND}}}}}}}"),
     "column of no glyphs": ("E210", "draw: {d: {of: {lamp: [ab, c]}}}\n" + state("show: {goal: «lamp}")),
+    "landmark that is not there": ("E201", LANDMARK + state("show: {«S: x}")),
+    "landmarks and a zone in a column": (
+        "E201", LANDMARK + "draw: {d: {of: {which: [N, West]}}}\n" + state("show: {«which: x}")
+    ),
+    "unknown zone shown in all states": ("E201", trial("{enter: goal, end: found}", "show: {«gaol: x}, ")),
+    "unknown door closed in all states": ("E201", trial("{enter: goal, end: found}", "close: [«gaol], ")),
+    "a zone is closed in all states": ("E211", trial("{enter: goal, end: found}", "close: «box, ")),
+    "a landmark is not entered": ("E201", LANDMARK + trial("{enter: «N, end: found}")),
+    "hidden landmark that is not there": ("E201", LANDMARK + construct("«{hide: [S]}")),
     "variable without a glyph": ("E210", "vars: {lamp: bright}\n" + state("show: {goal: «lamp}")),
     "column of no doors": ("E211", DOOR + "draw: {d: {of: {shut: [gate, goal]}}}\n" + state("close: «shut")),
     "variable without a door": ("E211", DOOR + "vars: {shut: goal}\n" + state("close: «shut")),
     "number for a door": ("E211", DOOR + "vars: {shut: 1}\n" + state("close: «shut")),
+    "a zone is not left open": ("E211", DOOR + state("close: gate, open: «box")),
+    "unknown door left open": ("E201", DOOR + state("close: gate, open: «gte")),
+    "undeclared remove": ("E212", trial("{enter: goal, remove: {«seen: it}, end: found}")),
+    "remove from a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, remove: {«n: it}, end: found}")),
+    "remove a number from zones": ("E133", "vars: {s: [goal]}\n" + trial("{enter: goal, remove: {s: «3}, end: found}")),
     "undeclared set": ("E212", trial("{enter: goal, set: {«n: 1}, end: found}")),
     "undeclared add": ("E212", trial("{enter: goal, add: {«seen: it}, end: found}")),
     "add to a number": ("E212", "vars: {n: 0}\n" + trial("{enter: goal, add: {«n: it}, end: found}")),
     "set of a column": ("E212", "draw: {d: {of: {x: [1]}}}\n" + trial("{enter: goal, set: {«x: 1}, end: found}")),
     "set of a zone": ("E212", trial("{enter: goal, set: {«goal: 1}, end: found}")),
     "undeclared block set": ("E212", "schedule: {one: {set: {«n: 1}}}"),
+    "finish goes nowhere": ("E201", trial("{enter: goal, end: found}", "finish: [{if: steps > 3, go: «rin}], ")),
+    "finish goes and ends": ("E214", trial("{enter: goal, end: found}", "finish: [«{go: run, end: found}], ")),
+    "finish does nothing": ("E122", trial("{enter: goal, end: found}", "finish: [«{if: trial > 1}], ")),
     "no trigger": ("E213", trial("«{end: found}")),
     "two triggers": ("E213", trial("«{enter: goal, after: 3, end: found}")),
     "go and end": ("E214", trial("«{enter: goal, go: run, end: found}")),
@@ -373,6 +391,11 @@ WARNINGS = {
     ),
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "a split of nothing": ("W319", "draw: {d: {of: {k: [1, 2]}}}\nsplit: «[k]"),
+    "shown in all states like a wall": ("W310", trial("{enter: goal, reward: 1, end: found}", "show: {«box: '#'}, ")),
+    "a group in place of its members": (
+        "W321", SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}")
+    ),
+    "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "an asymptote for all trials": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,12 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--compare-fail=worse", "--cheese-run-id=new")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*new (first) against main (second)*", "*new is better than main: +12.1 points*"])
-    assert "against main" in (project.path / "results" / "new" / "report.md").read_text(encoding="utf-8")
+    directory = project.path / "results" / "new"
+    assert "\n# new (first) against main (second)\n" in (directory / "report.md").read_text(encoding="utf-8")
+    # In the comment no heading is larger than its own.
+    headings = re.findall("^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [len(line.split()[0]) for line in headings] == [3, 3, 4]
+    assert "### new (first) against main (second)" in headings
 
 
 @pytest.mark.parametrize(("options", "code"), [((), 0), (("--compare-fail=worse",), 1)])

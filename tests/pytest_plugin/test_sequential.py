@@ -17,7 +17,9 @@ from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.designs import COHORT
 from cheesebench.experiment.log import RunLog
+from cheesebench.statistics import Verdict, judge
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from tests.pytest_plugin.conftest import corridor
 
 LAB = ("lab", "-k", "east or west")
 
@@ -122,3 +124,24 @@ def test_a_cell_goes_on_until_what_is_asked_of_it_is_decided(
     result.stdout.fnmatch_lines(["*worse than main*"])
     with RunLog.open_read_only(project.path / "results/new") as log:
         assert {len({record.subject for record in log.trials(plan)}) for plan in log.plans()} == {subjects}
+
+
+def test_a_budget_goes_to_the_nearest_verdict_whatever_the_number_of_workers(project: pytest.Pytester) -> None:
+    """Long cells come first in the order of the tests; the budget would not do for one of them."""
+    lab = project.path / "lab"
+    for name, trials in (("a_long", 60), ("b_long", 60), ("y_short", 5), ("z_short", 5)):
+        (lab / f"{name}.protocol.yaml").write_text(corridor(name, trials=trials), encoding="utf-8")
+    cells = ("lab", "-k", "long or short")
+    with FakeServer(turning) as server:
+        short = (*options(server, run="free")[:-3], "lab", "-k", "short")
+        project.runpytest(*short).assert_outcomes(failed=2)
+        with RunLog.open_read_only(project.path / "results/free") as log:
+            totals = log.calls.totals()
+        tokens = round(1.3 * (totals.prompt + totals.completion))
+        command = (*options(server, "-n2", f"--max-tokens={tokens}", run="both")[:-3], *cells)
+        project.runpytest_subprocess(*command).assert_outcomes(failed=2)
+    with RunLog.open_read_only(project.path / "results/both") as log:
+        decided = {plan.protocol for plan in log.plans() if judge(plan, log.trials(plan)).verdict is Verdict.FAIL}
+        spent = log.calls.totals()
+    assert decided == {"y_short", "z_short"}
+    assert spent.prompt + spent.completion <= tokens + 2000

@@ -25,6 +25,7 @@ import pytest
 
 from cheesebench.chat import ModelEntry, Price
 from cheesebench.cli import main
+from cheesebench.experiment.budget import Limits
 from cheesebench.experiment.contestants import language_model
 from cheesebench.experiment.designs import find_design, plan_cell
 from cheesebench.experiment.language_models import CallOptions, LanguageModels
@@ -56,7 +57,7 @@ LATENCY = 0.3
 #: What a model writes to take over the page that shows it.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
 ENTRY = ModelEntry(
-    name="walker", backend="openai", id="w", price=Price(prompt=2.0, completion=8.0, on=date(2026, 1, 1))
+    name="walker", backend="openai", id="w", price=Price(prompt=400.0, completion=1600.0, on=date(2026, 1, 1))
 )
 
 
@@ -86,10 +87,10 @@ def going_on(results: Path, maze: Specification, gate: Gate, name: str = "live",
         design = find_design("sequential", subjects)
         plan = plan_cell(maze, "walker", "ascii_2d", design, agent=model.agent.name, settings=model.settings)
         cells = [(plan, maze)]
-        options = {"seed": 3, "design": "sequential", "max_cost": 5.0}
+        options = {"seed": 3, "design": "sequential"}
         with RunLog.create(results, name, cells, options=options) as log:
             lock = claim(log.path)
-            language = LanguageModels(log, {"walker": model}, CallOptions(concurrency=8))
+            language = LanguageModels(log, {"walker": model}, CallOptions(concurrency=8, limits=Limits(cost=1500.0)))
             session = RunSession(
                 log, plugins, cells, seed=3, processes=0, language=language, course_of=lambda plan: CellCourse(plan)
             )
@@ -138,7 +139,8 @@ def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
     assert cell["verdict"] == judged.verdict.value
     assert cell["rate"] == judged.rate
     assert cell["done"] == state["done"]
-    assert page.locator("#cost").inner_text() == f"${calls.cost:.2f} of $5.00"
+    budget = " of $1,500.00" if state["in_flight"] is not None else ""
+    assert page.locator("#cost").inner_text() == f"${calls.cost:,.2f}{budget}"
     assert page.locator("#trials").inner_text() == f"{state['done']} of {state['done'] + state['left']}"
     return state
 
@@ -477,11 +479,16 @@ def test_a_long_run_is_read_in_bounded_memory_and_only_where_it_changes(
 
 def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> None:
     assert read_flight(tmp_path) is None
-    for name, text in (("1", '{"calls": 3, "limit": 16}'), ("2", '{"calls": 4, "limit": 8}'), ("3", "{"), ("4", "[]")):
+    for name, text in (
+        ("1", '{"calls": 3, "limit": 16}'),
+        ("2", '{"calls": 4, "limit": 8, "budget": 2.5}'),
+        ("3", "{"),
+        ("4", "[]"),
+    ):
         (tmp_path / f"calls-{name}.json").write_text(text, encoding="utf-8")
-    assert read_flight(tmp_path) == (7, 24)
+    assert read_flight(tmp_path) == (7, 24, 2.5)
     os.utime(tmp_path / "calls-2.json", (1, 1))  # left behind by a process that was killed
-    assert read_flight(tmp_path) == (3, 16)
+    assert read_flight(tmp_path) == (3, 16, None)
 
 
 def test_the_pace_of_a_continued_run_is_that_of_its_present_session(

@@ -36,7 +36,8 @@ def cell(estimand: str = "all", most: int = 14) -> CellPlan:
     )
 
 
-def life(subject: int, passes: Sequence[bool]) -> list[TrialRecord]:
+def life(subject: int, passes: Sequence[bool], way: int | None = None) -> list[TrialRecord]:
+    """Return a life; subjects with the same ``way`` and passes are copies."""
     return [
         TrialRecord(
             model="m",
@@ -49,18 +50,23 @@ def life(subject: int, passes: Sequence[bool]) -> list[TrialRecord]:
             outcome="found" if passed else "timeout",
             success=passed,
             steps=1,
-            actions="F" * (subject + 1),
+            actions="F" * ((subject if way is None else way) + 1),
         )
         for trial, passed in enumerate(passes)
     ]
 
 
-def lived(plan: CellPlan, lives: Sequence[Sequence[bool]], shuffle: random.Random) -> list[TrialRecord]:
-    """Run a cell to its end as a session does, with subjects of any speed; return its records."""
+def lived(
+    plan: CellPlan, lives: Sequence[Sequence[bool]], shuffle: random.Random, ways: int | None = None
+) -> list[TrialRecord]:
+    """Run a cell to its end as a session does, with subjects of any speed; return its records.
+
+    With ``ways``, subjects act in so many ways, in turn.
+    """
     course = CellCourse(plan)
     done: dict[int, list[TrialRecord]] = {}
     while True:
-        ahead = {subject: life(subject, lives[subject]) for subject in course.wanted()}
+        ahead = {subject: life(subject, lives[subject], ways and subject % ways) for subject in course.wanted()}
         for subject in ahead:
             done[subject] = []
         while course.wanted():
@@ -128,6 +134,54 @@ def test_copies_are_waited_for() -> None:
         for record in life(0, [False] * (TRIALS - 1)):
             course.see(replace(record, subject=subject))
     assert course.cut() is None
+
+
+@pytest.mark.parametrize("ways", [4, 6, 8])
+@settings(max_examples=25, deadline=None)
+@given(kinds=Lives, seed=st.integers(0, 1000))
+def test_who_is_stopped_is_no_further_evidence(ways: int, kinds: list[list[bool]], seed: int) -> None:
+    """A model that always acts in the same way has as many subjects as there are worlds, also if some are stopped."""
+    plan = cell()
+    lives = [kinds[subject % ways] for subject in range(14)]
+    found = judge(plan, lived(plan, lives, random.Random(seed), ways))
+    whole = judge(plan, [r for subject, passes in enumerate(lives) for r in life(subject, passes, subject % ways)])
+    assert found.look is not None
+    assert whole.look is not None
+    assert (found.verdict, found.look.subjects) == (whole.verdict, whole.look.subjects)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_copies_that_broke_off_are_copies(first: int) -> None:
+    """One life, lived by all subjects, and broken off after another number of trials in each: a budget can do that."""
+    records = []
+    for subject in range(14):
+        # The shortest comes last, or first.
+        run = 2 + (subject if first else 13 - subject) * 6 // 13
+        records += [
+            one if trial < run else replace(one, missing="budget", success=None, outcome=None, actions="")
+            for trial, one in enumerate(life(subject, [True] * TRIALS, way=0))
+        ]
+    found = judge(cell(), records)
+    assert found.flags.duplicate_subjects == 5
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+@settings(max_examples=60, deadline=None)
+@given(kinds=Lives, ways=st.sampled_from([4, 7, 14]), data=st.data())
+def test_whoever_stops_where_he_pleases_sees_no_verdict_that_the_whole_run_has_not(
+    kinds: list[list[bool]], ways: int, data: st.DataObject
+) -> None:
+    """A budget breaks subjects off where it helps most: before they fail, or before it shows that they are copies."""
+    plan, stops = cell(), data.draw(st.lists(st.integers(0, TRIALS), min_size=14, max_size=14))
+    lives = [life(subject, kinds[subject % ways], subject % ways) for subject in range(14)]
+    final = judge(plan, [record for one in lives for record in one])
+    assert final.look is not None
+    seen: list[TrialRecord] = []
+    for stop, one in zip(stops, lives[: final.look.subjects], strict=False):
+        lost = replace(one[0], block="", missing="budget", success=None, outcome=None, actions="", steps=0)
+        run = one[:stop] if stop < len(one) else one
+        seen += run + [replace(lost, trial=trial) for trial in range(stop, TRIALS) if stop < len(one)]
+    assert judge(plan, seen).verdict in (Verdict.INCONCLUSIVE, final.verdict)
 
 
 def test_a_subject_that_broke_off_ends_the_course_without_a_decision() -> None:

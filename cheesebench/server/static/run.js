@@ -105,7 +105,7 @@
     say("time", duration(state.seconds));
     say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : duration(state.seconds_left));
     say("cost", money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
-    say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + money(state.cost_left));
+    say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
     // Programs and people make no calls.

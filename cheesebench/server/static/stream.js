@@ -26,7 +26,9 @@ function say(id, text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
-const money = (value) => "$" + (value < 10 ? value.toFixed(2) : value < 1000 ? value.toFixed(1) : Math.round(value).toLocaleString("en"));
+// As the terminal and the report say it: to the cent.
+const money = (value) => "$" + value.toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+const roughly = (value) => value < 10 ? money(value) : "$" + Math.round(value).toLocaleString("en");
 const whole = (value) => value.toLocaleString("en");
 const percent = (value) => (value === null ? "–" : Math.round(100 * value) + " %");
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, AuditFinding, AuditSettings, AuditVerdict
+from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.family import CYCLE, cycles, judged, mutated, reported, variations
 from cheesebench.paradigms.arena.audit.numbers import Z99, differ, shown
@@ -26,6 +27,7 @@ FEWEST_CYCLES = 40
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
 #: Fewest judged trials from which a ceiling counts as kept when the interval does not say so.
 FEWEST_JUDGED = 100
+BLIND = Lesion.parse("blind")
 #: How a finding begins that has no trial to go by.
 NOT_JUDGED = "not judged"
 #: Seeds of the parts of an audit lie so far apart.
@@ -40,12 +42,19 @@ class Chances:
 
 
 def ceiling(specification: Specification) -> tuple[float, str]:
-    """Return the most that a blind policy may reach, and why: the chance of a hidden choice, or the default ceiling."""
-    checks = [check for check in specification.document.checks if check.chance > CEILING]
-    if not checks:
-        return CEILING, "the default ceiling"
-    largest = max(checks, key=lambda check: check.chance)
-    return min(HIGHEST_CEILING, largest.chance), f"the chance of '{largest.hidden}' in `checks`"
+    """Return the most that a blind policy may reach, and why.
+
+    It is the chance of a hidden choice in `checks`, or what `construct` says that is left to whoever lacks the picture,
+    or a part of it (that of a cue, say, which is visible from the start and so hidden nowhere); or the default ceiling.
+    """
+    stated = [(one.chance, f"the chance of '{one.hidden}' in `checks`") for one in specification.document.checks]
+    if (construct := specification.construct) is not None:
+        lacking = [(most, lesion) for lesion, most in construct.abolished_by if BLIND.leaves_no_more_than(lesion)]
+        if lacking:
+            most, lesion = min(lacking)
+            stated.append((most, f"what '{lesion}' leaves, in `construct`"))
+    most, why = max(stated, default=(CEILING, ""), key=lambda one: one[0])
+    return (min(HIGHEST_CEILING, most), why) if most > CEILING else (CEILING, "the default ceiling")
 
 
 def blind_remedy(specification: Specification, most: float, reached: float) -> str:

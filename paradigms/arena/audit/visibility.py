@@ -11,7 +11,7 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS, lives_for
 from cheesebench.paradigms.arena.audit.walkers import Walker, walk, wanderer
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.scenes import Gallery, LookKey, canvas_of
+from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
 from cheesebench.protocol import Arena
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 
@@ -68,14 +68,16 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
     """Yield the cues: landmarks, glyphs of zones and solids; and of each look its own."""
     arena = paradigm.program.geometry.arena
     gallery = Gallery(paradigm.program.geometry, view)
-    closed, _, shown, text = next(iter(met))
-    usual = gallery.scene(closed, shown, text)
+    scenes = [gallery.scene(closed, shown, text) for closed, _, shown, text in met]
     anywhere = sorted(set().union(*(one.poses for one in met.values())))
     canvas = canvas_of(arena)
     for mark in arena.landmarks:
         square = (mark.column - canvas.left, mark.row - canvas.top)
         outside = square_kind(arena, mark.column, mark.row) == VOID
         bare = Tile("void", VOID) if outside else Tile("wall", WALL)
+        # A state may show it as a blank: what counts is that it can be seen where it is drawn.
+        drawn = (scene for scene in scenes if scene.tiles[square[1]][square[0]].kind == "landmark")
+        usual = next(drawn, scenes[0])
         yield Cue(f"landmark {mark.name}", usual, _replaced(usual, [square], bare), anywhere)
     for name, squares, usual_tile in _drawn(arena):
         present = gallery.scene((), (), ())
@@ -92,7 +94,10 @@ def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
             yield Cue(f"{door} closed at '{state}'", whole, gallery.scene(closed - {door}, shown, text), poses)
         for pair in shown:
             without = tuple(other for other in shown if other[0] != pair[0])
-            yield Cue(f"'{pair[1]}' on {pair[0]} at '{state}'", whole, gallery.scene(closed, without, text), poses)
+            name = pair[0].removeprefix(LANDMARK)
+            if name != pair[0] and pair[1] != VOID:
+                without = (*without, (pair[0], VOID))  # it may be shown as it is anyway
+            yield Cue(f"'{pair[1]}' on {name} at '{state}'", whole, gallery.scene(closed, without, text), poses)
         if text:
             yield Cue(f"text of '{state}'", whole, gallery.scene(closed, shown, ()), poses)
 

@@ -32,7 +32,8 @@ SUBJECT_SCOPE, BLOCK_SCOPE, SESSION_SCOPE, TRIAL_SCOPE = 1, 2, 4, 8
     BLOCKS, BLOCKS_END, VARIABLES, COUNTERS, DRAWS, ENTRY,
     # The limit, or (where it is 0) its slot; where a trial begins; a heading's name, or its slot.
     LIMIT_FIXED, LIMIT_SLOT, START, START_REFERS, CARRY, FACE, FACE_SLOT, RANDOM_NAME, HEADING_NAMES,
-    # Rules, ends (expression, name) and effects of every step; expressions for its result; events that move `where()`.
+    # Rules, ends (expression, name, state to go to) and effects of every step; expressions for its result; events that
+    # move `where()`.
     WATCH, FINISH, EACH, SUCCEEDED, MEASURED, TIMEOUT_NAME, WHERE_MASK, READS_TRACE,
     # The arena. Of each cell: column, row; of groups x cells: the member.
     TURNS, CELLS, COLUMNS, ROWS, MEMBER_AT,
@@ -62,10 +63,10 @@ NO_TARGET, FIXED, HELD = range(3)
 #: Effects.
 (
     ANYTHING,  # whether there are any
-    SETS, ADDS, COUNTS,  # lists of (slot, expression), (slot, expression), slot
+    SETS, ADDS, REMOVES, COUNTS,  # lists of (slot, expression), the same, the same, slot
     PAYS, CONSTANT_PAY,  # expression, or where the fixed reward is
     PLACES_AT, PLACE_REFERS, EFFECTS_SIZE,
-) = range(9)  # fmt: skip
+) = range(10)  # fmt: skip
 #: Where ``place`` (and ``start: at``) finds its place: nowhere, by name, in a variable, in ``it``.
 NOWHERE, BY_NAME, IN_SLOT, IN_IT = range(4)
 

@@ -175,7 +175,7 @@ def happen(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
                 reward += _enter(code, numbers, lane, real, trace, text, code[rule + at.GO])  # 13
             break
     if fired and lane[at.OUTCOME] == at.NOTHING:
-        _test_finish(code, numbers, lane, real, trace)  # 14
+        reward += _test_finish(code, numbers, lane, real, trace, text)  # 14
     if lane[at.OUTCOME] == at.NOTHING and lane[at.STEPS] >= lane[at.LIMIT]:  # 15
         lane[at.OUTCOME], lane[at.TRUNCATED] = code[at.TIMEOUT_NAME], 1
     now = lane[at.STATE]
@@ -242,7 +242,7 @@ def _who(code: Any, lane: Any, rule: int, events: int) -> int:
 
 @compiled
 def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any, effects: int, purpose: int) -> float:
-    """12: set (parallel), add, count, reward, place. Return the reward."""
+    """12: set (parallel), add, remove, count, reward, place. Return the reward."""
     if not code[effects + at.ANYTHING]:
         return 0.0
     top = code[at.STACK]
@@ -253,7 +253,24 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
         copy(lane, real, code[sets + 1 + 2 * number], top + number)
     for entry in entries(code, code[effects + at.ADDS], 2):
         evaluate(code, numbers, lane, real, trace, code[entry + 1], top)
-        _add(code, numbers, lane, real, code[entry], top)
+        put(
+            lane,
+            real,
+            code[entry],
+            at.SET,
+            refers_to(lane, code[entry]) | _members(code, numbers, lane, real, top),
+            0.0,
+        )
+    for entry in entries(code, code[effects + at.REMOVES], 2):
+        evaluate(code, numbers, lane, real, trace, code[entry + 1], top)
+        put(
+            lane,
+            real,
+            code[entry],
+            at.SET,
+            refers_to(lane, code[entry]) & ~_members(code, numbers, lane, real, top),
+            0.0,
+        )
     for entry in entries(code, code[effects + at.COUNTS]):
         real[at.REALS + code[entry]] += 1.0
     reward = numbers[code[effects + at.CONSTANT_PAY]]
@@ -276,14 +293,14 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
 
 
 @compiled
-def _add(code: Any, numbers: Any, lane: Any, real: Any, slot: int, source: int) -> None:
-    """Add a member, or all of a set, to a set; `none` is nothing, so nothing is added."""
-    members = 0
-    if kind_of(lane, source) == at.SET:
-        members = refers_to(lane, source)
-    elif kind_of(lane, source) != at.NONE:
-        members = 1 << element(code, numbers, lane, real, source)
-    put(lane, real, slot, at.SET, refers_to(lane, slot) | members, 0.0)
+def _members(code: Any, numbers: Any, lane: Any, real: Any, slot: int) -> int:
+    """Return what is added to a set, or taken out, as bits: one, or all of a set; `none` is nothing."""
+    if kind_of(lane, slot) == at.SET:
+        return refers_to(lane, slot)
+    if kind_of(lane, slot) == at.NONE:
+        return 0
+    bit = element(code, numbers, lane, real, slot)
+    return 0 if bit == at.NOTHING else 1 << bit
 
 
 @compiled
@@ -295,11 +312,16 @@ def _enter(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
 
 
 @compiled
-def _test_finish(code: Any, numbers: Any, lane: Any, real: Any, trace: Any) -> None:
-    for entry in entries(code, code[at.FINISH], 2):
+def _test_finish(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any) -> float:
+    """14: the first that holds ends the trial, or leads to another state. Return the reward of entering it."""
+    for entry in entries(code, code[at.FINISH], 3):
+        end, go = code[entry + 1], code[entry + 2]
+        if go == lane[at.STATE]:
+            continue
         if not code[entry] or true(code, numbers, lane, real, trace, code[entry], code[at.STACK]):
-            lane[at.OUTCOME] = code[entry + 1]
-            return
+            lane[at.OUTCOME] = end
+            return 0.0 if go == 0 else _enter(code, numbers, lane, real, trace, text, go)
+    return 0.0
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,14 @@ from cheesebench.paradigms.arena.jit.formulas import Formulas
 from cheesebench.paradigms.arena.jit.vocabulary import UntranslatableError, Vocabulary
 from cheesebench.paradigms.arena.program import Effects, Program, Rule
 from cheesebench.protocol.declare import TIMEOUT
-from cheesebench.protocol.specification import DrawSpec, EffectsSpec, GuardedName, Place, RuleSpec, StateSpec
+from cheesebench.protocol.specification import DrawSpec, EffectsSpec, Place, RuleSpec, StateSpec
 
 SCOPES = {
     "subject": at.SUBJECT_SCOPE, "block": at.BLOCK_SCOPE, "session": at.SESSION_SCOPE, "trial": at.TRIAL_SCOPE,
 }  # fmt: skip
 #: The triggers and effects that there is compiled code for; see ``features``.
 TRIGGERS = ("enter", "inside", "press", "after", "act")
-EFFECTS = ("set", "add", "count", "reward", "place")
+EFFECTS = ("set", "add", "remove", "count", "reward", "place")
 ORDERS = {"random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "by_subject": at.BY_SUBJECT}
 ORDERS = {
     "random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "balanced": at.BALANCED,
@@ -88,8 +88,14 @@ class _Translator(Formulas):
         head[at.WATCH] = self._rules("watch", self._program.watch, specification.watch)
         for name, state in specification.states.items():
             self._state(name, state)
-        head[at.FINISH] = self._guarded(specification.finish, self.vocabulary.number)
-        head[at.ENTRY] = self._guarded(specification.entry, self._states.__getitem__)
+        name_of, states = self.vocabulary.number, self._states
+        finish = [
+            (self.expression(one.guard), name_of(one.end) if one.end else at.NOTHING, states[one.go] if one.go else 0)
+            for one in specification.finish
+        ]
+        head[at.FINISH] = self.records(finish, 3)
+        entry = [(self.expression(one.guard), states[one.name]) for one in specification.entry]
+        head[at.ENTRY] = self.records(entry, 2)
         head[at.TIMEOUT_NAME] = self.vocabulary.number(TIMEOUT)
         head[at.SUCCEEDED] = self.expression(specification.success)
         measures = [self.expression(tree) for tree in specification.measures.values()]
@@ -107,9 +113,6 @@ class _Translator(Formulas):
         )  # fmt: skip
 
     # -- what happens in steps
-
-    def _guarded(self, choices: Sequence[GuardedName], meant: Callable[[str], int]) -> int:
-        return self.records([(self.expression(choice.guard), meant(choice.name)) for choice in choices], 2)
 
     def _rules(self, where: str, rules: Sequence[Rule], specs: Sequence[RuleSpec]) -> int:
         records = [
@@ -145,11 +148,12 @@ class _Translator(Formulas):
                 raise UntranslatableError(f"a rule has the effect '{part.name}', which only the scalar kernel supports")
         sets = [(self.slots[one.variable], self.expression(one.value)) for one in spec.set]
         adds = [(self.slots[one.variable], self.expression(one.value)) for one in spec.add]
+        removes = [(self.slots[one.variable], self.expression(one.value)) for one in spec.remove]
         self.widest = max(self.widest, len(sets))
         pays = self.expression(spec.reward) if effects.constant is None else 0
         how, refers = self._place(spec.place)
         record = [
-            int(not effects.nothing), self.records(sets, 2), self.records(adds, 2),
+            int(not effects.nothing), self.records(sets, 2), self.records(adds, 2), self.records(removes, 2),
             self.listed(self.slots[name] for name in spec.count), pays, self.number(effects.constant or 0.0), how,
             refers,
         ]  # fmt: skip

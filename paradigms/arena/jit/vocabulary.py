@@ -60,7 +60,7 @@ class Vocabulary:
                 if isinstance(node, ex.Members):
                     yield from sorted(node.values)
         for effects in self._program.all_effects():
-            for assignment in effects.add:
+            for assignment in (*effects.add, *effects.remove):
                 yield from self._possible(assignment.value)
 
     def _possible(self, tree: ex.Expression) -> Iterator[str | float]:

@@ -106,8 +106,10 @@ def without_deadlines(specification: Specification) -> Specification:
 
 def _fails(rule: RuleSpec, specification: Specification) -> bool:
     """Return whether no trial in which this rule has fired is a success."""
-    ends = {one.end for one in specification.watch if one.end} | {one.name for one in specification.finish} | {TIMEOUT}
-    pending, seen = [rule], set[str]()
+    ends = {one.end for one in specification.watch if one.end} | {one.end for one in specification.finish if one.end}
+    ends |= {TIMEOUT}
+    seen = {one.go for one in specification.finish if one.go}
+    pending = [rule, *(one for name in seen for one in specification.states[name].rules)]
     while pending:
         one = pending.pop()
         ends |= {one.end} if one.end else set()

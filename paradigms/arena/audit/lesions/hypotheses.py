@@ -263,9 +263,10 @@ class Hypothesis(ArenaSubject):
         self._fired += 1
         return self._apply(rule.effects, "place")
 
-    def _test_finish(self) -> None:
-        super()._test_finish()
+    def _test_finish(self) -> float:
+        reward = super()._test_finish()
         self._events = []
+        return reward
 
     @property
     def happenings(self) -> int:

@@ -29,7 +29,7 @@ class Relevance:
         effects = list(program.all_effects())
         rules = [rule for state in specification.states.values() for rule in state.rules] + list(specification.watch)
         measures = {id(tree) for tree in specification.measures.values()}
-        sets = [assignment for one in effects for assignment in (*one.set, *one.add)]
+        sets = [assignment for one in effects for assignment in one.assignments]
         written = {id(assignment.value) for assignment in sets}
         deciding = [tree for tree in program.all_expressions() if id(tree) not in measures | written]
         #: Of each state, the events on which chance may have a say, and whether it may have without an event.
@@ -41,7 +41,7 @@ class Relevance:
             *(rule.target for rule in rules if rule.target),
         ]
         for state in specification.states.values():
-            places += [*state.close, *(place for pair in state.show for place in pair)]
+            places += [*state.close, *state.open, *(place for pair in state.show for place in pair)]
         named |= {place.name for place in places if place.variable}
         named |= {name for state in specification.states.values() for name in texts.names(state.say)}
         named |= {start.face} if start.face_variable else set()
@@ -94,7 +94,7 @@ class Relevance:
         )
 
         #: States in which the blind only wait for the end of the trial: how they are put there is nothing to them.
-        is_told = self.carry or reads_place(specification.success)
+        is_told = self.carry or reads_place(specification.success) or any(one.go for one in specification.finish)
         self.stuck = {name for name, one in specification.states.items() if is_blind and not is_told and _is_stuck(one)}
 
     def counts_at(self, pose: int) -> bool:
@@ -104,9 +104,11 @@ class Relevance:
     def _chance(self, program: Program, state: StateSpec) -> tuple[int, bool]:
         specification, compiled = program.specification, program.states[state.name]
         pairs = [*zip(state.rules, compiled.rules, strict=True), *zip(specification.watch, program.watch, strict=True)]
+        finished = [specification.states[one.go] for one in specification.finish if one.go]
         mask, by_itself = 0, any(_scatters(one, specification) for one in (state.each, specification.each))
         for rule, listening in pairs:
-            entered = [specification.states[rule.go].entry, specification.states[rule.go].each] if rule.go else []
+            others = [specification.states[rule.go]] if rule.go else []
+            entered = [effects for other in (*others, *finished) for effects in (other.entry, other.each)]
             if rule.p is not None or any(_scatters(one, specification) for one in (rule.effects, *entered)):
                 mask |= listening.mask
                 by_itself = by_itself or not listening.mask
