@@ -104,11 +104,15 @@ class Lookup:
 
         ``none`` is left out: it means nothing everywhere.
         """
+        return self._values(variable, len(self.document.draw))
+
+    def _values(self, variable: str, before: int) -> list[Scalar]:
+        """Return the same of the first draws: a set is dealt out by later ones only."""
         found: list[Scalar | list[Scalar]] = []
-        for draw in self.document.draw.values():
+        for number, draw in enumerate([*self.document.draw.values()][:before]):
             found += draw.of.get(variable, [])
             if variable in draw.into and draw.sample is not None:
-                found += self.names.arena.groups.get(draw.sample) or self.values(draw.sample)
+                found += self.names.arena.groups.get(draw.sample) or self._values(draw.sample, number)
         if variable in self.document.vars:
             found.append(self.document.vars[variable].init)
             found += [block.set[variable] for block in self.document.schedule.values() if variable in block.set]

@@ -306,13 +306,17 @@ class Specification(BaseSpecification):
 
     def drawn(self, variable: str) -> list[str]:
         """Return the names that a draw can give to a column; none for any other variable."""
+        return self._drawn(variable, len(self.draws))
+
+    def _drawn(self, variable: str, before: int) -> list[str]:
+        """Return the same of the first draws: a set is dealt out by later ones only."""
         found: dict[str, None] = {}
-        for draw in self.draws:
+        for number, draw in enumerate(self.draws[:before]):
             if variable in draw.columns:
                 column = draw.columns.index(variable)
                 found.update((str(row[column]), None) for row in draw.rows if row[column] is not None)
                 if draw.sample is not None:
-                    dealt = self.arena.groups.get(draw.sample) or self.drawn(draw.sample)
+                    dealt = self.arena.groups.get(draw.sample) or self._drawn(draw.sample, number)
                     found.update(dict.fromkeys(dealt))
         return list(found)
 
