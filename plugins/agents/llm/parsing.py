@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 
-
 #: Characters parsed at the end of a reply, where the actions are; longer than any model's reply.
 MAX_READ = 200_000
 
