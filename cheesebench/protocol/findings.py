@@ -119,6 +119,7 @@ _WARNINGS = {
     318: "CheeseBench or a plugin already has a protocol with this id.",
     319: "`split` has nothing to split, because there is no `success`.",
     320: "`open` names a door that the state does not close.",
+    321: "`add` or `remove` is given a group, and takes its name instead of its members.",
     325: "The animals' value and the pass rate compared with it cover different sessions.",
     326: "The animals' curve and the schedule have different sessions.",
 }

@@ -176,7 +176,7 @@ class TrialBuilder(Lookup):
         closed = {member for door in close for member in arena.members(door)}
         varies = any(door in self.names.variables for door in close)
         for number, door in enumerate(left):
-            odd = set(arena.members(door.name)) - closed
+            odd = set(arena.members(door.name)) & set(arena.doors) - closed
             if not door.variable and not varies and odd:
                 sentence = f"'{min(odd)}' is open anyway: this state does not close it."
                 position = self.root.find((*path, "open", number)).position
@@ -228,7 +228,7 @@ class TrialBuilder(Lookup):
     def _assignments(
         self, entries: Mapping[str, object], path: Sequence[str | int], it: bool, *, member: bool
     ) -> tuple[spec.Assignment, ...]:
-        rules = []
+        rules, arena = [], self.names.arena
         for name, value in entries.items():
             here = (*path, name)
             position = self.root.find(path).key_position(name)
@@ -242,6 +242,10 @@ class TrialBuilder(Lookup):
                 sentence = f"'{path[-1]}' needs a set, but '{name}' is not a set."
                 self.diagnostics.error(212, position, sentence, f"Declare '{name}: []'.")
                 continue
+            if member and value in arena.groups and not set(map(str, self.values(name))) & set(arena.groups):
+                sentence = f"'{value}' is a group: '{path[-1]}' takes its name, not its members."
+                remedy = "Name a variable that holds the members: 'vars: {all: [...]}'."
+                self.diagnostics.warning(321, self.root.find(here).position, sentence, remedy)
             whole = not member or self.names.variables.get(str(value), NUMBER).kind == "set"
             want = kind if whole else Type("name", kind.domains) if kind.domains else NUMBER
             tree = self.expression(value, here, None if member and "any" in kind.domains else want, it=it)

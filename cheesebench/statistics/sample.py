@@ -42,7 +42,7 @@ class SubjectCount:
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject."""
+    """False for an exact copy of an earlier subject, and for one that was stopped before it did anything."""
     digest: str
     """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
     entered: int
@@ -87,7 +87,7 @@ class Sample:
     @property
     def copies(self) -> int:
         """Number of exact copies of other subjects: counted in the rate, but not as further evidence."""
-        return sum(not one.distinct for one in self.per_subject)
+        return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
 
     @property
     def entered(self) -> int:
@@ -117,7 +117,7 @@ class Sample:
             SubjectTrials(sum(own), len(own), one.missing + one.settled, one.distinct)
             for one, own in zip(self.per_subject, merits, strict=True)
         ]
-        return (*counted, *[SubjectTrials(0, 0, self.absent_trials)] * self.absent)
+        return (*counted, *[SubjectTrials(0, 0, self.absent_trials, distinct=False)] * self.absent)
 
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
@@ -142,11 +142,11 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         entering = enter_estimand(plan.estimand, records)
         for record in entering:
             tally.add(record)
-        if plan.looks:
-            digest = lives.name(prefixes(records), whole=not any(record.missing for record in records))
-        else:
-            digest = signature(records)  # of a million subjects, the beginnings are not kept
-        found.append(_count(records, entering, digest, digest not in known, scale))
+        whole = not any(record.missing for record in records)
+        # Of a million subjects, the beginnings are not kept.
+        digest = lives.name(prefixes(records), whole=whole) if plan.looks else signature(records)
+        # Who was stopped before doing anything may have been about to do the same as another.
+        found.append(_count(records, entering, digest, digest not in known if digest else whole, scale))
         known |= {digest} if digest else set()
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     absent = max(0, plan.subjects - len(found))

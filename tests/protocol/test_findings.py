@@ -391,6 +391,9 @@ WARNINGS = {
     "text named like a variable": ("W314", "draw: {d: {of: {cue: [x, y]}}}\n" + state("show: {goal: cue}, say: «cue")),
     "a split of nothing": ("W319", "draw: {d: {of: {k: [1, 2]}}}\nsplit: «[k]"),
     "shown in all states like a wall": ("W310", trial("{enter: goal, reward: 1, end: found}", "show: {«box: '#'}, ")),
+    "a group in place of its members": (
+        "W321", SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}")
+    ),
     "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),

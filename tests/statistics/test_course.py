@@ -166,6 +166,24 @@ def test_copies_that_broke_off_are_copies(first: int) -> None:
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
+@settings(max_examples=60, deadline=None)
+@given(kinds=Lives, ways=st.sampled_from([4, 7, 14]), data=st.data())
+def test_whoever_stops_where_he_pleases_sees_no_verdict_that_the_whole_run_has_not(
+    kinds: list[list[bool]], ways: int, data: st.DataObject
+) -> None:
+    """A budget breaks subjects off where it helps most: before they fail, or before it shows that they are copies."""
+    plan, stops = cell(), data.draw(st.lists(st.integers(0, TRIALS), min_size=14, max_size=14))
+    lives = [life(subject, kinds[subject % ways], subject % ways) for subject in range(14)]
+    final = judge(plan, [record for one in lives for record in one])
+    assert final.look is not None
+    seen: list[TrialRecord] = []
+    for stop, one in zip(stops, lives[: final.look.subjects], strict=False):
+        lost = replace(one[0], block="", missing="budget", success=None, outcome=None, actions="", steps=0)
+        run = one[:stop] if stop < len(one) else one
+        seen += run + [replace(lost, trial=trial) for trial in range(stop, TRIALS) if stop < len(one)]
+    assert judge(plan, seen).verdict in (Verdict.INCONCLUSIVE, final.verdict)
+
+
 def test_a_subject_that_broke_off_ends_the_course_without_a_decision() -> None:
     course = CellCourse(cell())
     for subject in range(6):

@@ -59,8 +59,12 @@ def test_a_copy_is_the_same_moves_with_the_same_ends(plan: MakePlan, cohort: Mak
     assert distinct(plan(), other_moves) == [0, 1]
 
 
-def test_subjects_that_never_acted_are_not_copies(plan: MakePlan, cohort: MakeLife) -> None:
-    assert distinct(plan(), cohort("!!", "!!")) == [0, 1]
+def test_subjects_that_were_stopped_before_they_acted_are_no_evidence_and_no_copies(
+    plan: MakePlan, cohort: MakeLife
+) -> None:
+    records = cohort("$$", "++", "$$")
+    assert distinct(plan(), records) == [1]
+    assert draw_sample(plan(), trials_by_subject(records).values()).copies == 0
 
 
 @pytest.mark.parametrize("actions", ["SSSS", "S..S", "...."])
