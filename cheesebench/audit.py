@@ -75,20 +75,28 @@ def audit_specification(
 def audit_animal(specification: Specification, settings: AuditSettings) -> list[AuditFinding]:
     """Return what becomes of animals that do exactly what the reference says, under the rule that judges models."""
     from cheesebench.experiment.designs import reference_value
-    from cheesebench.statistics.declared_animal import COHORTS, MOST, RUNS, simulate
-    from cheesebench.statistics.wording import percent
+    from cheesebench.statistics.declared_animal import COHORTS, MOST, RUNS, simulate, simulate_measured
+    from cheesebench.statistics.wording import number, percent
 
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:
         return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
-    margin = specification.document.margin
-    animal = simulate(reference, specification.judged_sessions, margin, seed=settings.seed)
+    if reference.measured is None:
+        margin = specification.document.margin
+        animal = simulate(reference, specification.judged_sessions, margin, seed=settings.seed)
+        attained = f"succeed in {percent(animal.mean)} of the trials that are compared with {percent(reference.value)}"
+    else:
+        assert specification.judged is not None
+        animal = simulate_measured(reference, specification.judged.margin or 0.0, seed=settings.seed)
+        attained = f"have a mean {reference.measured.name} of {number(reference.value)}"
     fails = " and ".join(f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS)
     text = (
-        f"animals that follow the reference succeed in {percent(animal.mean)} of the trials that are compared with "
-        f"{percent(reference.value)}; they FAIL in {fails}, and PASS in {percent(animal.passes)} with {MOST}"
+        f"animals that follow the reference {attained}; they FAIL in {fails}, and PASS in {percent(animal.passes)} "
+        f"with {MOST}"
     )
-    if animal.is_at_fault:
+    if animal.is_at_fault and reference.measured is not None:
+        text += ": the animals differ too much for the margin"
+    elif animal.is_at_fault:
         text += ": the value is over other trials than the pass rate, or the animals differ too much for the margin"
     numbers = {
         "mean": animal.mean,

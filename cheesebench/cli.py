@@ -27,6 +27,8 @@ from cheesebench.terminal import coloured, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
 MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
+#: Characters of a line about a mistake.
+LONGEST = 5000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,7 +130,9 @@ def _mistake(*lines: str) -> int:
 
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
-        text = printable(redact(chr(10).join(lines)))
+        # A damaged log can make a line of megabytes.
+        shown = [line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..." for line in lines]
+        text = printable(redact("\n".join(shown)))
         print(coloured(f"cheesebench: {text}", sys.stderr), file=sys.stderr, flush=True)
     return MISTAKE
 

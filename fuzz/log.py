@@ -46,6 +46,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("export", "RUN", "--inspect"),
     ("measures", "RUN"),
     ("merge", "RUN", "part-2", "--run-id", "merged"),
+    ("merge", "part-1", "RUN", "--run-id", "merged"),
     ("resume",),
 )
 
@@ -118,7 +119,9 @@ class Log:
         shutil.rmtree(run.with_name("merged"), ignore_errors=True)
         run.mkdir()
         path = run / "run.sqlite"
-        shutil.copyfile(self._log("part-1" if what["command"][0] == "merge" else "whole"), path)
+        merged = what["command"][0] == "merge"
+        origin = "whole" if not merged else "part-2" if "part-1" in what["command"] else "part-1"
+        shutil.copyfile(self._log(origin), path)
         if what["kind"] == "bytes":
             _damage_bytes(path, what["damages"])
         else:

@@ -147,7 +147,7 @@ def paradigms(groups: Sequence[Group]) -> tuple[Figure, str] | None:
     axes.set_ylim(0, 1.02)
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     rodent = ", ".join(f"{titles[name]} {percent(animals.value)}" for name, animals in references.items())
-    return figure, f"Pass rates by paradigm. {'; '.join(said)}. Rodents: {rodent}."
+    return figure, f"Pass rates by paradigm. {'; '.join(said)}." + (f" Rodents: {rodent}." if rodent else "")
 
 
 def profile(groups: Sequence[Group]) -> tuple[Figure, str] | None:

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    from cheesebench.server.door import LOOPBACK, Door, new_token, serve
+    from cheesebench.server.door import LOOPBACK, Door, check_address, new_token, serve
     from cheesebench.server.participants import Participants
     from cheesebench.server.people import METHODS, People
 
@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
     consent = _paragraphs(options.consent)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
+    check_address(address, options.port or 0)  # before a run is begun
     with _opened(options, plugins) as (log, seats, cells):
         told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
         seed = int(log.manifest["options"].get("seed") or 0)
@@ -198,9 +199,12 @@ def _has_people(log: RunLog) -> bool:
 
 def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
     from cheesebench.experiment.designs import plan_cell
+    from cheesebench.experiment.log_types import check_fits
     from cheesebench.experiment.records import PERSON
 
-    return plan_cell(specification, PERSON, view, design, "life")
+    plan = plan_cell(specification, PERSON, view, design, "life")
+    check_fits(plan)
+    return plan
 
 
 def _task(plugins: PluginManager, plan: CellPlan, specification: BaseSpecification) -> Task:
@@ -224,5 +228,6 @@ def _paragraphs(path: str | None) -> list[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise OptionError(f"--consent {path} cannot be read: {error}. Name a text file (UTF-8).") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise OptionError(f"--consent {path} cannot be read: {why}. Name a text file (UTF-8).") from None
     return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

@@ -23,6 +23,7 @@ from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import BaseSpecification, Catalogue
+from cheesebench.statistics.power import MOST_SIMULATED
 from cheesebench.statistics.summary import Verdict, to_plain
 
 if TYPE_CHECKING:
@@ -176,6 +177,8 @@ def _text(found: Forecast) -> str:
         sequential = any(cell.plan.looks for cell in claiming)
         power = _POWER_OF_LOOKS if sequential else _POWER
         parts += [_outlooks(claiming), _filled(_all_pass(found)), _filled(power + _assumed(claiming))]
+    elif any(cell.plan.subjects > MOST_SIMULATED for cell in found.cells):
+        parts.append(_filled(f"With more than {MOST_SIMULATED:,} subjects, power is not simulated."))
     elif any(cell.plan.claims for cell in found.cells):
         parts.append(_filled("Verdicts are against chance, not against an animal, so power is not simulated."))
     else:
@@ -393,4 +396,4 @@ def _dollars(value: float) -> str:
 
 
 def _filled(text: str) -> str:
-    return textwrap.fill(text, WIDTH)
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False)

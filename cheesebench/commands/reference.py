@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from cheesebench.commands.common import find_protocol, installed_catalogue, one_line, write_output
+from cheesebench.commands.common import NARROW, find_protocol, installed_catalogue, one_line, write_output
 from cheesebench.commands.parsing import PROTOCOL, add_output, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import Specification
@@ -164,8 +164,12 @@ def _text_card(title: str, sections: Sections) -> str:
         lines += [f"  {one_line(heading)}"] if heading else []
         indent = "    " if heading else "  "
         for label, value in facts:
-            first = f"{indent}{label:<18}"
-            lines.append(textwrap.fill(one_line(value), 100, initial_indent=first, subsequent_indent=" " * len(first)))
+            first = f"{indent}{label:<20}"
+            rest = " " * len(first)
+            filled = textwrap.fill(
+                one_line(value), NARROW, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+            )
+            lines.append(filled)
     return "\n".join(lines)
 
 

@@ -444,7 +444,8 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
         return
     where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
     if names:
-        seen = f"{names[0]} was {getattr(recorded, names[0])!r} and is now {getattr(lived, names[0])!r}"
+        was, now = (quoted(repr(getattr(one, names[0]))) for one in (recorded, lived))
+        seen = f"{names[0]} was {was} and is now {now}"
     else:
         seen = "different rules fired than before"
     raise RunLogError(

@@ -24,6 +24,9 @@ LOCK_NAME = "session.lock"
 _CLAIM_PATIENCE = 0.5
 #: Pages of the write-ahead log (32 MB) after which it is brought into the file: everybody waits for the disk then.
 CHECKPOINT = 8000
+#: Bytes of a row, of what is written and of what a stranger has written; replies come in at most 4 MB (MAX_BODY), and
+#: the manifest has all protocols.
+LONGEST_ROW = 32 * 2**20
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
@@ -75,6 +78,8 @@ def _explanation(error: Exception, path: Path) -> str:
         return f"{path}: the run log cannot be written ({text}). Make the directory writable, {resume}."
     if "locked" in text:
         return f"{path}: another process has held the run log for {BUSY_TIMEOUT:.0f} s. End it, {resume}."
+    if "too big" in text:
+        return f"{path}: a row in it is larger than {LONGEST_ROW // 2**20} MB. Give another run, or start a new one."
     if "malformed" in text or "no such" in text or "decode" in text or "not a database" in text:
         return f"{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one."
     return f"{path}: {text}. Check the file and its disk, {resume}."
@@ -170,6 +175,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
         if not mode.startswith("ro"):
             # A committed transaction survives a crash of any process; only a power failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")

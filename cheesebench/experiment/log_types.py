@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cheesebench.errors import OptionError
 from cheesebench.experiment.records import CellPlan, Variant
 from cheesebench.options import OPTIONS, Option
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 #: More trials than any life, and any cell, has: the gaps of unfinished lives are filled up.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
-
+#: More options, plugins, versions, protocols or settings than any run has: reports list them.
+MOST_ENTRIES = 10_000
 
 #: What every manifest has, and of which type it is.
 MANIFEST: Mapping[str, Any] = {
@@ -38,6 +40,8 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         if key not in manifest:
             raise ValueError(f"the manifest has no {key}")
         _adapter(kind).validate_python(manifest[key], strict=True)
+        if isinstance(manifest[key], dict):
+            _check_size(manifest[key], f"the manifest's {key}")
     recorded = manifest["options"]
     for option in OPTIONS:
         if option.key in recorded and not _is_value(option, recorded[option.key]):
@@ -55,6 +59,7 @@ def read_plan(text: str) -> CellPlan:
     plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
     if min(plan.subjects, plan.trials) < 0 or not fits(plan):
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
+    _check_size(plan.settings, "a plan's settings")
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
     if plan.measured is not None and not _is_measurable(plan):
@@ -64,9 +69,23 @@ def read_plan(text: str) -> CellPlan:
     return plan
 
 
+def _check_size(mapping: Mapping[str, Any], what: str) -> None:
+    if len(mapping) > MOST_ENTRIES:
+        raise ValueError(f"{what} are more than {MOST_ENTRIES:,}")
+
+
 def fits(plan: CellPlan) -> bool:
     """Return whether a log may have a cell of so many trials."""
     return plan.trials <= MOST_OF_LIFE and plan.subjects * plan.trials <= MOST_TRIALS
+
+
+def check_fits(plan: CellPlan) -> None:
+    """Raise OptionError for a cell of more trials than a log may have."""
+    if not fits(plan):
+        raise OptionError(
+            f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
+            f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
+        )
 
 
 def _is_measurable(plan: CellPlan) -> bool:

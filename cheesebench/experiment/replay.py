@@ -11,6 +11,7 @@ from cheesebench.errors import RunLogError
 from cheesebench.experiment.controls import controlled, yokes_of
 from cheesebench.experiment.subjects import read_result
 from cheesebench.interfaces import ACTION_OF_LETTER, RUNNING, Paradigm
+from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -114,8 +115,8 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
         names = [field.name for field in dataclasses.fields(record)]
         name = next(name for name in names if getattr(lived, name) != getattr(record, name))
         raise RunLogError(
-            f"{_name(record)} differs from the record: {name} was {getattr(record, name)!r} "
-            f"and is now {getattr(lived, name)!r}. {_REMEDY}"
+            f"{_name(record)} differs from the record: {name} was {quoted(repr(getattr(record, name)))} "
+            f"and is now {quoted(repr(getattr(lived, name)))}. {_REMEDY}"
         )
     return frames
 

@@ -20,6 +20,8 @@ _BOOLEANS = frozenset({"success", "compared"})
 _NAMES = ("model", "protocol", "view", "variant", "block", "outcome")
 _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 _COUNTS = frozenset({"counters", "tally"})
+#: More counters, measures, variables or counts of a trial than any protocol has.
+MOST_VALUES = 10_000
 _LETTERS = frozenset(ACTION_OF_LETTER)
 
 
@@ -81,6 +83,8 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
     """Return a JSON object; trials that are alike share it, because a large run is read as a whole."""
     mapping = json.loads(text)
+    if isinstance(mapping, dict) and len(mapping) > MOST_VALUES:
+        raise DamagedRowError(f"a trial has more than {MOST_VALUES:,} values of a kind")
     kinds = int if counts else int | float | str | list | None
     if not isinstance(mapping, dict) or not all(isinstance(value, kinds) for value in mapping.values()):
         raise DamagedRowError("a trial's values are invalid")

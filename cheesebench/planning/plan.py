@@ -8,6 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import Price, Usage
+from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
@@ -23,9 +24,11 @@ from cheesebench.planning.rehearsal import (
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.merit import scale_of
 from cheesebench.statistics.power import (
+    MOST_SIMULATED,
     Chances,
     Cohort,
     disagreement,
+    like_the_animals,
     sequential_chances,
     subjects_for_power,
     verdict_chances,
@@ -144,8 +147,12 @@ def forecast(
 ) -> Forecast:
     """Return what the cells would take; ``models`` are the language models among theirs.
 
-    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked.
+    ``icc`` replaces the one that is assumed. A rehearsal is lived for each cell, but no model is asked. Raises
+    OptionError for a cell of more trials than a log may have.
     """
+    cells = list(cells)
+    for plan, _ in cells:
+        check_fits(plan)
     found = tuple(
         _cell(plugins, plan, specification, models.get(plan.model), earlier, seed, icc) for plan, specification in cells
     )
@@ -317,17 +324,13 @@ def _minutes(cells: Sequence[CellForecast], concurrency: int) -> float | None:
 
 def _outlook(plan: CellPlan, trials: int, seed: int, icc: float | None) -> Outlook | None:
     reference = plan.reference
-    if reference is None or not plan.claims or not trials:
+    if reference is None or not plan.claims or not trials or plan.subjects > MOST_SIMULATED:
         return None
     # Without memory between trials, all subjects are alike.
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
     scale = scale_of(plan)
     animals, margin = scale.merits(reference), plan.margin / abs(scale.unit)
-    cohort = Cohort(subjects=plan.subjects, trials=trials, icc=assumed, means=scale.means)
-    if scale.measured is not None:
-        # Between subjects the spread is the animals'; where it is not known, that of rates.
-        known = (assumed * animals.value * (1 - animals.value)) ** 0.5 if animals.sd is None else animals.sd
-        cohort = replace(cohort, spread=known)
+    cohort = like_the_animals(animals, scale, Cohort(subjects=plan.subjects, trials=trials, icc=assumed))
     truths = (animals.value, animals.value - margin)
     needed: tuple[float | None, ...] = (None, None)
     if plan.looks:

@@ -132,7 +132,8 @@ class Catalogue:
                 f"A protocol called '{own.name}' is already installed, and that name runs the installed one, not "
                 "this one."
             )
-            diagnostics.warning(318, tree.key_position("paradigm"), sentence, "Choose another id, or an 'edition'.")
+            remedy = f"Write 'paradigm: my_{own.paradigm}', or add 'edition: mine'; then run this one by its path."
+            diagnostics.warning(318, tree.key_position("paradigm"), sentence, remedy)
 
     def _parent(self, name: str, child: Path) -> Path | None:
         """Find a parent beside its child, else in the latest directory; a child may replace its own parent."""

@@ -172,7 +172,9 @@ class Reporting:
             parts = parts or ["another test failed"]
         else:
             return ""
-        return textwrap.fill(f"Exit code {int(status)}: {'; '.join(parts)}.", 80, subsequent_indent="  ")
+        return textwrap.fill(
+            f"Exit code {int(status)}: {'; '.join(parts)}.", 80, subsequent_indent="  ", break_on_hyphens=False
+        )
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
         """Return the exit status, taking the result of ``--cheese-compare`` into account."""
@@ -270,7 +272,9 @@ def _write_reason(config: pytest.Config, reason: str) -> None:
     if terminal is not None:
         terminal.ensure_newline()
         text = printable(reason.partition(": ")[2])
-        terminal.write_line(textwrap.fill(text, 80, initial_indent="    ", subsequent_indent="    "))
+        indent = "    "
+        filled = textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        terminal.write_line(filled)
 
 
 def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:

@@ -24,7 +24,7 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim, locate
-from cheesebench.experiment.log_types import MOST_TRIALS, fits
+from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.manifest import describe_protocols, new_run_id
 from cheesebench.experiment.provenance import made_here
@@ -128,11 +128,7 @@ class ModelRun:
                     "landmarks of one of them."
                 )
         for plan, _ in cells:
-            if not fits(plan):
-                raise OptionError(
-                    f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
-                    f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
-                )
+            check_fits(plan)
         self._open_log(cells)
         assert self.log is not None
         if self.settings.shard is not None and self.whole and self._existing is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import hmac
 import ipaddress
 import logging
@@ -219,6 +220,11 @@ class Serving:
             self._since[connection] = asyncio.get_running_loop().time()
 
 
+def check_address(address: str, port: int) -> None:
+    """Raise OptionError unless one can listen at an address of this machine, at any port if it is 0."""
+    _listen(Door(token=new_token(), address=address, port=port)).close()
+
+
 def _listen(door: Door) -> socket.socket:
     family = socket.AF_INET6 if ":" in door.address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -233,9 +239,11 @@ def _listen(door: Door) -> socket.socket:
 
 
 def _refuse(door: Door, error: OSError) -> NoReturn:
-    raise OptionError(
-        f"{door.address}:{door.port} cannot be listened on ({error.strerror}). Leave --port out, or give another one."
-    ) from None
+    if error.errno == errno.EADDRNOTAVAIL or not door.port:
+        where, remedy = door.address, "Leave --address out, or name an address that this machine has."
+    else:
+        where, remedy = f"{door.address}:{door.port}", "Leave --port out, or give another one."
+    raise OptionError(f"{where} cannot be listened on ({error.strerror}). {remedy}") from None
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:

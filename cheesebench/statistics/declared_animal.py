@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from cheesebench.experiment.records import ReferenceValue
 from cheesebench.statistics.intervals import ICC_FLOOR
-from cheesebench.statistics.power import fixed_verdicts
+from cheesebench.statistics.merit import measured_scale
+from cheesebench.statistics.power import Cohort, fixed_verdicts, like_the_animals, verdict_chances
+from cheesebench.statistics.summary import Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +91,21 @@ def simulate(
         if subjects == MOST:
             passes = float(passing.mean())
     return DeclaredAnimal(fails=fails, passes=passes, mean=mean, icc=icc)
+
+
+def simulate_measured(reference: ReferenceValue, margin: float, *, seed: int, runs: int = RUNS) -> DeclaredAnimal:
+    """Return the same for a reference on a measure; the animals' own means are spread as the reference says."""
+    assert reference.measured is not None
+    scale = measured_scale(reference.measured, reference.sd or 0.0)
+    animals, own_margin = scale.merits(reference), margin / abs(scale.unit)
+    fails, passes = {}, 0.0
+    for subjects in COHORTS:
+        cohort = like_the_animals(animals, scale, Cohort(subjects=subjects, trials=1))
+        chances = verdict_chances(animals.value, cohort, animals, own_margin, seed=seed, runs=runs)
+        fails[subjects] = chances[Verdict.FAIL]
+        if subjects == MOST:
+            passes = chances[Verdict.PASS]
+    return DeclaredAnimal(fails=fails, passes=passes, mean=reference.value, icc=ICC_FLOOR)
 
 
 def _rate(reference: ReferenceValue, session: int) -> float:

@@ -13,6 +13,7 @@ from cheesebench.experiment.records import ReferenceValue
 from cheesebench.statistics.comparison import Question
 from cheesebench.statistics.intervals import ICC_FLOOR
 from cheesebench.statistics.means import RATES, Means
+from cheesebench.statistics.merit import Scale
 from cheesebench.statistics.sequential import futile
 from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Verdict
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 RUNS = 2000
 #: Simulated runs where a number of subjects is sought.
 SEARCH_RUNS = 800
+#: Most subjects for which runs are simulated, in memory; there, chances are next to 0 or 1.
+MOST_SIMULATED = 5000
 #: The power that designs are usually asked for.
 WANTED = 0.8
 #: No design with more subjects than this is proposed.
@@ -47,6 +50,17 @@ class Cohort:
     icc: float = ICC_FLOOR
     spread: float | None = None
     means: Means = RATES
+
+
+def like_the_animals(animals: ReferenceValue, scale: Scale, cohort: Cohort) -> Cohort:
+    """Return the cohort with subjects that differ as the animals do, if the verdict is about a measure.
+
+    ``animals`` is in merits. Where their spread is not known, it is that of rates with the cohort's ICC.
+    """
+    if scale.measured is None:
+        return cohort
+    assumed = (cohort.icc * max(0.0, animals.value * (1 - animals.value))) ** 0.5
+    return replace(cohort, means=scale.means, spread=assumed if animals.sd is None else animals.sd)
 
 
 def verdict_chances(

@@ -32,6 +32,9 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
+#: Subjects of a cell up to which it is kept how each life began, to tell what a life that was stopped is a copy of.
+MOST_KEPT = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class SubjectCount:
@@ -44,7 +47,7 @@ class SubjectCount:
     distinct: bool
     """False for an exact copy of an earlier subject, and for one that was stopped before it did anything."""
     digest: str
-    """Of its trials (``signature``, or ``Lives.name`` in a cell with looks): equal for exact copies."""
+    """Of its trials (``Lives.name``, or ``signature`` with many subjects): equal for exact copies."""
     entered: int
     """Trials that enter the estimand, missing and settled ones included."""
     missing: int
@@ -132,7 +135,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject without a single record is missing whole.
     """
     known: set[str] = set()
-    lives = Lives()
+    lives, kept = Lives(), plan.subjects <= MOST_KEPT
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale = scale_of(plan)
@@ -143,8 +146,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         for record in entering:
             tally.add(record)
         whole = not any(record.missing for record in records)
-        # Of a million subjects, the beginnings are not kept.
-        digest = lives.name(prefixes(records), whole=whole) if plan.looks else signature(records)
+        digest = lives.name(prefixes(records), whole=whole) if kept else signature(records)
         # Who was stopped before doing anything may have been about to do the same as another.
         found.append(_count(records, entering, digest, digest not in known if digest else whole, scale))
         known |= {digest} if digest else set()
@@ -211,13 +213,14 @@ def prefixes(records: SubjectRecords) -> list[str]:
 class Lives:
     """Names lives by what was done in them: exact copies have the same name.
 
-    A life that was stopped is taken for a copy of an earlier one that began in the same way, and a later one that
+    A life that was stopped is taken for a copy of an earlier one that began in the same way, and the next one that
     begins like it for a copy of it: nobody knows whether it would have gone on differently. Otherwise a subject would
     become evidence by being stopped.
     """
 
     def __init__(self) -> None:
         self._begun: dict[str, str] = {}
+        self._whole: dict[str, str] = {}
         self._stopped: dict[str, str] = {}
 
     def name(self, digests: Sequence[str], *, whole: bool) -> str:
@@ -225,11 +228,11 @@ class Lives:
         if not digests:
             return ""
         last = digests[-1]
-        name = next((self._stopped[digest] for digest in digests if digest in self._stopped), None)
+        name = (self._whole if whole else self._begun).get(last)
         if name is None:
-            name = last if whole else self._begun.get(last, last)
-        if not whole:
-            self._stopped.setdefault(last, name)
+            stopped = next((digest for digest in digests if digest in self._stopped), None)
+            name = last if stopped is None else self._stopped.pop(stopped)  # only one can be what that was
+        (self._whole if whole else self._stopped)[last] = name
         for digest in digests:
             self._begun.setdefault(digest, name)
         return name

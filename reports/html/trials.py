@@ -9,7 +9,7 @@ import json
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.replay import Frame, recorded_protocol
 from cheesebench.reports.escaping import clean, visible
 from cheesebench.reports.html.talk import call_of
+from cheesebench.statistics.sample import enter_estimand
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -191,13 +192,26 @@ def _replayed(log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterabl
         return
     known: dict[str, Any] = {}
     family = plugins.family(recorded_protocol(log, plan, plugins))
+    judged = {subject: _judged(log, plan, subject) for subject in wanted}
     for trial in family.watch(log, plugins, plan, wanted):
         shelf.note = shelf.note or trial.note
         calls = [call_of(one) for one in trial.calls]
-        yield _trial(log, trial.record, trial.frames, known) | ({"calls": calls} if calls else {})
+        enters = trial.record.trial in judged[trial.record.subject]
+        yield _trial(log, trial.record, trial.frames, known, enters) | ({"calls": calls} if calls else {})
 
 
-def _trial(log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dict[str, Any]) -> dict[str, Any]:
+def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
+    """Return the trials of a subject that the pass rate is taken over; those to come are among its last."""
+    life = log.trials(plan, subject)
+    if life and subject not in log.completed_subjects(plan):
+        coming = range(life[-1].trial + 1, plan.trials)
+        life += [replace(life[-1], trial=trial, block="", missing="not run", compared=True) for trial in coming]
+    return {record.trial for record in enter_estimand(plan.estimand, life)}
+
+
+def _trial(
+    log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dict[str, Any], enters: bool
+) -> dict[str, Any]:
     return {
         "subject": record.subject,
         "trial": record.trial,
@@ -205,7 +219,7 @@ def _trial(log: RunLog, record: TrialRecord, frames: Sequence[Frame], known: dic
         "session": record.session,
         "outcome": clean(record.outcome),
         "success": record.success,
-        "compared": record.compared,
+        "compared": enters,
         "actions": "".join(frame.action for frame in frames),
         "observations": [_observation(frame.observation, known) for frame in frames],
         "rewards": {step: _value(frame.reward) for step, frame in enumerate(frames) if frame.reward},

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import cheesebench
+from cheesebench.audit import audit_animal
 from cheesebench.baselines import baseline_text, count_run, read_baseline
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
+from cheesebench.interfaces import AuditSettings
 from cheesebench.junit import case_properties
+from cheesebench.protocol import Specification, load_protocol
 from cheesebench.statistics import CellResult, Verdict
 from cheesebench.statistics.counts import CountedRun
 from cheesebench.statistics.runs import RunComparison, compare_runs
@@ -126,6 +129,15 @@ def test_the_plan_and_the_reference_card(here: Path, capsys: pytest.CaptureFixtu
     assert "lower is better, margin 5" in card
     assert "0 to 40" in card
     assert "not stated: by t" in card
+
+
+def test_the_audit_simulates_animals(here: Path) -> None:
+    for name in ("ranged", "free"):
+        specification = load_protocol(here / f"{name}.protocol.yaml")
+        assert isinstance(specification, Specification)
+        [finding] = audit_animal(specification, AuditSettings())
+        assert finding.verdict == "ok", finding
+        assert "have a mean latency of 14; they FAIL in 0 % of" in finding.text
 
 
 def test_a_sequential_run_goes_on_where_it_was(here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from cheesebench.errors import CheeseBenchError, OptionError, RunLogError, Unkno
 from cheesebench.experiment.log import RunLog
 from cheesebench.extras import install_command
 from cheesebench.options import OPTIONS
+from cheesebench.plugin_manager import PluginManager
 from fuzz.run_logs import rewritten
 
 FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
@@ -86,6 +88,53 @@ def test_names_of_a_strangers_run_are_printable(made: cheesebench.Run, tmp_path:
     for shown in (repr(run), repr(trial), str(trial).partition("\n")[0]):
         assert shown.isprintable()
         assert "a\\x1b]0;b\\u202e" in shown
+
+
+#: Where a protocol says something in its own words, and nothing of it is ever more than text.
+TITLED = """
+version: 1
+paradigm: titled
+title: WORDS
+dimension: WORDS
+species: WORDS
+fidelity: {preserved: WORDS, simplified: WORDS, retained: WORDS}
+arena:
+  map: |
+    #####
+    #S.G#
+    #####
+  legend: {S: box, G: {zone: goal, glyph: "&"}}
+  landmarks: {N: "<"}
+start: {at: box, face: E}
+trial: {limit: 9, start: run, states: {run: {say: WORDS, rules: [{enter: goal, reward: 1, end: found}]}}}
+schedule: {main: {trials: 2}}
+success: last == found
+reference: [{measure: success, value: 0.5, species: WORDS, source: WORDS, status: WORDS}]
+chance: {value: 0.1, trials: 100, how: WORDS}
+construct: {name: WORDS, abolished_by: [{lesion: blind, at_most: 0.5}], spared_by: []}
+notes: [WORDS]
+"""
+WORDS = (
+    "</script></pre><img src=x onerror=window.hacked=1> [x](javascript:alert) @root https://evil.example ::error a::b"
+)
+
+
+def test_the_words_of_a_protocol_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "titled.protocol.yaml"
+    path.write_text(TITLED.replace("WORDS", json.dumps(WORDS)), encoding="utf-8")
+    run = cheesebench.run("random", str(path), results=tmp_path, **FEW)
+    shown = {name: run.report(name) for name in PluginManager().reporters if name not in ("json", "text")}
+    shown |= {"a notebook": run._repr_markdown_(), "a trial": run.trial()._repr_html_()}
+    assert "onerror" in shown["html"]
+    for name, text in shown.items():
+        assert "<img src=x" not in text, name
+        assert "</script></pre>" not in text, name
+        if name not in ("html", "a trial"):
+            assert "](javascript:" not in text.replace("\\]", ""), name
+            assert "@root" not in text, name
+            assert not re.search(r"(?<!\S)https://evil", text), name
+    for name in ("text", *shown):
+        assert not re.search(r"(?m)^\s*::", run.report(name) if name == "text" else shown[name]), name
 
 
 def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:

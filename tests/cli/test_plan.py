@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cheesebench.experiment.log_types import MOST_TRIALS
 from cheesebench.planning.profiles import shipped_profiles
 from cheesebench.plugin_manager import installed_plugins
 
@@ -189,3 +190,19 @@ def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
     found = run("plan", "--model", "random-walk", "--protocols", "cogeval_n7line")
     assert found.code == 0
     assert found.out.startswith("No calls are made, so it is free.")
+
+
+@pytest.mark.parametrize("command", [("plan", "--model", "random"), ("people",)])
+def test_a_cell_with_more_trials_than_a_log_can_have(run: Run, here: Path, command: tuple[str, ...]) -> None:
+    found = run(*command, "--protocols", "little.protocol.yaml", "--subjects", MOST_TRIALS // 4 + 1)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.endswith(
+        "2,500,001 subjects of 4 trials are more than a cell can have (10,000,000 trials). Give fewer --subjects.\n"
+    )
+    assert not (here / "results").exists()
+
+
+def test_power_of_very_many_subjects_is_not_simulated(run: Run) -> None:
+    found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml", "--subjects", MOST_TRIALS // 4)
+    assert found.code == 0, found.err
+    assert "With more than 5,000 subjects, power is not simulated." in found.out

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -16,12 +18,15 @@ import pytest
 
 from cheesebench.chat import ChatReply, Usage
 from cheesebench.errors import RunLogError
+from cheesebench.experiment import log_file
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
+from cheesebench.experiment.log_types import MOST_ENTRIES, MOST_OF_LIFE, MOST_TRIALS, read_plan
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
-from cheesebench.experiment.rows import seal
+from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal
 from cheesebench.interfaces import TaskEvent
+from fuzz.run_logs import rewritten
 
 EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
 
@@ -343,6 +348,65 @@ def test_what_was_changed_behind_our_back_is_not_believed(
     changed(filled, statement)
     with pytest.raises(RunLogError, match=r"run\.sqlite is damaged: .*\. Use an undamaged copy, or start"):
         read(filled)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "read"),
+    [
+        ("calls SET reply", "1", lambda log: log.calls.find(log.plans()[0], 0, 0, 0)),
+        ("trials SET variables", "subject + trial = 0", RunLog.trials),
+        ("cells SET plan", "1", RunLog.plans),
+        ("manifest SET value", "key = 'created'", lambda log: log.manifest),
+        ("journal SET text", "id = 1", RunLog.journal),
+    ],
+)
+def test_a_row_without_end_is_not_read(
+    filled: RunLog, text: str, where: str, read: Callable[[RunLog], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_file, "LONGEST_ROW", 2**20)
+    with RunLog.open_read_only(filled.path) as log:
+        read(log)
+    changed(filled, f"UPDATE {text} = printf('%.*c', {2**20 + 1}, 'x') WHERE {where}")
+    with (
+        RunLog.open_read_only(filled.path) as log,
+        pytest.raises(RunLogError, match=r"larger than 1 MB\. Give another"),
+    ):
+        read(log)
+
+
+def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
+    text = plan_to_json(log.plans()[0])
+
+    def read(subjects: int, trials: int) -> CellPlan:
+        return read_plan(json.dumps({**json.loads(text), "subjects": subjects, "trials": trials}))
+
+    most = MOST_TRIALS // MOST_OF_LIFE
+    assert read(most, MOST_OF_LIFE).subjects == most
+    for subjects, trials in ((most + 1, MOST_OF_LIFE), (1, MOST_OF_LIFE + 1), (MOST_TRIALS + 1, 1), (10**30, 1)):
+        with pytest.raises(ValueError, match=f"a plan has {subjects} subjects of {trials} trials"):
+            read(subjects, trials)
+
+
+@pytest.mark.parametrize("key", ["options", "plugins", "versions", "protocols"])
+def test_a_manifest_has_no_more_entries_than_any_run(filled: RunLog, key: str) -> None:
+    entry: object = {} if key == "protocols" else "1"
+    filled.add_to_manifest({key: filled.manifest[key] | dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), entry)})
+    with pytest.raises(RunLogError, match=f"damaged: the manifest's {key} are more than 10,000"):
+        filled.manifest  # noqa: B018
+
+
+def test_a_plan_has_no_more_settings_than_any_agent(log: RunLog) -> None:
+    plan = replace(log.plans()[0], settings=dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), 1))
+    with pytest.raises(ValueError, match="a plan's settings are more than 10,000"):
+        read_plan(plan_to_json(plan))
+
+
+def test_a_trial_has_no_more_values_than_any_protocol(filled: RunLog) -> None:
+    with rewritten(filled.path) as connection:
+        values = json.dumps(dict.fromkeys(map(str, range(MOST_VALUES + 1)), 1))
+        connection.execute("UPDATE trials SET counters = ? WHERE subject + trial = 0", (values,))
+    with pytest.raises(RunLogError, match="a trial has more than 10,000 values of a kind"):
+        filled.trials()
 
 
 @pytest.mark.parametrize(

@@ -134,4 +134,6 @@ def test_the_id_of_an_installed_protocol_is_warned_of(folders: Catalogue, tmp_pa
     write("elsewhere/edition", "paradigm: chamber\nedition: mine")
     write("elsewhere/child", "version: 1\nextends: chamber\nparadigm: chamber\nedition: rodent")
     assert codes("elsewhere/own") == [318]
+    [warning] = [one for one in folders.inspect(tmp_path / f"elsewhere/own{SUFFIX}")[1] if one.code == 318]
+    assert "Write 'paradigm: my_chamber', or add 'edition: mine'" in str(warning)
     assert codes("elsewhere/edition") == codes("elsewhere/child") == codes("shipped/chamber") == []

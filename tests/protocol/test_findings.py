@@ -392,7 +392,8 @@ WARNINGS = {
     "a split of nothing": ("W319", "draw: {d: {of: {k: [1, 2]}}}\nsplit: «[k]"),
     "shown in all states like a wall": ("W310", trial("{enter: goal, reward: 1, end: found}", "show: {«box: '#'}, ")),
     "a group in place of its members": (
-        "W321", SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}")
+        "W321",
+        SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}"),
     ),
     "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),

@@ -268,3 +268,11 @@ def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
     }
     resumed = project.runpytest("--model", "walker", "--resume", "one", "lab", "-k", "few")
     resumed.stdout.fnmatch_lines(["cheesebench: walker; view ascii_2d; design paper; seed 3", "Run: results/one"])
+
+
+def test_a_cell_with_more_trials_than_a_log_can_have(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model", "walker", "--subjects", "10000000", "lab", "-k", "few")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    [line] = [line for line in result.errlines if "more than a cell can have" in line]
+    assert line.endswith("(10,000,000 trials). Give fewer --subjects.")
+    assert not (project.path / "results").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import pytest
@@ -138,7 +139,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 
 def test_what_is_said_while_a_server_starts_is_shown(project: pytest.Pytester) -> None:
     (project.path / "stand_in.py").write_text(STAND_IN, encoding="utf-8")
-    command = f"--cheese-backend-option=command={sys.executable} {project.path / 'stand_in.py'}"
+    command = "--cheese-backend-option=command=" + shlex.join([sys.executable, str(project.path / "stand_in.py")])
     result = project.runpytest("--model", "vllm/org/tiny", command, "--design=smoke", "-k", "few", "lab")
     result.stdout.fnmatch_lines(["vLLM serves org/tiny after *"])
     assert result.ret == 0

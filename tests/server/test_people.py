@@ -594,7 +594,9 @@ def test_people_join_the_run_of_a_model(
     (["--protocols", "t_maze", "--view", "ascii_2e"], "ascii_2d"),
     (["--protocols", "t_maze", "--subjects", "0"], "at least one subject"),
     (["--protocols", "t_maze", "--address", "0.0.0.0"], "--host-name"),
-    (["--protocols", "t_maze", "--consent", "missing.txt"], "missing.txt cannot be read"),
+    (["--protocols", "t_maze", "--consent", "missing.txt"], "missing.txt cannot be read: No such file or directory."),
+    (["--protocols", "t_maze", "--address", "192.0.2.1"], "192.0.2.1 cannot be listened on"),
+    (["--protocols", "t_maze", "--address", "192.0.2.1"], "name an address that this machine has"),
     (["--protocols", "t_maze", "--agent", "lim"], "llm"),
     (["--resume", "nothing"], "There is no run 'nothing'"),
 ])  # fmt: skip

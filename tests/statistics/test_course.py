@@ -150,8 +150,9 @@ def test_who_is_stopped_is_no_further_evidence(ways: int, kinds: list[list[bool]
     assert (found.verdict, found.look.subjects) == (whole.verdict, whole.look.subjects)
 
 
+@pytest.mark.parametrize("looks", [(6, 10, 14), ()])
 @pytest.mark.parametrize("first", [0, 1])
-def test_copies_that_broke_off_are_copies(first: int) -> None:
+def test_copies_that_broke_off_are_copies(first: int, looks: tuple[int, ...]) -> None:
     """One life, lived by all subjects, and broken off after another number of trials in each: a budget can do that."""
     records = []
     for subject in range(14):
@@ -161,9 +162,18 @@ def test_copies_that_broke_off_are_copies(first: int) -> None:
             one if trial < run else replace(one, missing="budget", success=None, outcome=None, actions="")
             for trial, one in enumerate(life(subject, [True] * TRIALS, way=0))
         ]
-    found = judge(cell(), records)
-    assert found.flags.duplicate_subjects == 5
+    found = judge(replace(cell(), looks=looks), records)
+    assert found.flags.duplicate_subjects == (looks or (14,))[0] - 1
     assert found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_life_that_was_stopped_takes_the_evidence_of_one_other() -> None:
+    """Many begin in the same way, and go on differently."""
+    lost = replace(life(0, [True])[0], missing="budget", success=None, outcome=None, actions="")
+    records = [*life(0, [True], way=0), *(replace(lost, trial=trial) for trial in range(1, TRIALS))]
+    for subject in range(1, 14):
+        records += life(subject, [True, *(bool(subject >> bit & 1) for bit in range(TRIALS - 1))], way=0)
+    assert judge(replace(cell(), looks=()), records).flags.duplicate_subjects == 1
 
 
 @settings(max_examples=60, deadline=None)

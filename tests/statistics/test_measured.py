@@ -15,6 +15,7 @@ from cheesebench.experiment.log_types import read_plan
 from cheesebench.experiment.records import CellPlan, Measured, ReferenceValue, TrialRecord, looks_until
 from cheesebench.statistics import Verdict, judge, to_plain
 from cheesebench.statistics.course import CellCourse
+from cheesebench.statistics.declared_animal import simulate_measured
 from cheesebench.statistics.judgement import question_of
 from cheesebench.statistics.means import RATES, Bounded, Student
 
@@ -202,6 +203,14 @@ def test_trials_of_a_measure_with_a_range_are_settled_and_of_one_without_are_not
                 if record.subject == subject:
                     course.see(record)
         assert (course.cut() is not None) is settles
+
+
+def test_the_declared_animal_of_a_measure() -> None:
+    for measure in (LATENCY, BREAKPOINT):
+        fine = simulate_measured(animals(measure, 25.0, sd=5.0, n_animals=20), 8.0, seed=1)
+        assert not fine.is_at_fault
+        assert (fine.passes, max(fine.fails.values())) == (1, 0)
+        assert simulate_measured(animals(measure, 25.0, sd=5.0, n_animals=4), 1.0, seed=1).is_at_fault
 
 
 def test_a_plan_survives_the_log(plan: Plan) -> None:

@@ -8,12 +8,13 @@ judged wrongly in more than 5.5 % (and the noise of the simulation).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 from scipy.interpolate import BSpline
 
 from cheesebench.experiment.records import ReferenceValue
@@ -46,6 +47,9 @@ def test_the_bound_is_what_scipys_splines_say() -> None:
         for mean in (0.35, 0.5, 0.65):
             if mean < max(rates):
                 assert p_value(rates, mean) == pytest.approx(spline_p_value(rates, mean), abs=1e-6)
+    for low in (0.0, 0.3):
+        kinds = [p_value([0.9] * good + [low] * (10 - good), 0.6) for good in range(11)]
+        assert kinds_p_values(10, low, 0.9, 0.6) == pytest.approx(kinds, abs=1e-9)
 
 
 def beta_binomial(icc: float) -> Player:
@@ -170,6 +174,43 @@ def test_a_model_at_the_margin_is_rarely_judged_wrongly(name: str, reference: fl
 @pytest.mark.parametrize(("name", "reference", "trials"), list(cells([0.5, 0.7, 0.8, 0.9, 0.95], [2, 20, 100])))
 def test_no_cell_is_judged_wrongly_more_often(name: str, reference: float, trials: int) -> None:
     check(name, reference, trials, 1000)
+
+
+def kinds_p_values(subjects: int, low: float, high: float, mean: float) -> Floats:
+    """Return Gaffke's p values where 0, 1, ... subjects have the rate ``high`` and the others ``low``.
+
+    It is the probability that (high - mean) G(k) < (mean - low) G(n - k) + mean E, of gamma variables and an
+    exponential one: without E a beta probability, and where E decides, one of tilted gamma variables.
+    """
+    k = np.arange(1, subjects)
+    below, above = mean - low, high - mean
+    found = np.ones(subjects + 1)
+    found[-1] = (mean / high) ** subjects
+    if low <= 0:
+        found[1:-1] = special.betainc(k, subjects - k + 1, mean / high)
+    else:
+        found[1:-1] = special.betainc(k, subjects - k, below / (below + above)) + (mean / high) ** k * (mean / low) ** (
+            subjects - k
+        ) * special.betainc(subjects - k, k, above * low / (below * high + above * low))
+    return found
+
+
+@pytest.mark.parametrize("looks", [LOOKS, (6, 10, 14, 18, 24), (6, 7), (5,), (40,)])
+def test_two_kinds_of_subjects_are_never_judged_wrongly_too_often(looks: tuple[int, ...]) -> None:
+    """Without noise: all kinds (of endless lives) with a mean at the margin, counted through."""
+    for bar in (0.1, 0.3, 0.45, 0.7, 0.85):
+        for low, high in itertools.product((0, 0.1, 0.3, 0.6, 0.8), (0.15, 0.35, 0.5, 0.75, 0.9, 0.95, 1)):
+            if not low < bar < high:
+                continue
+            state, before, errors = np.ones(1), 0, np.zeros(2)
+            for look, tail in zip(looks, tails(looks), strict=True):
+                new = stats.binom.pmf(np.arange(look - before + 1), look - before, (bar - low) / (high - low))
+                state = np.convolve(state, new)
+                passes = kinds_p_values(look, low, high, bar) < tail
+                fails = kinds_p_values(look, 1 - high, 1 - low, 1 - bar)[::-1] < tail
+                errors += state[passes].sum(), state[fails].sum()
+                state, before = np.where(passes | fails, 0, state), look
+            assert max(errors) <= 0.05, (bar, low, high, errors)
 
 
 def test_the_package_decides_as_the_code_here_does() -> None:

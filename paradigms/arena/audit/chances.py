@@ -57,6 +57,20 @@ def ceiling(specification: Specification) -> tuple[float, str]:
     return (min(HIGHEST_CEILING, most), why) if most > CEILING else (CEILING, "the default ceiling")
 
 
+def blind_remedy(specification: Specification, most: float, reached: float) -> str:
+    """Return what to do where a policy that never looks succeeds in ``reached`` of the trials, more than ``most``."""
+    varied = [one for one in specification.draws if one.per == "trial" and (one.sample or len(set(one.rows)) > 1)]
+    drawn = [name for draw in varied for name in draw.columns]
+    if not drawn:
+        return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that no fixed actions have it"
+    if most < HIGHEST_CEILING and reached <= HIGHEST_CEILING + 0.05:
+        check = f"{{at: STATE, hidden: {drawn[0]}, chance: 0.5}}"
+        return f"If success is a hidden choice of two, add 'checks: [{check}]', which sets the ceiling to .50"
+    return (
+        f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that no fixed actions have it"
+    )
+
+
 def audit_chances(
     paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner, chances: Chances
 ) -> Iterator[AuditFinding]:
@@ -115,6 +129,8 @@ def audit_blind(
     verdict, unsettled = under(finalists, most)
     rate, tried = best.rate(Z99), sum(tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances.all)
     text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
+    if verdict == "FAIL":
+        text += f". {blind_remedy(specification, most, rate.value)}"
     numbers = rate.numbers() | {
         "policy": best.name,
         "ceiling": most,

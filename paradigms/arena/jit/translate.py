@@ -25,7 +25,6 @@ SCOPES = {
 #: The triggers and effects that there is compiled code for; see ``features``.
 TRIGGERS = ("enter", "inside", "press", "after", "act")
 EFFECTS = ("set", "add", "remove", "count", "reward", "place")
-ORDERS = {"random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "by_subject": at.BY_SUBJECT}
 ORDERS = {
     "random": at.RANDOM, "shuffle": at.SHUFFLE, "cycle": at.CYCLE, "balanced": at.BALANCED,
     "by_subject": at.BY_SUBJECT,

@@ -22,6 +22,9 @@ from typing import NamedTuple
 
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 
+#: Characters parsed at the end of a reply, where the actions are; longer than any model's reply.
+MAX_READ = 200_000
+
 
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -133,8 +136,11 @@ def separate_reasoning(text: str) -> Spoken:
 
 
 def parse(text: str, most: int, learnings: int) -> Parsed:
-    """Read a reply without its reasoning: at most ``most`` actions, and learnings of at most so many characters."""
-    sections = _sections(_with_plain_line_ends(text))
+    """Read a reply without its reasoning: at most ``most`` actions, and learnings of at most so many characters.
+
+    The last ``MAX_READ`` characters count.
+    """
+    sections = _sections(_with_plain_line_ends(text[-MAX_READ:]))
     found = _find_actions(sections)
     notes = _find_learnings(sections)
     return Parsed(tuple(found[:most]), max(0, len(found) - most), notes[:learnings].rstrip() or None)

@@ -9,6 +9,7 @@ import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditPart, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.chances import blind_remedy
 from cheesebench.plugin_manager import installed_plugins
 
 Plant = Callable[..., ArenaParadigm]
@@ -126,6 +127,17 @@ def test_a_fault_is_named(fault: str, plant: Plant, settings: AuditSettings) -> 
     part = PARTS[rule.split(":")[0]]
     failed = failures(plant(*changes), replace(settings, parts=(part,)))
     assert words in failed.get(rule, ""), failed
+
+
+def test_a_blind_ceiling_that_is_passed_says_what_to_do(plant: Plant) -> None:
+    def remedy(*changes: tuple[str, str], most: float = 0.25, reached: float = 0.5) -> str:
+        paradigm = plant(*changes)
+        return blind_remedy(paradigm.specification, most, reached)
+
+    assert "add 'checks: [{at: STATE, hidden: side, chance: 0.5}]', which sets the ceiling to .50" in remedy()
+    for high in (remedy(reached=0.9), remedy(most=0.5, reached=0.7)):
+        assert "Let success depend on what is drawn for each trial (side" in high
+    assert "Draw what decides success anew for each trial" in remedy(FIXED)
 
 
 IN_ANOTHER_BLOCK = (

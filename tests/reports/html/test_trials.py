@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import io
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,18 @@ from cheesebench.chat import ChatReply, ModelAgentContext, Picture
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.reports.html.trials import Shelf, Sketch, _observation, choose, fair_share, make_room, pack, shelves
+from cheesebench.reports.html.trials import (
+    Shelf,
+    Sketch,
+    _judged,
+    _observation,
+    choose,
+    fair_share,
+    make_room,
+    pack,
+    shelves,
+)
+from tests.reports.html.conftest import make_log, maze
 
 Run = tuple[RunLog, PluginManager]
 
@@ -57,6 +69,18 @@ def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
             assert trial["events"] == [[event.step, event.state, event.event] for event in log.events(record)]
             assert trial["measures"] == dict(record.measures)
         assert len(contents["observations"]) == len(set(contents["observations"])) < 20
+
+
+def test_a_trial_says_whether_the_pass_rate_is_taken_over_it(tmp_path: Path) -> None:
+    log, plugins = make_log(tmp_path, [maze(tmp_path)], subjects=1, estimand="last:3")
+    with log:
+        [shelf] = packed((log, plugins), 10**7)
+        assert {trial["trial"] for trial in shelf.trials if trial["compared"]} == {5, 6, 7}
+        [plan] = log.plans()
+        longer = dataclasses.replace(plan, trials=10)
+        assert _judged(log, longer, 0) == {5, 6, 7}, "it finished early"
+        going_on: Any = SimpleNamespace(trials=log.trials, completed_subjects=lambda plan: {})
+        assert _judged(going_on, longer, 0) & set(range(8)) == {7}, "two of its last three trials are to come"
 
 
 def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:

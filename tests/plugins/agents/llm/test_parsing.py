@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench import ACTION_LETTERS
-from cheesebench.plugins.agents.llm.parsing import SHORT, canonical, parse, separate_reasoning
+from cheesebench.plugins.agents.llm.parsing import MAX_READ, SHORT, canonical, parse, separate_reasoning
 
 
 def read(reply: str, most: int = 8) -> str:
@@ -222,3 +222,9 @@ def test_time_grows_with_the_length_only(unit: str) -> None:
     reply = unit * (400_000 // len(unit)) + "x"
     parsed = parse(separate_reasoning(reply).text, 8, 500)
     assert len(parsed.actions) in (0, 8)
+
+
+def test_the_end_of_an_endless_reply_counts() -> None:
+    assert read(f"ACTIONS: STAY\n{'x ' * MAX_READ}\nACTIONS: FORWARD") == "F"
+    assert read(f"ACTIONS: STAY\n{'x' * MAX_READ}") == ""
+    assert read(f"{'x' * MAX_READ}\nACTIONS: STAY\n") == "S"
