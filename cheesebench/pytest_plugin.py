@@ -95,12 +95,13 @@ def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
 
 def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
     """Raise UsageError with a suggestion for a misspelt option of ours: ``--cheese-modl``, ``--desing``."""
-    ours = {spelling for option in OPTIONS for spelling in (option.short, option.long)}
-    prefix = LONG.rstrip("-")
-    long = any(arg.startswith(prefix) and arg.partition("=")[0] not in ours for arg in args)
-    if not long and not any(arg.partition("=")[0] in ours for arg in args):
+    if not any(arg.startswith("--") for arg in args):
         return
-    _, unknown = parser.parse_known_and_unknown_args(args)
+    prefix = LONG.rstrip("-")
+    try:
+        _, unknown = parser.parse_known_and_unknown_args(args)
+    except pytest.UsageError:  # another mistake, which pytest itself is about to report
+        return
     for arg in unknown:
         name = arg.partition("=")[0]
         is_long = name.startswith(prefix)

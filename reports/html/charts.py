@@ -90,19 +90,21 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         return None
     first = curves[0][0]
     by_session = first.curve_unit == "session"
-    last = max(point.session for cell, _ in curves for point in cell.curve)
+    reference = words.rodent_rate(first)
+    animals = reference.curve if reference is not None and by_session else ()
+    last = max(len(animals), *(point.session for cell, _ in curves for point in cell.curve))
     sets, said = [], []
     for cell, name in curves:
         rates = {point.session: point.rate for point in cell.curve}
         sets.append({"name": clean(name), "rates": [_percent(rates.get(n)) for n in range(1, last + 1)]})
         said.append(f"{name} {percent(cell.curve[0].rate)} at first, {percent(cell.curve[-1].rate)} at last")
-    reference = words.rodent_rate(first)
     return {
         "kind": "together",
         "title": clean(first.plan.title or first.plan.protocol),
         "unit": "session" if by_session else f"runs of {clean(first.curve_unit)}",
         "labels": list(range(1, last + 1)),
         "models": sets,
+        "rodent": [_percent(rate) for rate in animals],
         "reference": None if reference is None else _percent(reference.value),
         "chance": _percent(first.plan.chance),
         "text": clean("; ".join(said)),

@@ -62,6 +62,15 @@ def test_a_number_without_interval_is_declared(run: Run) -> None:
     assert "not stated" in out
 
 
+def test_no_label_touches_what_is_said_of_it(run: Run, here: Path, maze: str) -> None:
+    spread = "reference: [{measure: latency, value: 12, sd: 4, n_animals: 20, better: lower, margin: 4, status: x}]"
+    text = maze.replace("reference: [{measure: success, value: 0.75, status: made up}]", spread)
+    (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
+    lines = run("reference", "little").out.splitlines()
+    assert "    sd between animals  4" in lines
+    assert "    verdict about it    lower is better, margin 4" in lines
+
+
 def test_an_edition_with_its_parent_s_numbers_refers_to_them(run: Run, here: Path) -> None:
     (here / "child.protocol.yaml").write_text(
         "extends: little\nparadigm: little\nedition: other\nversion: 1\n", encoding="utf-8"

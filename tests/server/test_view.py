@@ -255,6 +255,8 @@ def test_pages_fit_and_lead_to_one_another(
 
     page.locator("#lines tr").nth(2).wait_for()
     fits()
+    bottoms = "row => [...row.cells].map(cell => Math.round(cell.getBoundingClientRect().bottom))"
+    assert len(set(page.locator("#lines tr").first.evaluate(bottoms))) == 1  # one line below the row
     page.get_by_label("Compare monday").check()
     page.get_by_label("Compare wednesday").check()
     page.get_by_role("button", name="Compare the two runs").click()
@@ -264,6 +266,8 @@ def test_pages_fit_and_lead_to_one_another(
     page.locator("#trends a", has_text="random").click()
     page.locator("svg.trend circle").nth(1).wait_for()
     fits()
+    page.get_by_role("link", name="All runs").click()
+    page.locator("#trends a", has_text="random").click()
     page.get_by_role("link", name="tuesday").click()
     page.locator("#status.finished").wait_for()
     fits()

@@ -27,7 +27,7 @@
     row.append(status);
     row.append(element("td", whole(line.trials) + (line.status === "running" && line.left ? " + " + whole(line.left) : ""), "n"));
     row.append(element("td", line.cost ? money(line.cost) : "–", "n"));
-    const verdicts = element("td", undefined, "verdicts");
+    const verdicts = element("td", undefined, "counts");
     for (const [verdict, count] of Object.entries(line.verdicts)) {
       if (count) verdicts.append(pill(verdict, count + " " + verdict), " ");
     }

@@ -54,7 +54,8 @@
       });
     } else {
       const all = (value) => chart.labels.map(() => value);
-      if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
+      if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], borderWidth: 1.5, pointRadius: 2, pointStyle: "rect" }));
+      else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
       if (chart.chance !== null) sets.push(line("moving at random", all(chart.chance), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
     }
     const made = lines(chart.labels, sets, c);

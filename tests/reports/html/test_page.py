@@ -17,7 +17,7 @@ import pytest
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.records import CellPlan, Variant
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.reports.html import render, render_run
+from cheesebench.reports.html import charts, render, render_run
 from cheesebench.reports.html.page import entry
 from cheesebench.reports.html.trials import Shelf
 from cheesebench.statistics import PublishedRow, RunSummary, summarise_subjects
@@ -71,6 +71,15 @@ def test_everything_is_on_the_page(run: Run, report: Report) -> None:
     assert [chart["kind"] for chart in data] == ["radar", "curve", "curve", "curve"]
     assert data[1]["rodent"] == [50.0, 75.0]
     assert data[1]["model"] == [75.0, 75.0]
+
+
+def test_models_side_by_side_are_beside_the_animals_curve(run: Run) -> None:
+    log, _ = run
+    cell = summarise_subjects(log.manifest, log.plans(), log.trials_by_subject).cells[0]
+    chart = charts.together([cell, cell], ["one", "other"])
+    assert chart is not None
+    assert [one["rates"] for one in chart["models"]] == [[75.0, 75.0]] * 2
+    assert chart["rodent"] == [50.0, 75.0]
 
 
 def test_a_summary_alone_has_a_page_without_player(make_plan: MakePlan, make_run: MakeRun) -> None:
