@@ -43,8 +43,8 @@ def test_every_function_of_the_language_is_drawn() -> None:
     text = EVERYTHING.read_text(encoding="utf-8")
     drawn = {
         "expressions": " ".join(campaign("expressions").draw(chance).decode() for _ in range(3000)),
-        "loader": " ".join(loader.changed(text, chance) for _ in range(1000)),
-        "lives and kernels": " ".join(protocols.changed(text, chance) for _ in range(1000)),
+        "loader": " ".join(loader.changed(text, chance) for _ in range(3000)),
+        "lives and kernels": " ".join(protocols.changed(text, chance) for _ in range(3000)),
     }
     for name, texts in drawn.items():
         assert [function for function in CALLED if f"{function}(" not in texts] == [], name

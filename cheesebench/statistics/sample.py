@@ -32,8 +32,8 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Subjects of a cell up to which it is kept how each life began, to tell what a life that was stopped is a copy of.
-MOST_KEPT = 1000
+#: Trials of a cell up to which it is kept how each life began, to tell what a life that was stopped is a copy of.
+MOST_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject without a single record is missing whole.
     """
     known: set[str] = set()
-    lives, kept = Lives(), plan.subjects <= MOST_KEPT
+    lives, kept = Lives(), bool(plan.looks) or plan.subjects * plan.trials <= MOST_KEPT
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale = scale_of(plan)

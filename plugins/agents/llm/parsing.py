@@ -23,7 +23,7 @@ from typing import NamedTuple
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 
 #: Characters parsed at the end of a reply, where the actions are; longer than any model's reply.
-MAX_READ = 200_000
+MAX_READ = 2_000_000
 
 
 def _words_of(text: str) -> frozenset[str]:
