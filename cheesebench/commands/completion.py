@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cheesebench.commands.common import installed_catalogue
@@ -81,7 +81,7 @@ def _names(catalogue: Catalogue) -> list[str]:
     return sorted(found)
 
 
-def _protocols(files: dict[str, str], names: Iterable[str]) -> dict[str, Any]:
+def _protocols(files: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return what completes files and, in bash, the names of protocols; ``files`` is what each shell does for files."""
     words = shlex.quote(" ".join(names))
     function = f'_cheesebench_protocols() {{ compgen -W {words} -- "$1"; {files["bash"]} "$1"; }}'
