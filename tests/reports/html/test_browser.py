@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.reports.html import render
+from cheesebench.statistics import RunSummary
 from tests import chromium
 
 if TYPE_CHECKING:
@@ -83,6 +86,22 @@ def test_the_page_fits_and_draws(run: Run, open_page: Open, width: int, scheme: 
     assert page.evaluate(blank) == 0
     back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
     assert (sum(back) < 200) == (scheme == "dark")
+
+
+NINE = "barnes_maze dnms morris_water_maze operant_chamber place_preference"
+NINE += " radial_arm_maze shuttle_box star_maze t_maze"
+
+
+def test_a_matrix_of_nine_paradigms_fits(
+    browser: playwright.Browser, tmp_path: Path, make_plan: Callable[..., CellPlan], make_run: Callable[..., RunSummary]
+) -> None:
+    path = tmp_path / "nine.html"
+    path.write_text(render(make_run([(make_plan(name), 0.604) for name in NINE.split()])), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(path.as_uri())
+    hidden = "one => one.scrollWidth - one.clientWidth"
+    assert page.locator("#matrix .scroll").evaluate(hidden) == 0
+    page.close()
 
 
 def test_printed_pages_are_light_and_nothing_lies_over_anything_else(run: Run, open_page: Open) -> None:
