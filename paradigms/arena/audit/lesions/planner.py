@@ -315,8 +315,7 @@ def _nearest(choices: Sequence[tuple[float, Node, Plan]], manner: Manner) -> tup
 def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
     """Return each kind's (of equal draws) weight and likeliest node, the likeliest kind first.
 
-    Of kinds that are as likely, that comes first which was met first of what lasts: a guess is the same in all lives,
-    so that balanced lives have a balanced share of right ones.
+    Of kinds that are as likely but for rounding, that comes first which was met first.
     """
     likeliest: dict[int, Node] = {}
     weights: dict[int, float] = {}
@@ -329,7 +328,7 @@ def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
             likeliest[kind] = node
     return sorted(
         ((weight, likeliest[kind]) for kind, weight in weights.items()),
-        key=lambda entry: (-round(entry[0] / whole, 9), entry[1].lasting),
+        key=lambda entry: -round(entry[0] / whole, 9),
     )
 
 
