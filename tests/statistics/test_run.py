@@ -141,7 +141,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 def test_a_run_is_judged_one_life_at_a_time(plan: MakePlan, life: MakeTrials) -> None:
     def peak(subjects: int) -> int:
         tracemalloc.start()
-        summarise_subjects({}, [plan(subjects=subjects, trials=100)], lambda _: (life(s, "+-" * 50) for s in range(subjects)))
+        planned = plan(subjects=subjects, trials=100)
+        summarise_subjects({}, [planned], lambda _: (life(s, "+-" * 50) for s in range(subjects)))
         _, highest = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return highest
