@@ -24,7 +24,7 @@ from cheesebench.paradigms.arena.endings import Ending, plain_value
 from cheesebench.paradigms.arena.mistakes import bad_face, bad_limit, bad_reward, no_floor
 from cheesebench.paradigms.arena.past import Past
 from cheesebench.paradigms.arena.path import Path
-from cheesebench.paradigms.arena.program import Effects, Program, Rule, State, names_in, plain_name, read_place
+from cheesebench.paradigms.arena.program import Effects, Finish, Program, Rule, State, names_in, plain_name, read_place
 from cheesebench.paradigms.arena.scenes import Look, LookKey
 from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.paradigms.arena.streams import AlternativeStream, Stream
@@ -298,13 +298,20 @@ class ArenaSubject(Path, Past):
         return self._apply(self._current.entry, "place")
 
     def _test_finish(self) -> float:
-        """14: the first that holds ends the trial, or leads to another state (and not to the one that it is in)."""
-        for guard, outcome, go, source in self._program.finish:
+        """14: the first that holds ends the trial, or leads to another state."""
+        if (found := self._finishing()) is None:
+            return 0.0
+        _, self.outcome, go, source = found
+        self._events.append((self.steps, self.state, f"finish {self.outcome or go}", None, source))
+        return 0.0 if go is None else self._enter(go)
+
+    def _finishing(self) -> Finish | None:
+        """Return the first entry of `finish` that holds, and does not lead to the state that the trial is in."""
+        for entry in self._program.finish:
+            guard, _, go, _ = entry
             if go != self.state and (guard is None or guard(self)):
-                self.outcome = outcome
-                self._events.append((self.steps, self.state, f"finish {outcome or go}", None, source))
-                return 0.0 if go is None else self._enter(go)
-        return 0.0
+                return entry
+        return None
 
     def _update_occupied(self, cell: int) -> None:
         for group, member_at in self._geometry.member_at.items():
@@ -412,10 +419,7 @@ class ArenaSubject(Path, Past):
     def next_event(self) -> tuple[Look, State, bool, int]:
         """Return what holds until the next event: look, state, whether ``finish`` is pending, the next timed step."""
         program = self._program
-        waits = not program.finish or not (
-            program.finish_ripens
-            or any(go != self.state and (guard is None or guard(self)) for guard, _, go, _ in program.finish)
-        )
+        waits = not program.finish or not (program.finish_ripens or self._finishing() is not None)
         return self._look, self._current, waits, self._wake
 
     def use_alternative_stream(self, number: int) -> None:

@@ -24,6 +24,8 @@ from cheesebench.protocol.expressions import Expression, Recent, reads_clock, re
 
 #: Which member of a trigger's target events are about: of a life and event bits, the name that ``it`` takes, or None.
 Who = Callable[[Any, int], str | None]
+#: An entry of `finish`: condition, outcome, state to go to, source.
+Finish = tuple[Function | None, str | None, str | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,9 @@ class Program:
         self.where_mask = self._mask(("where", group) for group in self.geometry.member_at)
         self.states = {name: self._state(state) for name, state in specification.states.items()}
         self.entry = [(_optional(entry.guard), entry.name) for entry in specification.entry]
-        #: Condition, outcome, state to go to, source.
-        self.finish = [(_optional(one.guard), one.end, one.go, _source(one.position)) for one in specification.finish]
+        self.finish: list[Finish] = [
+            (_optional(one.guard), one.end, one.go, _source(one.position)) for one in specification.finish
+        ]
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }

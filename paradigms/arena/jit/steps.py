@@ -253,24 +253,12 @@ def _apply(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
         copy(lane, real, code[sets + 1 + 2 * number], top + number)
     for entry in entries(code, code[effects + at.ADDS], 2):
         evaluate(code, numbers, lane, real, trace, code[entry + 1], top)
-        put(
-            lane,
-            real,
-            code[entry],
-            at.SET,
-            refers_to(lane, code[entry]) | _members(code, numbers, lane, real, top),
-            0.0,
-        )
+        members = refers_to(lane, code[entry]) | _members(code, numbers, lane, real, top)
+        put(lane, real, code[entry], at.SET, members, 0.0)
     for entry in entries(code, code[effects + at.REMOVES], 2):
         evaluate(code, numbers, lane, real, trace, code[entry + 1], top)
-        put(
-            lane,
-            real,
-            code[entry],
-            at.SET,
-            refers_to(lane, code[entry]) & ~_members(code, numbers, lane, real, top),
-            0.0,
-        )
+        members = refers_to(lane, code[entry]) & ~_members(code, numbers, lane, real, top)
+        put(lane, real, code[entry], at.SET, members, 0.0)
     for entry in entries(code, code[effects + at.COUNTS]):
         real[at.REALS + code[entry]] += 1.0
     reward = numbers[code[effects + at.CONSTANT_PAY]]
