@@ -19,8 +19,8 @@ _Situation = tuple[str, int, int]
 def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
     """Return the minimum number of steps to reach an ``end``; None if none can be reached.
 
-    ``possible`` gives the names that a place can have. Guards (also those of ``finish``) are assumed to hold, doors to be open, frozen states to
-    allow movement and clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. Guards (those of ``finish``, too) are assumed to hold, doors to
+    be open, frozen states to allow movement and clocks to have run out, so the bound is never too high.
     """
     return _Search(specification, possible).run()
 
