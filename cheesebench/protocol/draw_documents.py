@@ -56,8 +56,8 @@ class Draw(Model):
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
         "random",
         description=(
-            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
-            "order set by the run's seed; row (subject mod rows)."
+            "`random`: independently; `shuffle`: in permuted blocks; `cycle`: one row after another; `balanced`: each "
+            "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
         ),
     )
     columns_of: dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range] = Field(

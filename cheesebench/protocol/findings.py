@@ -83,7 +83,7 @@ _ERRORS = {
     225: "An animal data file cannot be read, is not in the protocol's folder, or has an invalid row.",
     226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
     227: "A brace in `say` is neither doubled nor one of a pair.",
-    228: "A measure is to be given by itself.",
+    228: "A measure names itself under `by`.",
     229: "A dialogue is asked for something that only an arena has, such as a picture.",
     230: "The graph has no such node.",
     231: "A node has no name in a vocabulary.",

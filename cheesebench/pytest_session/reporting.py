@@ -161,7 +161,7 @@ class Reporting:
                 else [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"]
             )
             if undecided:
-                parts.append(f"{undecided} inconclusive (to be a failure: --cheese-inconclusive=fail)")
+                parts.append(f"{undecided} inconclusive (to count them as failures: --cheese-inconclusive=fail)")
         elif status == pytest.ExitCode.TESTS_FAILED:
             counted = [(failed, "failed"), (self._verdicts[Verdict.ERROR], "could not be measured")]
             parts = [f"{plural(number, 'cell')} {what}" for number, what in counted if number]
