@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +16,10 @@ from types import ModuleType
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# Many images set it. The tests start hundreds of processes, and each would compile the package anew: half of all time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
 # in it would be a second distribution with our plugin.
@@ -42,6 +48,22 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is None or nextitem.path != item.path:
         with contextlib.suppress(RuntimeError):
             pytest.fail(f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?")
+
+
+@pytest.fixture(scope="session")
+def whole_package() -> None:
+    """All of the package, imported."""
+    import cheesebench
+
+    for module in pkgutil.walk_packages(cheesebench.__path__, "cheesebench."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+@pytest.fixture
+def pytester(whole_package: None, pytester: pytest.Pytester) -> pytest.Pytester:
+    """As pytest's own. A session in this process takes back what it imports, and the next would import it anew."""
+    return pytester
 
 
 @pytest.fixture(scope="session")

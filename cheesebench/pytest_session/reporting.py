@@ -76,6 +76,10 @@ class Reporting:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the verdict to the report, and remove the traceback unless it is a programming error."""
+        if isinstance(item, (CellItem, BrokenProtocol)) and call.excinfo is not None:
+            if isinstance(call.excinfo.value, CheeseBenchError):
+                # pytest formats it first. It would read and parse the source of every frame: 0.1 s for a failure.
+                call.excinfo.traceback = call.excinfo.traceback[-1:]
         report = yield
         if not isinstance(item, (CellItem, BrokenProtocol)):
             return report
