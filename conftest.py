@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import os
 import pkgutil
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -39,6 +41,22 @@ def pytest_configure(config: pytest.Config) -> None:
     """End a test that hangs, rather than the whole run with it."""
     if config.pluginmanager.has_plugin("timeout") and config.getoption("timeout") is None:
         config.option.timeout = TIMEOUT
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make only: all that is loaded by now stays, and is a million objects."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker a run of files, and who is done takes of the others': what a file shares is made once."""
+    if config.getoption("dist") != "load":  # as if ``--dist`` were not given
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
