@@ -33,6 +33,7 @@ CLASSICS = (
     "progressive_ratio",
     "reversal_learning",
     "water_maze_matching",
+    "win_shift",
     "y_maze",
 )
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -69,7 +70,7 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
 
 
 #: Those whose construct holds under attack; the others say why theirs does not.
-VALIDATED = ("biconditional", "go_no_go", "novel_object", "reversal_learning", "water_maze_matching")
+VALIDATED = ("biconditional", "go_no_go", "novel_object", "reversal_learning", "water_maze_matching", "win_shift")
 
 
 @every_classic
@@ -148,6 +149,19 @@ def test_no_platform_stays_overnight() -> None:
                 pass
         assert len(days) == 8
         assert all(one != other for one, other in itertools.pairwise(days))
+
+
+def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> None:
+    paradigm = ArenaParadigm(specification_of("win_shift"))
+    cups = {f"cup{number}" for number in range(1, 5)}
+    for seed in range(3):
+        life = ArenaSubject(paradigm.program, DARKNESS, seed, 0)
+        while life.begin_trial() is not None:
+            while life.step(STAY)[2] == RUNNING:
+                pass
+            given, baited = set(life.values["given"]), set(life.values["baited"])
+            assert len(given) == len(baited) == 2
+            assert given | baited == cups
 
 
 def test_probabilistic_reversal_counts_what_a_subject_made_of_a_win() -> None:
