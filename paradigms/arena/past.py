@@ -31,11 +31,15 @@ class Past:
     def _close(self) -> None:
         """The trial has ended: it is the last one, and one of the recent ones."""
         self.last = self.outcome
-        # Success may depend on recent outcomes, which are noted first.
+        if self._program.recents:
+            self._remember()
+        criterion = self._program.criteria.get(self.block)
+        self.noted = self.outcome if criterion is None else MET if criterion(self) else None
+
+    def _remember(self) -> None:
+        """Note how the trial ended; success may depend on recent outcomes, which are noted first."""
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
             so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
             now = (*self._past[number], so)[-noted.trials :]
             self._past = (*self._past[:number], now, *self._past[number + 1 :])
-        criterion = self._program.criteria.get(self.block)
-        self.noted = self.outcome if criterion is None else MET if criterion(self) else None
