@@ -53,6 +53,8 @@ class Relevance:
             read = {name for one in sets if one.variable in more for name in _variables(one.value)}
             more = read - named
             named = named | more
+        for draw in reversed(specification.draws):  # what is dealt out of a set that lasts matters
+            named |= {draw.sample} if draw.sample is not None and named & {*draw.columns} else set()
         trees = deciding + [one.value for one in sets if one.variable in named]
         #: Whether a rule, an end or success reads where the subject has been; or the steps of the trial.
         self.trace = any(map(reads_trace, trees))
@@ -83,7 +85,7 @@ class Relevance:
         self.last = any(BuiltIn("last") in walk(tree) for tree in last)
         #: Whether it matters how earlier trials ended, one by one.
         self.past = any(isinstance(node, Recent) for tree in trees for node in walk(tree))
-        until = any(block.until is not None for block in specification.schedule)
+        until = any(block.criteria for block in specification.schedule)
         #: Whether later trials depend on what a subject does.
         self.behaviour = (
             self.carry or until or self.last or self.past or bool({one.variable for one in sets} & set(self.kept))
