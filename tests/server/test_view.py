@@ -488,8 +488,13 @@ def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> No
         ("2", '{"calls": 4, "limit": 8, "budget": 2.5}'),
         ("3", "{"),
         ("4", "[]"),
+        ("5", '{"calls": Infinity, "limit": 8}'),
+        ("6", "[" * 4000),
+        ("7", '{"calls": 1, "limit": 1}' + " " * 5000),
     ):
         (tmp_path / f"calls-{name}.json").write_text(text, encoding="utf-8")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "calls-8.json")
     assert read_flight(tmp_path) == (7, 24, 2.5)
     os.utime(tmp_path / "calls-2.json", (1, 1))  # left behind by a process that was killed
     assert read_flight(tmp_path) == (3, 16, None)
