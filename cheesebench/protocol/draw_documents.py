@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.arena_documents import Model
@@ -49,6 +49,9 @@ class Range(Model):
         return [int(number) if number == number.to_integral_value() else float(number) for number in found]
 
 
+_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range]
+
+
 class Draw(Model):
     """A small table; when its scope begins, one row is drawn and its columns become variables."""
 
@@ -60,10 +63,13 @@ class Draw(Model):
             "order set by the run's seed; row (subject mod rows)."
         ),
     )
-    columns_of: dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range] = Field(
+    columns_of: Annotated[_Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)] = Field(
         default_factory=dict,
         alias="of",
-        description="The table: its columns, of equal length, become variables; a column of numbers may be a range.",
+        description=(
+            "The table: its columns, of equal length, become variables; a column of numbers may be a range. "
+            "Or a CSV file in the protocol's folder, whose first line names the columns."
+        ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
         None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."
