@@ -19,9 +19,11 @@ from cheesebench.protocol.values import (
     DEFAULT_EDITION,
     MAX_COUNT,
     Citation,
+    ColumnAndRow,
     Count,
     Expression,
     GlyphOrName,
+    Lines,
     Name,
     Names,
     Number,
@@ -63,9 +65,7 @@ class Effects(Model):
     count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
     reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
     place: Name | None = Field(None, description=EFFECTS["place"].meaning)
-    put: Annotated[list[Expression], Field(min_length=2, max_length=2)] | None = Field(
-        None, description=EFFECTS["put"].meaning
-    )
+    put: ColumnAndRow | None = Field(None, description=EFFECTS["put"].meaning)
 
 
 class Rule(Effects):
@@ -87,7 +87,7 @@ class Rule(Effects):
 class State(Effects):
     """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
 
-    say: Text | list[Text] | None = Field(None, description="Line (or lines) of text under the picture.")
+    say: Lines | None = Field(None, description="Line (or lines) of text under the picture.")
     show: dict[Name, GlyphOrName] = Field(
         default_factory=dict, description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn)."
     )
@@ -324,8 +324,9 @@ class MeasureBy(Model):
     """A measure that reports give by condition, too."""
 
     value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
-    by: Annotated[Names, Field(min_length=1)] = Field(
-        description="Variables, draws, counters or measures: reports give the measure for each of their values."
+    by: Names = Field(
+        min_length=1,
+        description="Variables, draws, counters or measures: reports give the measure for each of their values.",
     )
 
 

@@ -315,7 +315,7 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
         return ()
     shares = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
     if malformed:
-        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed")
+        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed or refused")
     if cell.missing:
         shares.append(f"{percent(cell.missing / cell.planned)} of trials missing")
     return tuple(shares)
