@@ -383,7 +383,7 @@ class ProtocolDocument(Model):
     construct_: Construct | None = Field(  # `construct` is a name of pydantic's
         None,
         alias="construct",
-        description="What is measured, and what abolishes it; without this key a result is *not validated*.",
+        description="What is measured, and what abolishes it; without this key a result is not validated.",
     )
     tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")

@@ -1,4 +1,4 @@
-"""The protocols of release 0.1 were won by hand without what they measure. The planner finds how.
+"""The first drafts of the nine protocols were won by hand without what they measure. The planner finds how.
 
 ``python -m website.attacks`` does the same in one command, and keeps what the page on lesions shows.
 """

@@ -1,4 +1,4 @@
-"""What tells hypotheses apart: in the star maze of release 0.1, for a blind subject that knows its goal.
+"""What tells hypotheses apart: in the first draft of the star maze, for a blind subject that knows its goal.
 
 Its alleys lead to N, E, SE, SW and W; a trial begins at the end of one of the four that are not the goal.
 """
