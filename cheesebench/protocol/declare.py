@@ -118,6 +118,8 @@ def declare_names(document: doc.ProtocolDocument, root: Node, arena: Arena, diag
             group = Type("set", frozenset[Domain]({"place"})) if draw.sample in arena.groups else None
             dealt = group or names.variables.get(draw.sample or "", Type("set", frozenset[Domain]({"any"})))
             kind = Type("name", dealt.domains) if dealt.domains else NUMBER
+            if draw.pick:
+                kind = Type("set", dealt.domains)
             declare(column, kind, "a column of a draw", ("draw", draw_name, "into", number))
     for block in document.schedule.values():
         for held in block.set.values():

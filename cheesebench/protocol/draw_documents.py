@@ -80,7 +80,9 @@ class Draw(Model):
     weights: Annotated[list[Count], Field(min_length=1)] | None = Field(
         None, description="How many times each row of `of` counts, in whole numbers."
     )
-    pick: Count | None = Field(None, description="Draws a subset of this many rows; the columns become sets.")
+    pick: Count | None = Field(
+        None, description="Draws a subset of this many rows (or members of `sample`); the columns become sets."
+    )
     copies: Count = Field(1, description="How often each row occurs in one permuted block (order: shuffle).")
     max_run: Count | None = Field(None, description="Longest run of one value of the first column.")
     keep_if: Expression | None = Field(None, description="If true, the previous row is kept.")

@@ -135,15 +135,26 @@ class DrawBuilder(Lookup):
         if draw.distinct:
             for before in itertools.takewhile(lambda other: other != name, self.document.draw):
                 other = self.document.draw[before]
-                sizes |= {column: other.pick for column in other.of if other.pick}
+                sizes |= {column: other.pick for column in other.columns if other.pick}
         if sample not in sizes:
             what = "group, or set of a draw above," if draw.distinct else "group"
             self.unknown(what, sample, sizes, (*path, "sample"))
+        elif draw.distinct and (draw.pick or 0) > sizes[sample]:
+            position = self.root.find((*path, "pick")).position
+            sentence = f"'{sample}' has {sizes[sample]} members, and '{name}' picks {draw.pick}."
+            self.diagnostics.error(206, position, sentence, "Pick fewer.")
+        elif draw.distinct and draw.pick and len(draw.into) > 1:
+            position = self.root.find((*path, "into")).position
+            sentence = f"With 'pick', '{name}' is one set, but 'into' has {len(draw.into)} variables."
+            self.diagnostics.error(206, position, sentence, "Name one variable, and use a draw for each set.")
         elif draw.distinct and len(draw.into) > sizes[sample]:
             position = self.root.find((*path, "into")).position
             sentence = f"'{sample}' has {sizes[sample]} members, but 'into' asks for {len(draw.into)}."
             self.diagnostics.error(206, position, sentence, "Ask for fewer.")
-        if draw.distinct and (draw.order != "random" or draw.pick or draw.max_run):
+        if draw.distinct and (draw.order != "random" or draw.max_run):
             position = self.root.find(path).position
-            sentence = "'sample' deals out in random order: 'order', 'pick' and 'max_run' do not go with it."
+            sentence = "'sample' deals out in random order: 'order' and 'max_run' do not go with it."
             self.diagnostics.error(206, position, sentence, "Remove them.")
+        if not draw.distinct and draw.pick:
+            sentence = "'pick' draws without replacement, and 'distinct: false' is with it."
+            self._error((*path, "pick"), sentence, "Remove one of them.")

@@ -256,16 +256,12 @@ class CellCourse:
 
     def _trials(self, cut: int | None) -> list[SubjectTrials]:
         """Return the subjects of the look as they would be if its new ones were stopped after ``cut`` trials."""
-        known: set[str] = set()
-        lives = Lives()
-        counted = []
+        lives, counted = Lives(), []
         for number in range(self.look):
             subject, limit = self._subject(number), cut if number >= self._before else None
             whole = self._whole(subject, limit)
             name = lives.name(subject.prefixes(limit), whole=whole)
-            # A complete idle subject is not a copy of another one, as in ``draw_sample``.
-            counted.append(self._counted(subject, limit, name not in known if name else whole))
-            known |= {name} if name else set()
+            counted.append(self._counted(subject, limit, lives.is_new(name, whole=whole)))
         return counted
 
     def _counted(self, subject: _Subject, limit: int | None, distinct: bool) -> SubjectTrials:

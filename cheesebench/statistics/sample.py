@@ -134,7 +134,6 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     Trials that were never reached are not missing, because ``until`` may shorten the schedule; but a planned
     subject without a single record is missing whole.
     """
-    known: set[str] = set()
     lives, kept = Lives(), bool(plan.looks) or plan.subjects * plan.trials <= MOST_KEPT
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
@@ -147,9 +146,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             tally.add(record)
         whole = not any(record.missing for record in records)
         digest = lives.name(prefixes(records), whole=whole) if kept else signature(records)
-        # Who was stopped before doing anything may have been about to do the same as another.
-        found.append(_count(records, entering, digest, digest not in known if digest else whole, scale))
-        known |= {digest} if digest else set()
+        found.append(_count(records, entering, digest, lives.is_new(digest, whole=whole), scale))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     absent = max(0, plan.subjects - len(found))
     return Sample(tuple(found), tally, absent, typical, tallies, measured=scale.measured is not None)
@@ -222,6 +219,7 @@ class Lives:
         self._begun: dict[str, str] = {}
         self._whole: dict[str, str] = {}
         self._stopped: dict[str, str] = {}
+        self._seen: set[str] = set()
 
     def name(self, digests: Sequence[str], *, whole: bool) -> str:
         """Return the name of the next life from its ``prefixes``; empty for an idle one, which is no copy."""
@@ -236,6 +234,17 @@ class Lives:
         for digest in digests:
             self._begun.setdefault(digest, name)
         return name
+
+    def is_new(self, name: str, *, whole: bool) -> bool:
+        """Return whether a life of this name is seen for the first time, so that it is further evidence.
+
+        An idle one is, if it is whole: one that was stopped may have been about to do the same as another.
+        """
+        if not name:
+            return whole
+        new = name not in self._seen
+        self._seen.add(name)
+        return new
 
 
 def has_acted(record: TrialRecord) -> bool:

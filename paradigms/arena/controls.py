@@ -10,7 +10,7 @@ from typing import Any
 from cheesebench.errors import StepAfterEndError
 from cheesebench.interfaces import RUNNING, TERMINATED, Scene, Tile, View
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.draws import DrawSequence
+from cheesebench.paradigms.arena.draws import DrawSequence, dealt
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
@@ -63,16 +63,16 @@ class ShuffledCueSubject(ArenaSubject):
         again = [
             dataclasses.replace(draw, per="trial", order="random", copies=1, max_run=None, keep_if=None)
             for draw in specification.draws
-            if draw.sample is None
         ]
-        self._other_draws = [(draw.columns, DrawSequence(draw, self._chance, subject)) for draw in again]
+        self._other_draws = [(draw, DrawSequence(draw, self._chance, subject)) for draw in again]
 
     def begin_trial(self) -> str | None:
         """Advance the schedule and return the first observation, or None when the schedule is over."""
         arena, chance = self._program.specification.arena, self._chance
         self._other: dict[str, Any] = {}
-        for columns, sequence in self._other_draws:
-            self._other.update(zip(columns, sequence.next(), strict=True))
+        for draw, sequence in self._other_draws:
+            row = sequence.next(dealt(draw, arena.groups, self._other))
+            self._other.update(zip(draw.columns, row, strict=True))
         glyphs = chance.shuffled([mark.glyph for mark in arena.landmarks], f"landmarks|{self._trial_number}")
         self._marks = tuple((LANDMARK + mark.name, glyph) for mark, glyph in zip(arena.landmarks, glyphs, strict=True))
         return super().begin_trial()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cheesebench.paradigms.arena.streams import Stream
 from cheesebench.protocol.specification import DrawSpec, RuntimeValue
@@ -30,7 +31,10 @@ class DrawSequence:
         spec, count = self._spec, self.count
         if spec.sample is not None:
             self.count += 1
-            return tuple(self._stream.shuffled(dealt, f"{spec.name}|{count}")[: len(spec.columns)])
+            shuffled = self._stream.shuffled(dealt, f"{spec.name}|{count}")
+            if spec.pick is not None:
+                return as_sets([(member,) for member in shuffled[: spec.pick]])
+            return tuple(shuffled[: len(spec.columns)])
         rows = self._rows()
         if spec.order == "by_subject":
             row = rows[self._subject % len(rows)]
@@ -108,6 +112,13 @@ class DrawSequence:
     def _too_long(self, values: Sequence[RuntimeValue]) -> bool:
         longest = self._spec.max_run
         return longest is not None and any(len(list(run)) > longest for _, run in itertools.groupby(values))
+
+
+def dealt(spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Sequence[RuntimeValue]:
+    """Return the members that a draw with ``sample`` assigns: those of a group, or of a set drawn before."""
+    if spec.sample is None:
+        return ()
+    return groups.get(spec.sample) or sorted(values[spec.sample], key=str)
 
 
 def as_sets(rows: Sequence[Row]) -> Row:

@@ -19,7 +19,7 @@ from cheesebench.interfaces import (
     TrialResult,
     View,
 )
-from cheesebench.paradigms.arena.draws import DrawSequence
+from cheesebench.paradigms.arena.draws import DrawSequence, dealt
 from cheesebench.paradigms.arena.endings import Ending, plain_value
 from cheesebench.paradigms.arena.mistakes import bad_face, bad_limit, bad_reward, no_floor
 from cheesebench.paradigms.arena.past import Past
@@ -31,7 +31,7 @@ from cheesebench.paradigms.arena.streams import AlternativeStream, Stream
 from cheesebench.paradigms.arena.tables import Tables
 from cheesebench.paradigms.arena.traces import Trace
 from cheesebench.protocol.declare import TIMEOUT
-from cheesebench.protocol.specification import BlockSpec, DrawSpec, RuntimeValue
+from cheesebench.protocol.specification import BlockSpec, RuntimeValue
 from cheesebench.protocol.values import Scope
 
 #: Later than any step; larger values would not fit into the integers of a batch.
@@ -151,14 +151,8 @@ class ArenaSubject(Path, Past):
                 continue
             keep_if = self._program.keep_if.get(draw.name)
             if not (sequence.count and keep_if is not None and keep_if(self)):
-                self.values.update(zip(draw.columns, sequence.next(self._dealt(draw)), strict=True))
-
-    def _dealt(self, draw: DrawSpec) -> Sequence[RuntimeValue]:
-        """Return the members that a draw with ``sample`` assigns: those of a group, or of a set drawn before."""
-        if draw.sample is None:
-            return ()
-        members = self._geometry.arena.groups.get(draw.sample)
-        return members or sorted(self.values[draw.sample], key=str)
+                members = dealt(draw, self._geometry.arena.groups, self.values)
+                self.values.update(zip(draw.columns, sequence.next(members), strict=True))
 
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from cheesebench.interfaces import TaskEvent, View
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
-from cheesebench.paradigms.arena.draws import Row, as_sets
+from cheesebench.paradigms.arena.draws import Row, as_sets, dealt
 from cheesebench.paradigms.arena.life import NEVER, ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, names_in
 from cheesebench.paradigms.arena.schedule import Schedule
@@ -88,7 +88,7 @@ class OpenSequence:
         self._row: Row | None = None
         self._left: tuple[int, ...] = ()
         self._run: tuple[RuntimeValue, ...] = ()
-        if spec.pick is None:
+        if spec.pick is None or spec.sample is not None:
             self._rows: Sequence[Row] = spec.rows
         else:
             self._rows = [as_sets(subset) for subset in combinations(spec.rows, spec.pick)]
@@ -103,7 +103,10 @@ class OpenSequence:
         """Draw the next row; ``dealt`` is what a draw with ``sample`` deals out."""
         rows, order = self._rows, self._spec.order
         if self._spec.sample is not None:
-            rows = list(permutations(dealt, len(self._spec.columns)))
+            if self._spec.pick is None:
+                rows = list(permutations(dealt, len(self._spec.columns)))
+            else:
+                rows = [as_sets([(member,) for member in few]) for few in combinations(dealt, self._spec.pick)]
             self.count += 1
             return rows[self._script.choose((1 / len(rows),) * len(rows))]
         if order == "by_subject":
@@ -257,7 +260,8 @@ class Hypothesis(ArenaSubject):
             if draw.per in began:
                 keep_if = self._program.keep_if.get(draw.name)
                 if not (sequence.count and keep_if is not None and keep_if(self)):
-                    self.values.update(zip(draw.columns, sequence.next(self._dealt(draw)), strict=True))
+                    members = dealt(draw, self._geometry.arena.groups, self.values)
+                    self.values.update(zip(draw.columns, sequence.next(members), strict=True))
 
     def _fire(self, rule: Rule) -> float:
         self._fired += 1

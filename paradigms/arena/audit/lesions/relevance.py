@@ -53,6 +53,8 @@ class Relevance:
             read = {name for one in sets if one.variable in more for name in _variables(one.value)}
             more = read - named
             named = named | more
+        for draw in reversed(specification.draws):  # what is dealt out of a set that lasts matters
+            named |= {draw.sample} if draw.sample is not None and named & {*draw.columns} else set()
         trees = deciding + [one.value for one in sets if one.variable in named]
         #: Whether a rule, an end or success reads where the subject has been; or the steps of the trial.
         self.trace = any(map(reads_trace, trees))
