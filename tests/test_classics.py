@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ CLASSICS = (
     "probabilistic_reversal",
     "progressive_ratio",
     "reversal_learning",
+    "two_armed_bandit",
     "water_maze_matching",
     "win_shift",
     "y_maze",
@@ -77,6 +79,7 @@ VALIDATED = (
     "go_no_go",
     "novel_object",
     "reversal_learning",
+    "two_armed_bandit",
     "water_maze_matching",
     "win_shift",
 )
@@ -170,6 +173,27 @@ def test_delays_grow_twice_and_each_lever_is_met_before_the_choices() -> None:
         while life.step(STAY)[2] == RUNNING:
             pass
     assert delays == [1, 4, 8, 16] * 2
+
+
+def test_a_bandit_turns_after_four_good_choices_or_some_more() -> None:
+    specification = specification_of("two_armed_bandit")
+    paradigm, rows = ArenaParadigm(specification), []
+    for seed in range(2):
+        life = ArenaSubject(paradigm.program, DARKNESS, seed, 0)
+
+        def better(places: Sequence[str], life: ArenaSubject = life) -> str | None:
+            is_first = life.values["turned"] == 0
+            return next((place for place in places if (place == life.values["side"]) == is_first), None)
+
+        good = 0
+        for trial, _ in walk(life, Walker(paradigm.program, better), specification, 60):
+            assert trial.outcome == "win"
+            good += 1
+            if trial.variables["shown"] == 0:
+                rows.append(good)
+                good = 0
+    assert min(rows) == 4
+    assert len(set(rows)) > 2
 
 
 def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> None:
