@@ -131,7 +131,7 @@ class CallLog:
                     _unsealed(row)
 
     def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
-        """Yield the recorded calls of a trial in order, each read when it is asked for: a stranger's may be any number."""
+        """Yield the recorded calls of a trial in order, each read when it is asked for: there may be any number."""
         for call in count():
             record = self.find(plan, subject, trial, call)
             if record is None:
