@@ -148,9 +148,9 @@ def driver() -> str:
     rows = [
         ["calls to models: CPU time of each, ms", number(steady["CPU ms a call"], 2)],
         ["calls to models, in a second of CPU time", number(1000 / steady["CPU ms a call"], 2)],
-        ["trials of random actions that are lived and written, in a second of CPU time", number(lived, 2)],
+        ["trials of random actions that are run and written, in a second of CPU time", number(lived, 2)],
         ["trials without calls that are written, in a second of CPU time", number(written, 2)],
-        ["cores that random actions keep busy before the driver is the bound", number(written / lived, 2)],
+        ["cores that random actions keep busy before the driver becomes the bottleneck", number(written / lived, 2)],
         ["memory for each planned subject, bytes", number(each, 2)],
         [f"memory to read a log of {largest:,} trials and {CALLS * largest:,} calls, MB", number(max(reading))],
     ]

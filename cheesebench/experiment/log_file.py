@@ -127,7 +127,7 @@ def claim(path: Path) -> sqlite3.Connection:
             if "locked" not in str(error):
                 raise
             raise RunLogError(
-                f"Another process is running '{path.parent.name}'. Wait until it ends, or end it; then continue "
+                f"Another process is running '{path.parent.name}'. Wait for it to end, or stop it; then continue "
                 f"with --resume {path.parent.name}."
             ) from None
         return lock
