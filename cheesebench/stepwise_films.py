@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import CheeseBenchError
@@ -63,7 +64,7 @@ class _Talk:
         #: Why replies are not shown (any more).
         self.problem = ""
         self._agent: ModelAgent | None = None
-        self._calls: dict[int, list[CallRecord]] = {}
+        self._calls: Callable[[int], Iterator[CallRecord]] = partial(log.calls.of_trial, plan, subject)
         if not plan.agent:
             return
         if lesion_of(plan).amnesia or lesion_of(plan).memoryless:
@@ -76,15 +77,13 @@ class _Talk:
         except (CheeseBenchError, KeyError) as error:
             self.problem = f"The model's replies are not shown: {error}"
             return
-        for call in log.calls.of_life(plan, subject):
-            self._calls.setdefault(call.trial, []).append(call)
 
     def calls(self, trial: int, frames: Sequence[Frame]) -> list[ReplayedCall]:
         """Return the calls of the next trial in their places."""
         if self._agent is None or self.problem:
             return []
         try:
-            return replay_calls(self._agent, frames, self._calls.pop(trial, []))
+            return replay_calls(self._agent, frames, self._calls(trial))
         except CheeseBenchError as error:
             self.problem = f"The model's replies are not shown: {error}"
             return []

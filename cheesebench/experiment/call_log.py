@@ -8,6 +8,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatReply, ChatRequest, FaultKind, Message, Usage
@@ -129,12 +130,24 @@ class CallLog:
                 for row in self._log.select(calls, life):
                     _unsealed(row)
 
-    def latest(self, most: int) -> list[tuple[CellKey, int, CallRecord]]:
-        """Return the calls that were written last, newest first, each with its cell and its subject."""
-        order = f"ORDER BY calls.rowid DESC LIMIT {int(most)}"
-        found = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} {order}")
-        with damage_explained(self._log.path):
-            return [(tuple(row[:4]), row[4], _record(row)) for row in found]
+    def of_trial(self, plan: CellPlan, subject: int, trial: int) -> Iterator[CallRecord]:
+        """Yield the recorded calls of a trial in order, each read when it is asked for: there may be any number."""
+        for call in count():
+            record = self.find(plan, subject, trial, call)
+            if record is None:
+                return
+            yield record
+
+    def latest(self, most: int) -> Iterator[tuple[CellKey, int, CallRecord]]:
+        """Yield the calls that were written last, newest first, each with its cell and its subject.
+
+        One is in memory at a time.
+        """
+        for place in self._log.select("SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)):
+            (row,) = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place)
+            with damage_explained(self._log.path):
+                record = _record(row)
+            yield tuple(row[:4]), row[4], record
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""

@@ -39,6 +39,8 @@ def replay_calls(agent: ModelAgent, frames: Sequence[Frame], calls: Iterable[Cal
     step = 0
     for record in calls:
         step = _wait(agent, frames, step)
+        if step + 1 == len(frames):  # nobody is asked about a trial that is over
+            raise _different(record)
         agent.prompt()
         asked = step
         for action in agent.read(record.reply):

@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import io
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 from PIL import Image
 
 from cheesebench.chat import ChatReply, ModelAgentContext, Picture
+from cheesebench.experiment.call_log import CallLog, CallRecord
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.reports.html.trials import (
@@ -28,6 +31,7 @@ from cheesebench.reports.html.trials import (
     make_room,
     pack,
     shelves,
+    subject_shelf,
 )
 from tests.reports.html.conftest import make_log, maze
 
@@ -216,3 +220,29 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
     assert (shelf.shown, shelf.problem) == (8, "")
     assert "After call 0 of trial 0, the agent acts differently than in the run" in shelf.note
     assert not any("calls" in trial for trial in shelf.trials)
+
+
+def test_no_more_calls_are_read_than_a_trial_has_room_for(
+    talk: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, plugins = talk
+    shutil.copytree(log.directory, tmp_path / "run")
+    with RunLog.open(tmp_path / "run") as stranger:
+        (plan,) = stranger.plans()
+        known = list(stranger.calls.of_life(plan, 0))
+        own = [call for call in known if call.trial == 0]
+        more = range(len(own), 1000)
+        stranger.calls.write(plan, 0, *(dataclasses.replace(own[-1], call=number) for number in more))
+    read: list[int] = []
+    find = CallLog.find
+
+    def counted(calls: CallLog, plan: CellPlan, subject: int, trial: int, call: int) -> CallRecord | None:
+        read.append(call)
+        return find(calls, plan, subject, trial, call)
+
+    monkeypatch.setattr(CallLog, "find", counted)
+    with RunLog.open_read_only(tmp_path / "run") as stranger:
+        shelf = subject_shelf(stranger, plugins, plan, 0)
+    assert f"After call {len(own)} of trial 0, the agent acts differently" in shelf.note
+    assert max(read) == len(own)
+    assert shelf.shown == len({call.trial for call in known})
