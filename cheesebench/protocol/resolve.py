@@ -15,7 +15,7 @@ from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.draws import DrawBuilder
 from cheesebench.protocol.evidence import EvidenceBuilder
 from cheesebench.protocol.expressions import Expression, Recent, walk
@@ -156,10 +156,9 @@ class _Builder(Lookup):
             return None
         self.names.used.add(name)
         position = self.root.find(path).position
-        for value in self.values(name):
-            if value not in (0, 90, 180, 270):
-                sentence = f"'{name}' can be {value}, which is not a rotation."
-                self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
+        if odd := [value for value in self.values(name) if value not in (0, 90, 180, 270)]:
+            sentence = f"'{name}' can be {listed(map(str, odd))}, which is not a rotation."
+            self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
         _, _, width, height = self.names.arena.extent
         if width != height:
             sentence = f"Only a square picture can be rotated; this one (landmarks included) is {width} by {height}."

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, short_form
+from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, contradiction, short_form
 
 
 class Until(Model):
@@ -23,8 +22,10 @@ class Until(Model):
 
     @model_validator(mode="after")
     def _one_criterion(self) -> Until:
-        if bool(self.outcome) == (self.if_ is not None):
-            raise PydanticCustomError("shape", "either 'outcome' or 'if', with 'count'")
+        if self.outcome and self.if_ is not None:
+            raise contradiction("{where} has 'outcome' and 'if'.", "Keep one; 'if: last == NAME' is an outcome, too.")
+        if not self.outcome and self.if_ is None:
+            raise contradiction("{where} does not say which trials count.", "Add 'outcome' or 'if'.")
         return self
 
     @property

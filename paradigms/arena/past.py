@@ -33,14 +33,18 @@ class Past:
     def _close(self) -> None:
         """The trial has ended: it is the last one, and one of the recent ones."""
         self.last = self.outcome
-        # Success may depend on recent outcomes, which are noted first.
-        for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
-            number = self._program.recents[noted]
-            so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
-            now = (*self._past[number], so)[-noted.trials :]
-            self._past = (*self._past[:number], now, *self._past[number + 1 :])
+        if self._program.recents:
+            self._remember()
         of_trial, of_repetition = self._program.criteria.get(self.block, (None, None))
         self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
 
     def _as_noted(self, criterion: Function | None) -> str | None:
         return self.outcome if criterion is None else MET if criterion(self) else None
+
+    def _remember(self) -> None:
+        """Note how the trial ended; success may depend on recent outcomes, which are noted first."""
+        for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
+            number = self._program.recents[noted]
+            so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
+            now = (*self._past[number], so)[-noted.trials :]
+            self._past = (*self._past[:number], now, *self._past[number + 1 :])

@@ -279,7 +279,7 @@ ERRORS = {
     "a permutation of one": ("E123", "draw: {d: {permute: «[1], into: [a]}}"),
     "a set dealt out of itself": ("E201", "draw: {d: {sample: «x, into: [x]}}\n" + state("show: {x: o}")),
     "weights of other rows": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 2, 3]}}"),
-    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: [«0.5, 1]}}"),
+    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: «[0.5, 1]}}"),
     "weights of permutations": ("E206", "draw: {d: {permute: [1, 2], into: [a, b], «weights: [1, 2]}}"),
     "weights of subsets": ("E206", "draw: {d: {of: {n: [1, 2]}, pick: 1, «weights: [1, 2]}}"),
     "weights of a group": (
