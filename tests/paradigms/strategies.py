@@ -74,6 +74,8 @@ class _Author:
         #: Columns of draws, by what they hold: one thing, or (``sets``) some.
         self.columns: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
         self.sets: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
+        #: Sets that are dealt out of a group or of such a set, with their sizes.
+        self.parts: list[tuple[str, int]] = []
         self.landmarks: list[str] = []
         #: Columns that hold names of landmarks.
         self.marked: list[str] = []
@@ -237,6 +239,15 @@ class _Author:
             order = self.pick(["random", "shuffle", "cycle", "by_subject", "balanced"])
             return {**entry, "order": order, "permute": list(SYMBOLS), "into": into}
         group = self.pick([*self.groups])
+        if kind == "deal" and self.often(2):
+            # Part of a group, and then part of that part.
+            size = 1 + self.below(len(self.groups[group]))
+            if self.parts and self.often(2):
+                group, size = self.pick(self.parts)
+            part = into[0], 1 + self.below(size)
+            self.parts.append(part)
+            self.sets["place"].append(into[0])
+            return {**entry, "sample": group, "pick": part[1], "into": into[:1]}
         self.columns["place"] += into if kind == "sample" else into[: len(self.groups[group])]
         if kind == "sample":
             return {**entry, "sample": group, "distinct": False, "into": into}
