@@ -37,6 +37,7 @@ def text(comparison: RunComparison) -> str:
     for model in comparison.models:
         parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
         parts += [_filled(f"{cell.protocol}: {cell.reason}") for cell in model.cells if _needs_reason(cell)]
+    parts += [_filled(f"Warning: {line}") for line in warnings(comparison)]
     parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
     return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
 
@@ -50,9 +51,18 @@ def markdown(comparison: RunComparison) -> str:
         parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
         reasons = [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
         parts += ["\n".join(reasons)] if reasons else []
+    parts += [f"> **Warning:** {escape(line)}" for line in warnings(comparison)]
     for heading, lines in _notes(comparison, escape):
         parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
+
+
+def warnings(comparison: RunComparison) -> list[str]:
+    """Return what a green answer does not cover, in sentences that are not yet escaped."""
+    if not comparison.unseen:
+        return []
+    what = ", ".join(comparison.unseen)
+    return [f"{comparison.second} does not have {what}: a loss there would not be seen. Bless a run that has it."]
 
 
 def json(comparison: RunComparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -47,6 +48,33 @@ def test_a_worse_run_fails_only_on_demand(
     result = project.runpytest_inprocess(*worse, *options)
     assert result.ret == code
     result.stdout.fnmatch_lines(["*is worse than main: -87.9 points*", "*model: statue against walker*"])
+
+
+def test_every_reader_of_the_pipeline_is_told_of_a_regression(
+    project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    given = ("--model", "statue", "--protocols=lab", "--subjects=7", "-k", "east or west", "--cheese-compare=main")
+    result = project.runpytest_inprocess(*given, "--compare-fail=worse", "--cheese-exit-zero", "--junitxml=junit.xml")
+    assert result.ret == 1
+    errors = [line for line in result.outlines if line.startswith("::error")]
+    assert len(errors) == 2, "the protocol and all protocols together; the FAILs are forgiven"
+    assert errors[0].startswith("::error file=lab/east.protocol.yaml,line=1,title=worse than main%3A statue on east::")
+    assert any(line.startswith("::warning title=not compared::main does not have west (") for line in result.outlines)
+    said = " ".join(" ".join(result.outlines).split())
+    assert "Warning: main does not have west (ascii_2d): a loss there would not be seen." in said
+    assert (
+        "Exit code 1: worse than main on east, all protocols together; "
+        "not the cause: 2 cells failed, which --cheese-exit-zero forgives." in said
+    )
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    failed = {
+        case.get("name"): case.get("classname") for case in suite.iter("testcase") if case.find("failure") is not None
+    }
+    assert failed["worse than main: statue on east"] == "cheesebench"
+    found = {one.get("name"): one.get("value") for one in suite[0].iter("property")}
+    assert found["cheesebench.statue[ascii_2d].east.compared"] == "worse"
+    assert found["cheesebench.not_compared"] == "west (ascii_2d)"
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:
