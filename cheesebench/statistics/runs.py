@@ -228,7 +228,7 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
             f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
-            "the other, or select shared protocols with --protocol."
+            "the other, or select shared protocols with --protocols."
         )
 
 

@@ -82,7 +82,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pyte
     protocol.write_text(protocol.read_text().replace("limit: 5", "limit: 6"))
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--cheese-run-id=new")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*the protocol east differs*"])
+    result.stderr.fnmatch_lines(["*the protocol east differs*or select shared protocols with --protocols."])
     assert not (project.path / "results" / "new").exists()
 
 
@@ -98,7 +98,10 @@ def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) ->
     result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*There is no run 'mian'*Baselines in *: main.*"])
+    result.stderr.fnmatch_lines(["*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"])
+    baseline.unlink()
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
+    result.stderr.fnmatch_lines(["*There is no baseline in *; to make one of a run: cheesebench bless RUN NAME"])
 
 
 def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_closed() -> None:
