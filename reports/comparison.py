@@ -59,10 +59,20 @@ def markdown(comparison: RunComparison) -> str:
 
 def warnings(comparison: RunComparison) -> list[str]:
     """Return what a green answer does not cover, in sentences that are not yet escaped."""
-    if not comparison.unseen:
-        return []
-    what = ", ".join(comparison.unseen)
-    return [f"{comparison.second} does not have {what}: a loss there would not be seen. Bless a run that has it."]
+    second, found = comparison.second, []
+    if comparison.unseen:
+        what = ", ".join(comparison.unseen)
+        found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
+    open_ones = [cell for model in comparison.models for cell in model.cells if cell.answer == "indistinguishable"]
+    low = [
+        f"{cell.protocol} ({percent(cell.second_rate)})"
+        for cell in open_ones
+        if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
+    ]
+    if low:
+        rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
+        found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
+    return found
 
 
 def json(comparison: RunComparison) -> str:
@@ -96,7 +106,10 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
         return f"= {first} and {second} are identical: every subject did exactly the same."
-    return f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+    said = f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+    if overall.interval is not None and overall.interval[0] < 0:
+        said += f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
+    return said
 
 
 def _because(overall: PairedComparison) -> str:
@@ -137,7 +150,10 @@ def _pairs(cell: CellComparison) -> str:
 
 def _remarks(cell: CellComparison) -> list[str]:
     lost = [
-        f"{count} missing in the {side}" for count, side in zip(cell.missing, ("first", "second"), strict=True) if count
+        f"{count} {what} in the {side}"
+        for what, counts in (("missing", cell.missing), ("settled", cell.settled))
+        for count, side in zip(counts, ("first", "second"), strict=True)
+        if count
     ]
     cleared = cell.change is not None and cell.change.change is Change.NOT_WORSE
     loss = number(cell.loss) if cell.measure else f"{100 * cell.loss:.0f}"

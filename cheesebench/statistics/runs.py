@@ -1,4 +1,7 @@
-"""Comparison of two whole runs, by protocol and over all of them."""
+"""Comparison of two whole runs, by protocol and over all of them.
+
+Above 400 lines, because matching the cells, pairing their subjects and answering share the same pairs.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,8 @@ class CellComparison:
     """Planned in the first and in the second run."""
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
+    settled: tuple[int, int] = (0, 0)
+    """Their trials that were not run because they could not have changed the verdict."""
     measure: str = ""
     """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
     loss: float = LOSS
@@ -276,7 +281,8 @@ def _cell(
         loss=_loss(b) * abs(b.scale.unit),
         adjusted_p=adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
-        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
+        missing=(sum(x.missing - x.settled for x, _ in pairs), sum(y.missing - y.settled for _, y in pairs)),
+        settled=(sum(x.settled for x, _ in pairs), sum(y.settled for _, y in pairs)),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
         change=change and replace(change, difference=b.scale.difference(change.difference)),
     )
