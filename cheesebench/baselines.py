@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cheesebench.errors import RunLogError
+from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import locate
+from cheesebench.experiment.log_file import find_runs, locate
 from cheesebench.statistics.counts import CellCounts, CountedMeasure, CountedRun, SubjectCounts, count_cell
 
 #: Version of the file of a baseline.
@@ -44,9 +44,13 @@ def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) ->
             return read_baseline(path)
     try:
         path = locate(results, name)
-    except RunLogError as error:
-        known = ", ".join(sorted(found.stem for found in baselines.glob(f"*{SUFFIX}")))
-        raise RunLogError(f"{error} Baselines in {baselines}: {known or 'none'}.") from None
+    except RunLogError:
+        known = sorted(found.stem for found in baselines.glob(f"*{SUFFIX}"))
+        there = f"Baselines in {baselines}: {', '.join(known)}."
+        if not known:
+            there = f"There is no baseline in {baselines}; to make one of a run: cheesebench bless RUN NAME"
+        hint = did_you_mean(name, [*known, *find_runs(results)])
+        raise RunLogError(f"There is no baseline or run '{name}'.{hint} {there}") from None
     with RunLog.open_read_only(path) as log:
         return count_run(log, path.parent.name)
 

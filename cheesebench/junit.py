@@ -10,6 +10,7 @@ from cheesebench.statistics.reference_limits import has_interval, reference_limi
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
+    from cheesebench.statistics.runs import RunComparison
 
 Properties = list[tuple[str, str]]
 
@@ -142,6 +143,19 @@ def suite_properties(summary: RunSummary) -> Properties:
         if model.overall is not None:
             pairs.append((f"{where}.mean_rate", model.overall.mean))
             pairs.append((f"{where}.mean_rate_standard_error", model.overall.standard_error))
+    return _properties(pairs)
+
+
+def comparison_properties(found: RunComparison) -> Properties:
+    """Return the properties of the comparison with a baseline, which is about the whole run."""
+    pairs: list[tuple[str, object]] = [("compared_with", found.second), ("worse", found.worse)]
+    for model in found.models:
+        where = "-".join(filter(None, (model.view, model.variant)))
+        for cell in model.cells:
+            name = f"{model.first_model}[{where}].{cell.protocol}.compared"
+            pairs += [(name, cell.answer), (f"{name}_difference", cell.paired.difference)]
+        pairs.append((f"{model.first_model}[{where}].compared", model.overall.answer))
+    pairs.append(("not_compared", list(found.unseen) or None))
     return _properties(pairs)
 
 

@@ -10,7 +10,7 @@ from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.summary import PublishedContrast
-from cheesebench.statistics.wording import amount, bar, gap, number, percent, points
+from cheesebench.statistics.wording import amount, bar, gap, not_complete, number, percent, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
 NOTHING = "–"
@@ -158,10 +158,11 @@ def remarks(cell: CellResult) -> list[str]:
         ("this subject only", flags.this_subject_only),
         (f"{flags.duplicate_subjects} identical", bool(flags.duplicate_subjects)),
         ("memory contradicted", flags.memory_contradicted),
-        (f"{cell.missing} missing", bool(cell.missing)),
+        # A warning has said so already where they are many.
+        (f"{cell.missing} missing", cell.missing and not any("of trials missing" in text for text in cell.warnings)),
         (stopped(cell), True),
         (f"{cell.look.beyond if cell.look else 0} subjects beyond it", cell.look is not None and cell.look.beyond > 0),
-        ("truncated", flags.truncated),
+        ("subjects stopped early", flags.truncated),
         ("mostly cut off", _mostly_cut_off(cell)),
         ("no claim", not cell.plan.claims),
     ]
@@ -173,10 +174,10 @@ def stopped(cell: CellResult) -> str:
     look = cell.look
     if look is None:
         return ""
+    if not_complete(cell):
+        return f"look at {look.subjects} of at most {look.most} subjects not complete"
     if look.standing != "go on":
         return f"stopped at {look.subjects} of at most {look.most} subjects"
-    if look.following == look.subjects:
-        return f"look at {look.subjects} of at most {look.most} subjects not complete"
     if look.following is None:
         return f"{look.subjects} of at most {look.most} subjects"
     return f"{look.subjects} of at most {look.most} subjects, next look at {look.following}"
@@ -226,7 +227,7 @@ MEANINGS = {
     "this subject only": "there is one subject, so the interval is about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
     "mostly cut off": "most replies ended at the limit of tokens; raise it with --cheese-reply-tokens",
-    "truncated": "trials that could no longer change the verdict were not run; rate, interval and curve are from "
+    "subjects stopped early": "trials that could no longer change the verdict were not run; rate, interval and curve are from "
     "those that were",
     "no claim": "the design checks the wiring only",
 }
@@ -284,6 +285,15 @@ def call_numbers(totals: CallTotals) -> tuple[str, ...]:
 def call_totals(cells: Iterable[CellResult]) -> CallTotals:
     """Return the totals of the cells' calls."""
     return sum((cell.calls.totals for cell in cells if cell.calls is not None), CallTotals())
+
+
+def connected(cells: Iterable[CellResult]) -> str:
+    """Return what a check of the wiring is run for: how many calls were answered; empty for runs that claim more."""
+    cells = list(cells)
+    calls = call_totals(cells).calls
+    if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
+        return ""
+    return f"Connected: {calls:,} calls answered, {sum(cell.agent_counts.get('unparsed', 0) for cell in cells)} unparsed."
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ def text(comparison: RunComparison) -> str:
     for model in comparison.models:
         parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
         parts += [_filled(f"{cell.protocol}: {cell.reason}") for cell in model.cells if _needs_reason(cell)]
+    parts += [_filled(f"Warning: {line}") for line in warnings(comparison)]
     parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
     return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
 
@@ -49,9 +50,28 @@ def markdown(comparison: RunComparison) -> str:
         parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
         reasons = [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
         parts += ["\n".join(reasons)] if reasons else []
+    parts += [f"> **Warning:** {escape(line)}" for line in warnings(comparison)]
     for heading, lines in _notes(comparison, escape):
         parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
+
+
+def warnings(comparison: RunComparison) -> list[str]:
+    """Return what a green answer does not cover, in sentences that are not yet escaped."""
+    second, found = comparison.second, []
+    if comparison.unseen:
+        what = ", ".join(comparison.unseen)
+        found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
+    open_ones = [cell for model in comparison.models for cell in model.cells if cell.answer == "indistinguishable"]
+    low = [
+        f"{cell.protocol} ({percent(cell.second_rate)})"
+        for cell in open_ones
+        if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
+    ]
+    if low:
+        rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
+        found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
+    return found
 
 
 def json(comparison: RunComparison) -> str:
@@ -85,7 +105,10 @@ def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
         return f"= {first} and {second} are identical: every subject did exactly the same."
-    return f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+    said = f"= {first} and {second} are indistinguishable: {size}. {shown(_because(overall))}".rstrip()
+    if overall.interval is not None and overall.interval[0] < 0:
+        said += f" A loss of up to {-100 * overall.interval[0]:.1f} points is not excluded."
+    return said
 
 
 def _because(overall: PairedComparison) -> str:
@@ -126,7 +149,10 @@ def _pairs(cell: CellComparison) -> str:
 
 def _remarks(cell: CellComparison) -> list[str]:
     lost = [
-        f"{count} missing in the {side}" for count, side in zip(cell.missing, ("first", "second"), strict=True) if count
+        f"{count} {what} in the {side}"
+        for what, counts in (("missing", cell.missing), ("settled", cell.settled))
+        for count, side in zip(counts, ("first", "second"), strict=True)
+        if count
     ]
     cleared = cell.change is not None and cell.change.change is Change.NOT_WORSE
     loss = number(cell.loss) if cell.measure else f"{100 * cell.loss:.0f}"

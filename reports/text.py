@@ -69,6 +69,7 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         calls = "Calls: " + ", ".join(f"{value} {name}" for name, value in numbers if value not in (cells.NOTHING, "0"))
     parts = [
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
+        _filled(cells.connected(own), width),
         _verdicts(own, width),
         "\n".join(_filled(reason, width) for reason in reasons),
         "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in cell.contradicted),

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cheesebench.baselines import SUFFIX, baseline_text, count_run, incomplete
-from cheesebench.commands.common import one_line, shown_path
+from cheesebench.commands.common import one_line, paragraph, shown_path
 from cheesebench.commands.parsing import add_baselines, add_run, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.manifest import check_name
+from cheesebench.experiment.records import CellKey
+from cheesebench.statistics.counts import CountedRun
+from cheesebench.statistics.wording import percent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
     check_name(options.name, "a baseline")
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         counted = count_run(log)
+        floors = {plan.key: plan.chance for plan in log.plans() if plan.measured is None}
     gaps = list(incomplete(counted))
     if gaps and not options.incomplete:
         raise OptionError(
@@ -53,6 +58,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"Run {one_line(counted.name)} is the baseline {shown_path(path)} ({size}).", file=sys.stderr)
     if replaced:
         print("It replaces the previous one.", file=sys.stderr)
+    if low := list(_at_chance(counted, floors)):
+        said = f"Warning: at or below chance, where a run cannot be shown to be worse: {'; '.join(low)}."
+        print(paragraph(said), file=sys.stderr)
     print(
         f"To compare a run with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols "
         "and seed "
@@ -60,3 +68,12 @@ def run(options: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return 0
+
+
+def _at_chance(run: CountedRun, floors: Mapping[CellKey, float | None]) -> Iterator[str]:
+    """Yield the cells that do not succeed more often than random moves do."""
+    for cell in run.cells:
+        floor = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
+        rates = [one.passed / one.scored for one in cell.subjects.values() if one.scored]
+        if floor is not None and rates and sum(rates) / len(rates) <= floor:
+            yield f"{cell.protocol} ({percent(sum(rates) / len(rates))}, chance {percent(floor)})"

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
     add_option(parser, "results")
     add_baselines(parser)
-    parser.add_argument("--protocol", metavar="NAME", action="append", help="only this protocol; repeatable")
+    parser.add_argument(
+        "--protocols", "--protocol", metavar="NAME", action="append", help="only this protocol; repeatable"
+    )
     parser.add_argument("--first-model", metavar="NAME", help="the model of RUN_A, if it has several")
     parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, if it has several")
     parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         first,
         second,
         models=(options.first_model, options.second_model),
-        protocols=tuple(options.protocol or ()),
+        protocols=tuple(options.protocols or ()),
     )
     write_output(reporter.render_comparison(found), options.output)
     return FINDINGS if found.worse and options.compare_fail == "worse" else 0

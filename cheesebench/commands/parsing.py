@@ -38,7 +38,7 @@ def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> No
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names a run, and ``--results``."""
-    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, or its run.sqlite")
+    parser.add_argument("run_id", metavar="RUN", help="the id of a run, its directory, its run.sqlite, or latest")
     add_option(parser, "results")
 
 

@@ -212,12 +212,13 @@ def _respondents(found: Forecast) -> Iterator[str]:
 
 
 def _range(runs: Sequence[ProfiledRun], design: str) -> str:
-    calls = [run.total.calls for run in runs]
-    said = f"Between {_number(min(calls))} and {_number(max(calls))} calls {design}"
+    few, many = (extreme(runs, key=lambda run: run.total.calls) for extreme in (min, max))
+    said = f"Between {_number(few.total.calls)} and {_number(many.total.calls)} calls {design}"
     dollars = [run.dollars for run in runs if run.dollars is not None]
     if dollars:
         said += f", {_dollars(min(dollars))} to {_dollars(max(dollars))}"
-    return f"{said}, for models from competent to hopeless."
+    least = f"the fewest for '{few.respondent}', the most for '{many.respondent}'"
+    return f"{said}: {least}. A model that lets every trial time out can need more, up to the bound at the end."
 
 
 def _outdated(names: Sequence[str]) -> str:

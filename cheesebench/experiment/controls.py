@@ -58,7 +58,7 @@ def check_control(name: str, results: Path) -> str:
         return str(lesion)
     kind, _, run = name.partition(":")
     if kind == YOKED and run:
-        locate(results, run)
+        locate(results, run, exact=True)
     elif name not in CONTROLS or name.startswith(YOKED):
         raise UnknownNameError("control", name, [*CONTROLS, *WORDS, "amnesia=trial", "amnesia=STATE", "hide=landmarks"])
     return name
@@ -122,7 +122,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """
     if not plan.control.startswith(YOKED):
         return None
-    log = locate(results, plan.control.partition(":")[2])
+    log = locate(results, plan.control.partition(":")[2], exact=True)
     with RunLog.open_read_only(log) as run:
         master = _master(run, plan)
         seed = int(run.manifest["options"]["seed"])

@@ -18,6 +18,8 @@ from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
 from cheesebench.redaction import quoted
 
 FILE_NAME = "run.sqlite"
+#: Names the latest run on a command line.
+LATEST = "latest"
 #: Lies beside it, and is locked by the session that runs the run.
 LOCK_NAME = "session.lock"
 #: Seconds that a claim waits: whoever looks whether a run is claimed (``is_claimed``) holds the lock for a moment.
@@ -147,9 +149,29 @@ def is_claimed(path: Path) -> bool:
     return False
 
 
-def locate(results: Path, run: str) -> Path:
+def find_runs(results: Path) -> dict[str, Path]:
+    """Return the run logs right below a directory by the name of their folder, the latest first.
+
+    The time is that of the last change, so that what goes on is at the top.
+    """
+    found = {path.parent.name: path.absolute() for path in results.glob(f"*/{FILE_NAME}")}
+    return dict(sorted(found.items(), key=lambda item: (_changed(item[1]), item[0]), reverse=True))
+
+
+def _changed(path: Path) -> float:
+    times = []
+    for file in (path, path.with_name(f"{FILE_NAME}-wal")):
+        try:
+            times.append(file.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)
+
+
+def locate(results: Path, run: str, *, exact: bool = False) -> Path:
     """Return the file of a run, given by its id in ``results`` or by the path of its directory or file.
 
+    ``latest`` is the run that was changed last, unless one has that name, or a record is to name it (``exact``).
     Raises RunLogError, with a suggestion, if there is none.
     """
     for candidate in (results / run, Path(run)):
@@ -157,8 +179,10 @@ def locate(results: Path, run: str) -> Path:
             candidate = candidate / FILE_NAME
         if candidate.is_file():
             return candidate.absolute()
-    runs = sorted(path.parent.name for path in results.glob(f"*/{FILE_NAME}"))
-    latest = f" The latest is '{runs[-1]}'." if runs else " That directory has no runs."
+    runs = find_runs(results)
+    if run == LATEST and runs and not exact:
+        return next(iter(runs.values()))
+    latest = f" The latest is '{next(iter(runs))}'." if runs else " That directory has no runs."
     raise RunLogError(f"There is no run '{run}' in {results}.{did_you_mean(run, runs) or latest}")
 
 

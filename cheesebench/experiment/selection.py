@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cheesebench.errors import OptionError, ProtocolError, UnknownNameError
+from cheesebench.errors import OptionError, ProtocolError, UnknownNameError, did_you_mean
 from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import file_names
 
@@ -68,6 +68,9 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
         return chosen
     if name.endswith(("/", "\\")):
         raise OptionError(f"--protocols {name}: there is no such directory.")
+    if name.endswith(SUFFIX) and not path.exists():
+        near = did_you_mean(path.name, [file.name for file in path.parent.glob(f"*{SUFFIX}")])
+        raise OptionError(f"--protocols {name}: there is no such file.{near}")
     if path.is_file() or name.endswith(SUFFIX):
         return [_load_one(catalogue, path)]
     try:

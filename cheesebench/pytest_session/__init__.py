@@ -12,6 +12,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.film import printable
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_session.collection import Collection
+from cheesebench.pytest_session.pipeline import refused
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.running import Running
@@ -44,7 +45,7 @@ def start(config: pytest.Config) -> None:
         run = Run(config, plugins)
         collection = Collection(run)
     except CheeseBenchError as error:
-        raise pytest.UsageError(printable(redact(str(error)))) from error
+        raise refused(config, error) from error
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cheesebench.film import printable
-from cheesebench.statistics import CellResult, RunSummary, Verdict
+from cheesebench.reports.comparison import warnings
+from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics.runs import RunComparison
 
 #: GitHub shows so many of a kind for one step.
 MOST = 10
@@ -19,7 +21,7 @@ def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_er
 
     A FAIL that the exit code forgives is a warning.
     """
-    if os.environ.get("GITHUB_ACTIONS") != "true":
+    if not is_github():
         return
     left = {"error": MOST, "warning": MOST}
     for cell in summary.cells:
@@ -29,16 +31,34 @@ def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_er
         if cell.plan.control or not kind or (kind == "warning" and not cell.plan.claims) or not left[kind]:
             continue
         left[kind] -= 1
-        yield _command(kind, cell, paths.get(cell.plan.protocol), root)
+        title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
+        yield command(kind, title, cell.reason, paths.get(cell.plan.protocol), root)
 
 
-def _command(kind: str, cell: CellResult, path: Path | None, root: Path) -> str:
-    title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
+def annotate_comparison(
+    found: RunComparison, paths: dict[str, Path], root: Path, worse_is_error: bool
+) -> Iterator[str]:
+    """Yield commands of GitHub Actions for what is worse than the baseline, and for what the baseline lacks."""
+    if not is_github():
+        return
+    for title, protocol, reason in found.losses:
+        yield command("error" if worse_is_error else "warning", title, reason, paths.get(protocol), root)
+    for line in warnings(found):
+        yield command("warning", "not compared", line)
+
+
+def is_github() -> bool:
+    """Return whether this is a job of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def command(kind: str, title: str, text: str, path: Path | None = None, root: Path = Path()) -> str:
+    """Return the command for one annotation, at a file if it is inside ``root``."""
     properties = {"title": title}
     if path is not None and path.absolute().is_relative_to(root):  # GitHub knows the files of the repository only
         properties = {"file": path.absolute().relative_to(root).as_posix(), "line": "1", **properties}
     shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
-    return f"::{kind} {shown}::{_escaped(cell.reason)}"
+    return f"::{kind} {shown}::{_escaped(text)}"
 
 
 def _escaped(text: str, more: str = "") -> str:

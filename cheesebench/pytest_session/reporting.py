@@ -18,15 +18,17 @@ from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.observers import OBSERVER, Observers
 from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
-from cheesebench.junit import suite_properties
+from cheesebench.junit import comparison_properties, suite_properties
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
 from cheesebench.pytest_session.comparing import shown
-from cheesebench.pytest_session.github import annotate
+from cheesebench.pytest_session.github import annotate, annotate_comparison
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
+from cheesebench.pytest_session.pipeline import add_case, add_suite_properties, tell_refusal
 from cheesebench.pytest_session.run import Run
 from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_subjects
+from cheesebench.statistics.runs import RunComparison
 from cheesebench.statistics.wording import plural
 
 #: How a verdict at the beginning of a line is written.
@@ -53,8 +55,9 @@ class Reporting:
         self._annotations: list[str] = []
         #: What is put back into a report once pytest has written its line.
         self._blanked: tuple[str, int, str] | None = None
-        #: Whether the run is worse than the baseline, or could not be compared with it.
-        self._worse = self._refused = False
+        #: The comparison with the baseline, and whether there should have been one.
+        self._compared: RunComparison | None = None
+        self._refused = False
 
     def pytest_report_header(self) -> list[str]:
         """Say what is run, and which installed plugin could not be loaded."""
@@ -158,22 +161,25 @@ class Reporting:
     def _why(self, status: int | pytest.ExitCode) -> str:
         """Say which exit code the session ends with, and why."""
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
+        unmeasured, counts = self._verdicts[Verdict.ERROR], self._run.settings.inconclusive_fails
+        exempt = self._run.settings.exit_zero
+        forgiven = [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"] if failed and exempt else []
         if status == pytest.ExitCode.OK:
-            parts = (
-                ["nothing failed"]
-                if not failed
-                else [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"]
-            )
+            parts = forgiven or ["nothing failed"]
             if undecided:
                 parts.append(f"{undecided} inconclusive (to count them as failures: --cheese-inconclusive=fail)")
         elif status == pytest.ExitCode.TESTS_FAILED:
-            counted = [(failed, "failed"), (self._verdicts[Verdict.ERROR], "could not be measured")]
+            counted = [(0 if exempt else failed, "failed"), (unmeasured, "could not be measured")]
             parts = [f"{plural(number, 'cell')} {what}" for number, what in counted if number]
-            if undecided and self._run.settings.inconclusive_fails:
+            if undecided and counts:
                 parts.append(f"{undecided} inconclusive, which --cheese-inconclusive=fail counts")
-            if self._worse:
-                parts.append("the run is worse than the baseline")
-            parts = parts or ["another test failed"]
+            if self._compared is not None and self._fails_if_worse:
+                where = [name or "all protocols together" for _, name, _ in self._compared.losses]
+                parts.append(f"worse than {self._compared.second} on {', '.join(dict.fromkeys(where))}")
+            others = self._other_failures - unmeasured - (undecided if counts else 0)
+            if others > 0 or not parts:
+                parts.append("another test failed")
+            parts += [f"not the cause: {text}" for text in forgiven]
         else:
             return ""
         return textwrap.fill(
@@ -184,10 +190,12 @@ class Reporting:
         """Return the exit status, taking the result of ``--cheese-compare`` into account."""
         if self._refused:
             return pytest.ExitCode.USAGE_ERROR
-        comparing = self._run.comparing
-        if self._worse and comparing is not None and comparing.fails_if_worse:
-            return pytest.ExitCode.TESTS_FAILED
-        return status
+        return pytest.ExitCode.TESTS_FAILED if self._fails_if_worse else status
+
+    @property
+    def _fails_if_worse(self) -> bool:
+        comparing, found = self._run.comparing, self._compared
+        return comparing is not None and comparing.fails_if_worse and found is not None and found.worse
 
     def _compare(self) -> str:
         """Compare with the baseline, if there is one; return the Markdown of that."""
@@ -199,8 +207,12 @@ class Reporting:
         except CheeseBenchError as error:
             self._refused = True
             self._lines.append(str(error))
+            tell_refusal(run.config, printable(str(error)))
             return ""
-        self._worse = found.worse
+        self._compared = found
+        add_suite_properties(run.config, comparison_properties(found))
+        for title, _, reason in found.losses if self._fails_if_worse else ():
+            add_case(run.config, title, reason)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 
@@ -233,7 +245,7 @@ class Reporting:
         self._lines.append(
             f"Run: {shown}\nReport: {shown / 'report.md'}\nTo watch its trials: cheesebench report {shown} --html"
         )
-        _add_suite_properties(config, summary)
+        add_suite_properties(config, suite_properties(summary))
         self._lines += _write_markdown(run, log.directory, "\n".join(filter(None, (text, compared))))
         comment = run.plugins.reporter("comment").render(summary)
         # A page of its own there, a part of the comment here: its headings are two levels below.
@@ -241,7 +253,10 @@ class Reporting:
         self._lines.append(_write("\n".join(filter(None, (comment, part))), log.directory / "comment.md"))
         paths = {item.plan.protocol: Path(item.specification.path) for item in self._items}
         forgiven = run.settings.exit_zero
-        self._annotations = list(annotate(summary, paths, config.invocation_params.dir, not forgiven))
+        root = config.invocation_params.dir
+        if self._compared is not None:
+            self._annotations = list(annotate_comparison(self._compared, paths, root, self._fails_if_worse))
+        self._annotations += annotate(summary, paths, root, not forgiven)
         self._lines += self._write_html(config, summary)
         failed = [entry.text for entry in log.journal(kind="warning") if entry.text.startswith(OBSERVER)]
         failed += Observers(run.plugins.hook.cheesebench_run_finished).show(summary=summary)
@@ -316,15 +331,6 @@ def _write(text: str, path: Path) -> str:
     except OSError as error:
         return f"The report could not be written to {path}: {error.strerror}."
     return ""
-
-
-def _add_suite_properties(config: pytest.Config, summary: RunSummary) -> None:
-    from _pytest.junitxml import xml_key
-
-    xml = config.stash.get(xml_key, None)
-    if xml is not None:
-        for name, value in suite_properties(summary):
-            xml.add_global_property(name, value)
 
 
 def _larger_budgets(run: Run, spent: CallTotals) -> dict[str, str]:

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import pytest
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.film import printable
 from cheesebench.pytest_session.items import CellItem
 from cheesebench.pytest_session.one_worker import scheduler
+from cheesebench.pytest_session.pipeline import refused
 from cheesebench.pytest_session.progress import progress_line
 from cheesebench.pytest_session.run import WORKER_INPUT, Run
 from cheesebench.redaction import redact
@@ -47,7 +47,7 @@ class Running:
             try:
                 self._run.open([])
             except CheeseBenchError as error:
-                raise pytest.UsageError(printable(redact(str(error)))) from error
+                raise refused(self._run.config, error) from error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -78,7 +78,7 @@ class Running:
             self._run.start(cells)
         except CheeseBenchError as error:
             if not self._run.is_worker:
-                raise pytest.UsageError(printable(redact(str(error)))) from error
+                raise refused(self._run.config, error) from error
             # A worker that dies would be an internal error; its items can say what is wrong.
             for item in items:
                 item.obstacle = redact(str(error))

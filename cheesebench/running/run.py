@@ -74,7 +74,7 @@ def read_earlier(plugins: PluginManager, results: Path, resume: str | None, mode
     replay = _replayed([name.strip() for part in models for name in part.split(",")])
     if replay is None:
         return Earlier()
-    source = RunLog.open_read_only(locate(results, replay))
+    source = RunLog.open_read_only(locate(results, replay, exact=True))
     return Earlier(
         source=source, recorded=source.manifest["options"], replayed=replayed_models(plugins, source.plans())
     )

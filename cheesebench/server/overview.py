@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.log_file import FILE_NAME
+from cheesebench.experiment.log_file import find_runs
 from cheesebench.redaction import quoted
 from cheesebench.server.watch import CellState, RunState, RunWatch, stamp_of
 from cheesebench.statistics.summary import Verdict
@@ -63,11 +63,6 @@ class RunLine:
 OPEN = "OPEN"
 
 
-def find_runs(results: Path) -> dict[str, Path]:
-    """Return the run logs right below a directory, by the name of their folder."""
-    return {path.parent.name: path.absolute() for path in sorted(results.glob(f"*/{FILE_NAME}"))}
-
-
 class Overview:
     """The runs of a directory; what has not changed is not read again. Not thread-safe."""
 
@@ -81,8 +76,8 @@ class Overview:
         runs = find_runs(self.results)
         for gone in set(self._lines) - set(runs):
             del self._lines[gone]
-        for name in sorted(runs, key=lambda name: (_changed(runs[name]), name), reverse=True):
-            yield self.line(name, runs[name])
+        for name, path in runs.items():
+            yield self.line(name, path)
 
     def line(self, name: str, path: Path) -> RunLine:
         """Return the line of one run, whatever is wrong with its log."""
@@ -104,16 +99,6 @@ class Overview:
         while len(self._watches) > KEPT:
             self._watches.popitem(last=False)
         return found
-
-
-def _changed(path: Path) -> float:
-    times = []
-    for file in (path, path.with_name(f"{FILE_NAME}-wal")):
-        try:
-            times.append(file.stat().st_mtime)
-        except OSError:
-            continue
-    return max(times, default=0.0)
 
 
 def _line(name: str, state: RunState) -> RunLine:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from cheesebench.errors import ComparisonError, RunLogError
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.log_file import find_runs
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.server import pages, states, trends
 from cheesebench.server.door import HEADERS, NOTHING, Door, Serving
-from cheesebench.server.overview import Overview, find_runs, to_json
+from cheesebench.server.overview import Overview, to_json
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -16,7 +16,7 @@ from cheesebench.statistics.sample import Sample, SubjectRecords, draw_sample, t
 from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import Average, CellResult, ControlResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.views import Halves, best_of_views, halve
-from cheesebench.statistics.wording import plural
+from cheesebench.statistics.wording import not_started, plural
 
 
 def summarise_run(
@@ -157,11 +157,14 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
     if count[Verdict.PASS] == len(cells):
         return Verdict.PASS, f"All {total} passed, which needs no correction."
     tally = f"{count[Verdict.PASS]} of {total} passed"
-    broken = f"{count[Verdict.ERROR]} could not be measured" if count[Verdict.ERROR] else ""
+    not_run = sum(cell.verdict is Verdict.ERROR and not_started(cell) for cell in cells)
+    unmeasured = count[Verdict.ERROR] - not_run
+    said = [(unmeasured, "could not be measured"), (not_run, "interrupted, not run")]
+    broken = "; ".join(f"{number} {what}" for number, what in said if number)
     if count[Verdict.FAIL]:
         failed = [cell.plan.label for cell in cells if cell.verdict is Verdict.FAIL]
         survived = [name for name in failed if name in surviving]
-        corrected = "also" if survived == failed else f"{', '.join(survived)} also" if survived else "none"
+        corrected = "also" if survived == failed else f"{', '.join(survived)} also" if survived else "but no longer"
         text = f"{', '.join(failed)} failed, {corrected} after Holm's correction for testing them together"
         return Verdict.FAIL, "; ".join(filter(None, (tally, text, broken))) + "."
     if broken:

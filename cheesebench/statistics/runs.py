@@ -1,8 +1,11 @@
-"""Comparison of two whole runs, by protocol and over all of them."""
+"""Comparison of two whole runs, by protocol and over all of them.
+
+Above 400 lines, because matching the cells, pairing their subjects and answering share the same pairs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -46,6 +49,8 @@ class CellComparison:
     """Planned in the first and in the second run."""
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
+    settled: tuple[int, int] = (0, 0)
+    """Their trials that were not run because they could not have changed the verdict."""
     measure: str = ""
     """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
     loss: float = LOSS
@@ -85,11 +90,22 @@ class RunComparison:
     """Descriptions of what only one of the runs has."""
     changed: tuple[tuple[str, str, str], ...]
     """Other differences between the runs: name, value in the first, value in the second."""
+    unseen: tuple[str, ...] = ()
+    """What only the first run has (protocol and view, or a model): nothing is known of a loss there."""
 
     @property
     def worse(self) -> bool:
         """Whether any model is worse, over all protocols or on one of them."""
         return any("worse" in model.answers for model in self.models)
+
+    @property
+    def losses(self) -> Iterator[tuple[str, str, str]]:
+        """What is worse: title, protocol (empty for all together), reason."""
+        for model in self.models:
+            who = f"worse than {self.second}: {model.first_model} on"
+            yield from ((f"{who} {c.protocol}", c.protocol, c.reason) for c in model.cells if c.answer == "worse")
+            if model.overall.answer == "worse":
+                yield f"{who} all protocols together", "", model.overall.reason
 
 
 @runtime_checkable
@@ -117,7 +133,7 @@ def compare_runs(
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of trials differ), or the runs have
             nothing in common.
     """
-    pairs, left_out = match_runs(first, second, models=models, protocols=protocols)
+    pairs, only = match_runs(first, second, models=models, protocols=protocols)
     groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
     for a, b in pairs:
         groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
@@ -126,7 +142,8 @@ def compare_runs(
         first=first.name,
         second=second.name,
         models=tuple(_compare_models(group, seed) for group in groups.values()),
-        left_out=tuple(left_out),
+        left_out=tuple(f"{what}: only in {(first, second)[side].name}" for what, side in only),
+        unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
     )
 
@@ -137,26 +154,26 @@ def match_runs(
     *,
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
-) -> tuple[list[tuple[CellCounts, CellCounts]], list[str]]:
-    """Return the cells of two runs that meet, and in words what is left out; raises like ``compare_runs``.
+) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
+    """Return the cells of two runs that meet, and what only one has, with its number; raises like ``compare_runs``.
 
     Nothing is asked of the subjects: it can be called with a run that is still to come.
     """
     cells = [_choose(run, model, protocols) for run, model in zip((first, second), models, strict=True)]
     matched = _match_models(first, second, cells[0], cells[1])
     pairs: list[tuple[CellCounts, CellCounts]] = []
-    left_out: list[str] = []
+    only: list[tuple[str, int]] = []
     for one, other in matched:
         mine, theirs = _places(cells[0], one), _places(cells[1], other)
         pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
-        left_out += [f"{_where(place)}: only in {first.name}" for place in mine if place not in theirs]
-        left_out += [f"{_where(place)}: only in {second.name}" for place in theirs if place not in mine]
-    for number, run in enumerate((first, second)):
+        only += [(_where(place), 0) for place in mine if place not in theirs]
+        only += [(_where(place), 1) for place in theirs if place not in mine]
+    for number in range(2):
         seen = {pair[number] for pair in matched}
         absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in seen)
-        left_out += [f"{model}: only in {run.name}" for model in absent]
+        only += [(model, number) for model in absent]
     _check(first, second, pairs)
-    return pairs, left_out
+    return pairs, only
 
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> list[CellCounts]:
@@ -216,7 +233,7 @@ def _check(first: CountedRun, second: CountedRun, pairs: Sequence[tuple[CellCoun
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
             f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
-            "the other, or select shared protocols with --protocol."
+            "the other, or select shared protocols with --protocols."
         )
 
 
@@ -264,7 +281,8 @@ def _cell(
         loss=_loss(b) * abs(b.scale.unit),
         adjusted_p=adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
-        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
+        missing=(sum(x.missing - x.settled for x, _ in pairs), sum(y.missing - y.settled for _, y in pairs)),
+        settled=(sum(x.settled for x, _ in pairs), sum(y.settled for _, y in pairs)),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
         change=change and replace(change, difference=b.scale.difference(change.difference)),
     )

@@ -111,6 +111,8 @@ def nothing_measured(cell: CellResult) -> str:
     """Return the reason for a cell without a valid trial: an ERROR, or a budget that was spent."""
     if not cell.planned:
         return "No trial was run. This says nothing about the model."
+    if not_started(cell):
+        return "Interrupted, not run: the run ended before its first trial. This says nothing about the model."
     causes = [f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]]
     return (
         f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
@@ -121,6 +123,11 @@ def nothing_measured(cell: CellResult) -> str:
             else ""
         )
     )
+
+
+def not_started(cell: CellResult) -> bool:
+    """Return whether not a single trial of a cell was begun."""
+    return bool(cell.planned) and cell.outcomes.get("not run") == cell.planned
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
@@ -247,13 +254,21 @@ def _stopped(cell: CellResult) -> str:
         return f"Stopped at {where}: {look.standing}."
     if look.standing == "futile":
         return f"Stopped at {where}: even the last look was unlikely to decide."
+    if not_complete(cell):
+        if cell.outcomes["budget"]:
+            return f"The budget was spent before the look at {where} was complete: resume the run with a larger one."
+        return f"Interrupted before the look at {where} was complete: resume the run."
     if look.standing == "exhausted":
         return f"All {plural(look.most, 'subject')} have been run; no more are planned."
-    if look.following == look.subjects:
-        return f"The look at {where} is not complete: resume the run."
     likely = "" if look.needed is None else f", and {look.needed} subjects would decide at this rate"
     spent = " The budget was spent before it: resume the run with a larger one." if look.spent else ""
     return f"Undecided at {where}: the next look is at {look.following}{likely}.{spent}"
+
+
+def not_complete(cell: CellResult) -> bool:
+    """Return whether trials of the look that a sequential cell stands at are still to be run."""
+    look = cell.look
+    return look is not None and (look.following == look.subjects or (look.standing == "exhausted" and cell.missing > 0))
 
 
 def _caveats(cell: CellResult) -> list[str]:
@@ -329,7 +344,14 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
 
 
 def with_causes(cell: CellResult) -> str:
-    """Return the reason of a cell that could not be measured, with what its causes say."""
+    """Return the reason of a cell that could not be measured, or whose budget was spent, with what its causes say."""
+    spent = next((cause for cause in cell.causes if "--max-" in cause), "")
+    if (
+        spent
+        and cell.verdict is Verdict.INCONCLUSIVE
+        and (cell.outcomes.get("budget") or (cell.look and cell.look.spent))
+    ):
+        return f"{cell.reason} Stopped by the budget: {spent}."
     if cell.verdict is not Verdict.ERROR or not cell.causes:
         return cell.reason
     more = len(cell.causes) - 1

@@ -37,6 +37,20 @@ def test_a_run_against_itself_is_identical(run: Run, results: Path) -> None:
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
+def test_a_baseline_that_has_nothing_to_lose_is_warned_of(run: Run, results: Path, worse: str) -> None:
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute("UPDATE trials SET success = 0, outcome = 'timeout' WHERE subject > 0")
+    said = " ".join(run("compare", RUN, worse).out.split())
+    assert "Warning: worse rarely succeeds on little (" in said
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
+    said = " ".join(run("bless", RUN, "low").err.split())
+    assert "Warning: at or below chance, where a run cannot be shown to be worse: little (" in said
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', NULL)")
+    assert "at or below chance" not in run("bless", RUN, "low").err
+
+
 def test_formats(run: Run, results: Path, worse: str) -> None:
     told = json.loads(run("compare", RUN, worse, "--format", "json").out)
     (model,) = told["models"]

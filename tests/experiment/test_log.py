@@ -161,6 +161,24 @@ def test_a_run_that_is_not_there_is_answered_with_the_nearest(log: RunLog) -> No
         locate(results / "nowhere", "r1")
 
 
+def test_latest_is_the_run_that_was_changed_last_unless_one_has_that_name(tmp_path: Path) -> None:
+    paths = {}
+    for age, name in enumerate(("week3", "monday", "april")):
+        RunLog.create(tmp_path, name, [], options={}).close()
+        paths[name] = tmp_path / name / "run.sqlite"
+        os.utime(paths[name], (1e9 - age, 1e9 - age))
+    assert locate(tmp_path, "latest") == paths["week3"]
+    os.utime(paths["monday"], (2e9, 2e9))
+    assert locate(tmp_path, "latest") == paths["monday"]
+    with pytest.raises(RunLogError, match=r"There is no run 'nobody' in .* The latest is 'monday'"):
+        locate(tmp_path, "nobody")
+    with pytest.raises(RunLogError, match="There is no run 'latest'"):
+        locate(tmp_path, "latest", exact=True)
+    RunLog.create(tmp_path, "latest", [], options={}).close()
+    os.utime(tmp_path / "latest" / "run.sqlite", (5e8, 5e8))
+    assert locate(tmp_path, "latest").parent.name == "latest"
+
+
 def damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[100:] = random.Random(0).randbytes(len(content) - 100)

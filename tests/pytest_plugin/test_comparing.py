@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -49,12 +50,39 @@ def test_a_worse_run_fails_only_on_demand(
     result.stdout.fnmatch_lines(["*is worse than main: -87.9 points*", "*model: statue against walker*"])
 
 
+def test_every_reader_of_the_pipeline_is_told_of_a_regression(
+    project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    given = ("--model", "statue", "--protocols=lab", "--subjects=7", "-k", "east or west", "--cheese-compare=main")
+    result = project.runpytest_inprocess(*given, "--compare-fail=worse", "--cheese-exit-zero", "--junitxml=junit.xml")
+    assert result.ret == 1
+    errors = [line for line in result.outlines if line.startswith("::error")]
+    assert len(errors) == 2, "the protocol and all protocols together; the FAILs are forgiven"
+    assert errors[0].startswith("::error file=lab/east.protocol.yaml,line=1,title=worse than main%3A statue on east::")
+    assert any(line.startswith("::warning title=not compared::main does not have west (") for line in result.outlines)
+    said = " ".join(" ".join(result.outlines).split())
+    assert "Warning: main does not have west (ascii_2d): a loss there would not be seen." in said
+    assert (
+        "Exit code 1: worse than main on east, all protocols together; "
+        "not the cause: 2 cells failed, which --cheese-exit-zero forgives." in said
+    )
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    failed = {
+        case.get("name"): case.get("classname") for case in suite.iter("testcase") if case.find("failure") is not None
+    }
+    assert failed["worse than main: statue on east"] == "cheesebench"
+    found = {one.get("name"): one.get("value") for one in suite[0].iter("property")}
+    assert found["cheesebench.statue[ascii_2d].east.compared"] == "worse"
+    assert found["cheesebench.not_compared"] == "west (ascii_2d)"
+
+
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:
     protocol = project.path / "lab" / "east.protocol.yaml"
     protocol.write_text(protocol.read_text().replace("limit: 5", "limit: 6"))
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--cheese-run-id=new")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*the protocol east differs*"])
+    result.stderr.fnmatch_lines(["*the protocol east differs*or select shared protocols with --protocols."])
     assert not (project.path / "results" / "new").exists()
 
 
@@ -70,7 +98,10 @@ def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) ->
     result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*There is no run 'mian'*Baselines in *: main.*"])
+    result.stderr.fnmatch_lines(["*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"])
+    baseline.unlink()
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
+    result.stderr.fnmatch_lines(["*There is no baseline in *; to make one of a run: cheesebench bless RUN NAME"])
 
 
 def test_a_report_that_is_too_large_is_cut_between_lines_with_its_code_block_closed() -> None:

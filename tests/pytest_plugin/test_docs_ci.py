@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -61,11 +62,29 @@ def test_a_spent_budget_is_0_and_1_on_demand(project: pytest.Pytester) -> None:
         assert project.runpytest(*given, "--max-tokens=2000", "--inconclusive=fail").ret == 1
 
 
-def test_without_a_key_it_is_4(project: pytest.Pytester) -> None:
+def test_without_a_key_it_is_4_and_every_reader_is_told(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(call: Call) -> Answer:
         return Answer(status=401)
 
+    page = project.path / "summary.md"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
     with FakeServer(refused) as server:
-        result = project.runpytest("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab")
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab", "--junitxml=junit.xml")
+        result = project.runpytest(*given)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*does not answer*"])
+    result.stdout.fnmatch_lines(["::error title=cheesebench::The model 'openai/tiny' does not answer*"])
+    assert page.read_text(encoding="utf-8").startswith("**cheesebench: The model")
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    assert "does not answer" in (suite.findtext("testcase/error") or "")
+
+
+def test_a_wrong_option_is_told_to_github(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = project.runpytest("--model=walkr", "--protocols=lab")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["::error title=cheesebench::*Did you mean 'walker'?*"])

@@ -265,3 +265,10 @@ def test_protocols_are_named_with_commas_too(project: pytest.Pytester) -> None:
     named.mkdir()
     (named / "far.protocol.yaml").write_text(corridor("far"), encoding="utf-8")
     assert [bare(one) for one in collected(project, "--model=walker", "--protocols=lab/left,right")] == ["far"]
+
+
+def test_a_file_that_does_not_exist_is_a_mistake_in_the_command(project: pytest.Pytester) -> None:
+    result = project.runpytest("--model=walker", "--protocols=lab/eastt.protocol.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: --protocols lab/eastt.protocol.yaml: there is no such file. Did you mean 'east.protocol.yaml'?"
+    result.stderr.fnmatch_lines([said])

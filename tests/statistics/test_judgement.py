@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.experiment.records import CellPlan, ReferenceValue, TrialRecord
-from cheesebench.statistics import CellResult, Verdict, judge
+from cheesebench.statistics import CellResult, Verdict, judge, summarise_run
 
 MakePlan = Callable[..., CellPlan]
 MakeTrials = Callable[..., list[TrialRecord]]
@@ -187,6 +187,14 @@ def test_a_life_shortened_by_until_is_complete(plan: MakePlan, cohort: MakeTrial
     cell = judge(plan(trials=40), cohort(*[GOOD] * 9, GOOD[:15]))
     assert cell.missing == 0
     assert cell.n_text == "10 subjects x 15-20 trials (195/195 valid)"
+
+
+def test_what_was_never_begun_is_said_to_be_so(plan: MakePlan) -> None:
+    cell = judge(plan(subjects=2), ())
+    assert cell.verdict is Verdict.ERROR
+    assert cell.reason.startswith("Interrupted, not run: the run ended before its first trial.")
+    run = summarise_run({"run_id": "r"}, [plan(subjects=2)], ())
+    assert run.models[0].gate_reason == "0 of 1 protocol passed; 1 interrupted, not run."
 
 
 def test_nothing_but_infrastructure_is_an_error(plan: MakePlan, cohort: MakeTrials) -> None:

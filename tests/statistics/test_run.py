@@ -77,7 +77,7 @@ def test_a_failure_that_does_not_survive_holm_is_one_all_the_same(run: Run) -> N
     assert model.holm["b"] == pytest.approx(3 * p), "the smallest of three p values, times three"
     assert (model.gate, model.failed) == (Verdict.FAIL, ())
     assert model.gate_reason == (
-        "2 of 3 protocols passed; b failed, none after Holm's correction for testing them together."
+        "2 of 3 protocols passed; b failed, but no longer after Holm's correction for testing them together."
     )
 
 

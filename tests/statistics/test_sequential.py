@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cheesebench.experiment.records import SETTLED, CellPlan, ReferenceValue, TrialRecord
+from cheesebench.reports.cells import stopped
 from cheesebench.statistics import Verdict, judge
 from cheesebench.statistics.comparison import Question, SubjectTrials
+from cheesebench.statistics.run import with_causes
 from cheesebench.statistics.sequential import (
     Standing,
     decide,
@@ -191,6 +193,13 @@ def test_an_undecided_cell_says_what_it_needs(plan: MakePlan, cohort: MakeTrials
     assert (early.verdict, early.subjects, early.outcomes["not run"]) == (Verdict.INCONCLUSIVE, 4, 40)
     everybody = judge(plan(subjects=12, looks=looks_until(12)), cohort(*lives))
     assert "All 12 subjects have been run" in everybody.reason
+    budget = judge(plan(subjects=60, looks=looks), cohort(*lives[:5], "++++" + "$" * 16))
+    assert "The budget was spent before the look at 6 of at most 60 subjects was complete" in budget.reason
+    told = with_causes(budget, ("the run has cost $0.02; --max-cost 0.02 is reached",)).reason
+    assert told.endswith(" Stopped by the budget: the run has cost $0.02; --max-cost 0.02 is reached.")
+    cut = judge(plan(subjects=6, looks=(6,)), cohort(*lives[:4]))
+    assert "Interrupted before the look at 6 of at most 6 subjects was complete: resume the run." in cut.reason
+    assert stopped(cut) == "look at 6 of at most 6 subjects not complete"
     margin = judge(plan(subjects=60, looks=looks), cohort(*["+" * 14 + "-" * 6] * 30))
     assert "Stopped at 24 of at most 60 subjects: even the last look was unlikely to decide." in margin.reason
 
