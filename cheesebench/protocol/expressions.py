@@ -304,7 +304,8 @@ class _Parser:
             arguments.append(self.nested(self.disjunction))
         if arguments and not self.take(")"):
             place = self.peek()
-            remedy = "Close the parenthesis." if place or len(arguments) > 1 else _CUT_SHORT
+            cut = not place and len(arguments) < _WITH_EXPRESSIONS[function.text].least
+            remedy = _CUT_SHORT if cut else "Close the parenthesis."
             raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
         known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
         if count < known.least or (known.most is not None and count > known.most):
