@@ -93,6 +93,8 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
         + (f", until {block.until.count} of {block.until.of}" if block.until else "")
+        + (f", repeated until {block.ends.count} of {block.ends.of}" if block.ends else "")
+        + (f", {block.most} trials in all at most" if block.most else "")
         for block in one.schedule
     ]
     arena = document.arena

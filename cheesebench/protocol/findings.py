@@ -113,7 +113,7 @@ _WARNINGS = {
     312: "`success` is a number, not a condition.",
     313: "`finish` reads a clock, but is tested only when a rule fires.",
     314: "`say` shows the name of a variable, not its value: braces are missing.",
-    315: "`until` needs more trials than there are.",
+    315: "`until` needs more trials (or repetitions) than there are, or `trials` of `repeat` is as many as there are.",
     316: "`null` has nothing to delete.",
     317: "`estimand: {last: K}` asks for more trials than a subject has.",
     318: "CheeseBench or a plugin already has a protocol with this id.",

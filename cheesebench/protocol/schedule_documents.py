@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, contradiction
+from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, contradiction, short_form
 
 
 class Until(Model):
@@ -32,12 +34,29 @@ class Until(Model):
         return self.count if self.of is None else self.of
 
 
+class Repeat(Model):
+    """How often a block is repeated, at most, and what ends it sooner."""
+
+    at_most: Count = Field(description="Repetitions of the block, at most.")
+    trials: Count | None = Field(None, description="Trials of all repetitions together, at most.")
+    until: Until | None = Field(
+        None, description="Ends the block after a repetition; its last trial says whether a repetition counts."
+    )
+
+
 class Block(Model):
     """Sessions x trials, `repeat` times."""
 
     sessions: Count = Field(1, description="Sessions of one repetition.")
     trials: Count = Field(1, description="Trials of a session.")
-    repeat: Count = Field(1, description="Repetitions of the block.")
+    repeat: Annotated[
+        Repeat,
+        BeforeValidator(
+            short_form("at_most", lambda v: not isinstance(v, dict)), json_schema_input_type=Count | Repeat
+        ),
+    ] = Field(
+        default_factory=lambda: Repeat(at_most=1), description="Repetitions; or how many at most, and until what."
+    )
     set: dict[Name, Scalar | list[Scalar]] = Field(
         default_factory=dict, description="Values of variables in this block."
     )

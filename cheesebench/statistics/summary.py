@@ -89,6 +89,15 @@ class SplitRate:
 
 
 @dataclass(frozen=True, slots=True)
+class ConditionCurve:
+    """A measure by the values of a variable, in rising order: each with mean, spread and number of trials."""
+
+    measure: str
+    variable: str
+    points: tuple[tuple[Value, Measure], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Flags:
     """Caveats about a result, set by ``judge``."""
 
@@ -208,6 +217,8 @@ class CellResult:
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()
     """The protocol's own measures that are numbers."""
+    conditions: tuple[ConditionCurve, ...] = ()
+    """Those of them that the protocol gives ``by`` a variable which took two values at least."""
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """What the agent counted (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from cheesebench.paradigms.arena.evaluate import Function
 from cheesebench.paradigms.arena.program import Program
+from cheesebench.paradigms.arena.schedule import Noted
 from cheesebench.protocol.expressions import Recent
 from cheesebench.protocol.specification import MET
 
@@ -14,8 +16,8 @@ class Past:
     outcome: str | None
     last: str | None
     block: str
-    #: What the schedule is told of the trial: its outcome, or whether it met the block's condition.
-    noted: str | None
+    #: What the schedule is told of the trial.
+    noted: Noted
     #: Of each ``Recent`` of the program, whether the last trials ended so.
     _past: tuple[tuple[bool, ...], ...]
 
@@ -33,8 +35,13 @@ class Past:
         self.last = self.outcome
         if self._program.recents:
             self._remember()
-        criterion = self._program.criteria.get(self.block)
-        self.noted = self.outcome if criterion is None else MET if criterion(self) else None
+        self.noted = self.outcome, self.outcome
+        if (criteria := self._program.criteria.get(self.block)) is not None:
+            of_trial, of_repetition = criteria
+            self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
+
+    def _as_noted(self, criterion: Function | None) -> str | None:
+        return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
         """Note how the trial ended; success may depend on recent outcomes, which are noted first."""

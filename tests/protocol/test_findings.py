@@ -225,6 +225,14 @@ ERRORS = {
         "E131", "schedule: {one: {trials: 9, until: {if: «stepz < 9, count: 4}}}"
     ),
     "until a condition without a count": ("E122", "schedule: {one: {trials: 9, until: «{if: steps < 9}}}"),
+    "repeat until what cannot be": (
+        "E216",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: «{outcome: found, count: 4, of: 3}}}}",
+    ),
+    "repeat until there is no such outcome": (
+        "E201",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: {outcome: «fond, count: 2}}}}",
+    ),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
@@ -397,6 +405,11 @@ WARNINGS = {
         SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}"),
     ),
     "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
+    "repeat until too often": (
+        "W315",
+        "schedule: {one: {trials: 5, repeat: {at_most: 3, until: «{outcome: found, count: 3}}}}",
+    ),
+    "repeat with all trials": ("W315", "schedule: {one: {trials: 5, repeat: {at_most: 3, «trials: 15}}}"),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "an asymptote for all trials": (
