@@ -143,6 +143,7 @@ _WRITTEN = {
     "position": "position(place, group)",
     "recent": "recent(success, 10)",
 }
+_CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
     "=": "Write '==' to compare.",
@@ -303,7 +304,8 @@ class _Parser:
             arguments.append(self.nested(self.disjunction))
         if arguments and not self.take(")"):
             place = self.peek()
-            remedy = "Close the parenthesis."
+            cut = not place and len(arguments) < _WITH_EXPRESSIONS[function.text].least
+            remedy = _CUT_SHORT if cut else "Close the parenthesis."
             raise ExpressionError(place.offset if place else self.end, "A ')' is missing.", remedy)
         known, count = _WITH_EXPRESSIONS[function.text], len(arguments)
         if count < known.least or (known.most is not None and count > known.most):

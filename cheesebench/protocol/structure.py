@@ -80,7 +80,7 @@ def _report_nulls(node: Node, unfit: Collection[Position], diagnostics: Diagnost
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            if child.value is None:
+            if child.value is None and ")" not in key:  # the rest of an expression that a comma cut short is reported
                 known = [name for name, other in node.value.items() if other.value is not None]
                 remedy = did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'."
                 place = node.key_position(key)

@@ -145,7 +145,7 @@ Lines = Annotated[
 ColumnAndRow = Annotated[
     list[Expression],
     Field(min_length=2, max_length=2),
-    checked(lambda v: isinstance(v, list) and len(v) == 2, "a pair [column, row]"),
+    checked(lambda v: isinstance(v, list) and len(v) == 2, "a pair [column, row]; quote what has a comma"),
 ]
 #: A number of an article. What YAML reads as a decimal number has lost its last zeros: `doi: 10.1000`.
 Citation = Annotated[

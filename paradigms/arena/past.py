@@ -35,8 +35,10 @@ class Past:
         self.last = self.outcome
         if self._program.recents:
             self._remember()
-        of_trial, of_repetition = self._program.criteria.get(self.block, (None, None))
-        self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
+        self.noted = self.outcome, self.outcome
+        if (criteria := self._program.criteria.get(self.block)) is not None:
+            of_trial, of_repetition = criteria
+            self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
 
     def _as_noted(self, criterion: Function | None) -> str | None:
         return self.outcome if criterion is None else MET if criterion(self) else None

@@ -95,7 +95,7 @@ MISTAKES = {
     "until: at the top": (
         "success:",
         "until: 3\nsuccess:",
-        "There is no key 'until'. It belongs under 'schedule: NAME'.",
+        "There is no key 'until'. It belongs under 'schedule: NAME' or under 'schedule: NAME: repeat'.",
     ),
     "open: of a trial": (
         "  limit:",
@@ -113,6 +113,11 @@ MISTAKES = {
     "division: whole": (ORDER, "order: n // 2", "'/' is not expected here. Write floor(a / b)."),
     "function: in capitals": (ORDER, "order: Max(n, 1)", "There is no function 'Max'. Did you mean 'max'?"),
     "function: its name only": (ORDER, "order: min", "The name 'min' is unknown. It is a function: write min( ... )."),
+    "function: a comma within braces": (
+        "value: steps",
+        "value: min(n, 3) / 2",
+        "A ')' is missing. Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes.",
+    ),
     "position: turned round": (
         ORDER,
         "order: position(arm, home)",
@@ -144,12 +149,12 @@ MISTAKES = {
     "put: half a square": (
         "press: any,",
         "press: any, put: [3],",
-        "'put' does not fit: [3]. Expected a pair [column, row].",
+        "'put' does not fit: [3]. Expected a pair [column, row]; quote",
     ),
     "put: a zone": (
         "press: any,",
         "press: any, put: hub,",
-        "'put' does not fit: 'hub'. Expected a pair [column, row].",
+        "'put' does not fit: 'hub'. Expected a pair [column, row]; quote",
     ),
 }
 
