@@ -293,7 +293,9 @@ def connected(cells: Iterable[CellResult]) -> str:
     calls = call_totals(cells).calls
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
-    return f"Connected: {calls:,} calls answered, {sum(cell.agent_counts.get('unparsed', 0) for cell in cells)} unparsed."
+    return (
+        f"Connected: {calls:,} calls answered, {sum(cell.agent_counts.get('unparsed', 0) for cell in cells)} unparsed."
+    )
 
 
 @dataclass(frozen=True, slots=True)
