@@ -95,7 +95,7 @@ MISTAKES = {
     "until: at the top": (
         "success:",
         "until: 3\nsuccess:",
-        "There is no key 'until'. It belongs under 'schedule: NAME'.",
+        "There is no key 'until'. It belongs under 'schedule: NAME' or under 'schedule: NAME: repeat'.",
     ),
     "open: of a trial": (
         "  limit:",
