@@ -11,7 +11,7 @@ from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, 
 
 
 class Until(Model):
-    """Ends a block's repetition once `count` of the last `of` trials had an outcome, or met a condition."""
+    """Ends a repetition (or the block) once `count` of the last `of` trials had an outcome, or met a condition."""
 
     outcome: Names = Field(default_factory=list, description="The outcomes that count.")
     if_: Expression | None = Field(
