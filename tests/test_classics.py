@@ -34,6 +34,7 @@ CLASSICS = (
     "probabilistic_reversal",
     "progressive_ratio",
     "reversal_learning",
+    "set_shifting",
     "two_armed_bandit",
     "water_maze_matching",
     "win_shift",
@@ -79,6 +80,7 @@ VALIDATED = (
     "go_no_go",
     "novel_object",
     "reversal_learning",
+    "set_shifting",
     "two_armed_bandit",
     "water_maze_matching",
     "win_shift",
@@ -194,6 +196,19 @@ def test_a_bandit_turns_after_four_good_choices_or_some_more() -> None:
                 good = 0
     assert min(rows) == 4
     assert len(set(rows)) > 2
+
+
+@pytest.mark.parametrize("subject", range(2))
+def test_after_the_extradimensional_shift_the_other_dimension_counts(subject: int) -> None:
+    life = ArenaSubject(ArenaParadigm(specification_of("set_shifting")).program, DARKNESS, 4, subject)
+    while life.begin_trial() is not None:
+        while life.step(STAY)[2] == RUNNING:
+            pass
+        now = life.values
+        is_shifted = str(now["stage"]).startswith("extradimensional")
+        by_odour = (now["first"] == "by_odour") != is_shifted
+        is_left = now["odour_1_at"] == "odour_left" if by_odour else now["medium_1_at"] == "bowl_left"
+        assert now["one_left"] == is_left, now["stage"]
 
 
 def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> None:
