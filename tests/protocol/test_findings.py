@@ -173,6 +173,10 @@ ERRORS = {
     "sample into a name that is taken": ("E202", SIDES + "draw: {d: {sample: side, into: [«goal]}}"),
     "pick too many": ("E206", "draw: {d: {pick: «3, of: {x: [1, 2]}}}"),
     "pick among too many subsets": ("E206", f"draw: {{d: {{order: cycle, «pick: 9, of: {{x: {list(range(20))}}}}}}}"),
+    "copies beyond all memory": (
+        "E206", f"draw: {{d: «{{order: shuffle, copies: 100000, of: {{x: {[*range(20)]}}}}}}}"
+    ),
+    "more trials than anybody lives": ("E224", "schedule: {one: «{sessions: 100000, trials: 100000}}"),
     "copies of random rows": ("E206", "draw: {d: {«copies: 3, of: {x: [1, 2]}}}"),
     "runs in a cycle": ("E206", "draw: {d: {order: cycle, «max_run: 3, of: {x: [1, 2]}}}"),
     "runs of one value": ("E206", "draw: {d: {«max_run: 3, of: {x: [1, 1]}}}"),
