@@ -82,7 +82,7 @@ def _curve(cell: CellResult) -> list[str]:
     sessions = range(1, last + 1)
     width = 3 if last <= _NUMBERED else 1
     title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
-    unit = "session" if by_session else f"runs of {cell.curve_unit}"
+    unit = "session" if by_session else f"groups of {cell.curve_unit}"
     lines = [f"{title}, pass rate (%) by {unit}"]
     if width > 1:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))

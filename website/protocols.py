@@ -49,7 +49,7 @@ def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
             said = (fidelity.preserved, fidelity.simplified, fidelity.retained)
             row = [f"[{code(one.paradigm)}](#{_anchor(one)})", *map(prose, said)]
             found.setdefault(one.edition, []).append(row)
-    headers = ["protocol", "preserved", "simplified", "demand that is meant to be left"]
+    headers = ["protocol", "preserved", "simplified", "cognitive demand that should remain"]
     parts = []
     for edition, rows in found.items():
         parts += [f"Edition {code(edition)}:", table(headers, rows)]

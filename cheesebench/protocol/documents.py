@@ -144,7 +144,7 @@ class Trial(Model):
         min_length=1, description="The states of a trial; exactly one is active at a time."
     )
     show: dict[Name, GlyphOrName] = Field(
-        default_factory=dict, description="What is shown whatever the state; that of the state goes before it."
+        default_factory=dict, description="What is shown whatever the state; a state's own `show` takes precedence."
     )
     close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
@@ -174,7 +174,7 @@ class Reference(Model):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(
-        description="`success`, or one of `measures`; compared is that with `better`, or the first on `success`."
+        description="`success`, or a measure; a verdict uses the one with `better`, else the first on `success`."
     )
     value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
@@ -185,7 +185,7 @@ class Reference(Model):
         None, description="With `better`: how much worse still counts as equal, in the measure's unit."
     )
     range: tuple[float, float] | None = Field(
-        None, description="With `better`: lowest and highest possible value; without it the verdict is by t."
+        None, description="With `better`: lowest and highest possible value; without it the verdict is by Student's t."
     )
     n_animals: Count | None = Field(None, description="Number of animals behind the value.")
     sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.values import (
@@ -70,6 +70,7 @@ def _are_weights(value: Any) -> bool:
 _Weights = Annotated[
     list[Count], Field(min_length=1), checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2")
 ]
+_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range]
 
 
 class Draw(Model):
@@ -79,14 +80,17 @@ class Draw(Model):
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
         "random",
         description=(
-            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
-            "order set by the run's seed; row (subject mod rows)."
+            "`random`: independently; `shuffle`: in permuted blocks; `cycle`: one row after another; `balanced`: each "
+            "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
         ),
     )
-    columns_of: dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range] = Field(
+    columns_of: Annotated[_Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)] = Field(
         default_factory=dict,
         alias="of",
-        description="The table: its columns, of equal length, become variables; a column of numbers may be a range.",
+        description=(
+            "The table: its columns, of equal length, become variables; a column of numbers may be a range. "
+            "Or a CSV file in the protocol's folder, whose first line names the columns."
+        ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
         None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."

@@ -80,7 +80,7 @@ _ERRORS = {
     222: "An unknown lesion, or one that removes nothing or a variable.",
     223: "A lesion appears twice in a construct.",
     224: "The schedule has more trials than a subject can have.",
-    225: "An animal data file cannot be read, is not in the protocol's folder, or has an invalid row.",
+    225: "A CSV file (of animals, or a draw's) cannot be read, is not in the protocol's folder, or has an invalid row.",
     226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
     227: "A brace in `say` is neither doubled nor one of a pair, or there is no name in braces.",
     228: "A measure is to be given by itself, or by something twice.",

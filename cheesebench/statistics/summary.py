@@ -17,8 +17,9 @@ from cheesebench.experiment.records import CellCalls, CellPlan, Variant
 from cheesebench.interfaces import Value
 
 #: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
-#: ``unparsed``, ``truncated reply``: failed without one reply that could be read, or that was not cut off; ``not run``:
-#: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change the verdict.
+#: ``unparsed``: failed, and no reply could be read; ``truncated reply``: failed, and every reply was cut off;
+#: ``not run``: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change
+#: the verdict.
 TAXONOMY = (
     "success",
     "wrong choice",

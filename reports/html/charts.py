@@ -51,7 +51,7 @@ def curve(cell: CellResult) -> Chart | None:
     sessions = range(1, last + 1)
     return {
         "kind": "curve",
-        "unit": "session" if by_session else f"runs of {clean(cell.curve_unit)}",
+        "unit": "session" if by_session else f"groups of {clean(cell.curve_unit)}",
         "labels": list(sessions),
         "model": [_percent(points[n].rate) if n in points else None for n in sessions],
         "low": [_percent(points[n].low) if n in points else None for n in sessions],
@@ -119,7 +119,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     return {
         "kind": "together",
         "title": clean(first.plan.title or first.plan.protocol),
-        "unit": "session" if by_session else f"runs of {clean(first.curve_unit)}",
+        "unit": "session" if by_session else f"groups of {clean(first.curve_unit)}",
         "labels": list(range(1, last + 1)),
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],

@@ -265,7 +265,7 @@ class _Author:
                     block["until"] = {"if": self.condition(1), "count": count, **window}
             if self.often(4):
                 block["repeat"] = {"at_most": 2 + self.below(3), "trials": 1 + self.below(6)}
-                if self.often(3):
+                if self.scalar and self.often(3):
                     block["repeat"]["until"] = {"outcome": self.some([*OUTCOMES, "timeout"], 1, 2), "count": 1}
             found[name] = block
         return found

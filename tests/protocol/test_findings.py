@@ -373,6 +373,17 @@ WARNINGS = {
     "nothing to win": ("W305", "«" + trial("{enter: goal, reward: -1, end: found}")),
     "zone behind walls": ("W306", 'arena: {map: "S.Z#X", legend: {S: box, Z: goal, X: {zone: «cell, glyph: x}}}'),
     "limit too low": ("W307", f"trial: {{limit: «2, start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "no way to what finish ends": (
+        "W307",
+        'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n'
+        "trial: {limit: «9, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
+        "finish: [{if: n == 1, end: found}]}",
+    ),
+    "limit too low for what finish ends": (
+        "W307",
+        "trial: {limit: «2, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
+        "finish: [{if: n == 1, end: found}]}",
+    ),
     "no way to an end": ("W307", 'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n' + WALK.replace("9", "«9")),
     "unused variable": ("W308", "vars: {«n: 0}"),
     "unused draw": ("W308", "draw: {«d: {of: {x: [1, 2]}}}"),
@@ -431,6 +442,16 @@ WARNINGS = {
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("trigger", ["watch: [{act: FORWARD, count: n}], ", ""], ids=["watched", "a rule"])
+def test_an_end_in_finish_may_be_nearer_than_all_others(trigger: str, findings: Findings) -> None:
+    rule = "" if trigger else ", {act: FORWARD, count: n}"
+    text = (
+        f"trial: {{limit: 2, start: run, {trigger}states: {{run: {{rules: ["
+        f"{{enter: goal, reward: 1, end: found}}{rule}]}}}}, finish: [{{if: n == 2, end: tired}}]}}"
+    )
+    assert not [one for one in findings(text) if one.startswith(("W", "E"))]
 
 
 @pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))
