@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# Many images set it. The tests start hundreds of processes, and each would compile the package anew: half of all time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What the tests import of this repository although no distribution has it. With its directory on the path, the egg-info
 # in it would be a second distribution with our plugin.
@@ -35,6 +43,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.timeout = TIMEOUT
 
 
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make only: all that is loaded by now stays, and is a million objects."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker a run of files, and who is done takes of the others': what a file shares is made once."""
+    if config.getoption("dist") != "load":  # as if ``--dist`` were not given
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Fail where a file of tests leaves an event loop behind: in the files after it, ``asyncio.run`` would fail."""
@@ -42,6 +66,22 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is None or nextitem.path != item.path:
         with contextlib.suppress(RuntimeError):
             pytest.fail(f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?")
+
+
+@pytest.fixture(scope="session")
+def whole_package() -> None:
+    """All of the package, imported."""
+    import cheesebench
+
+    for module in pkgutil.walk_packages(cheesebench.__path__, "cheesebench."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+@pytest.fixture
+def pytester(whole_package: None, pytester: pytest.Pytester) -> pytest.Pytester:
+    """As pytest's own. A session in this process takes back what it imports, and the next would import it anew."""
+    return pytester
 
 
 @pytest.fixture(scope="session")

@@ -47,9 +47,9 @@ VARIABLES = (
         "GITHUB_STEP_SUMMARY", "the file to which the report's summary is appended; GitHub Actions sets it"
     ),
     EnvironmentVariable(
-        "GITHUB_ACTIONS", "true: what is no PASS becomes an annotation of the job; GitHub Actions sets it"
+        "GITHUB_ACTIONS", "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it"
     ),
-    EnvironmentVariable("NO_COLOR", "set: no colours, neither from pytest nor from the command line"),
+    EnvironmentVariable("NO_COLOR", "if set, neither pytest nor cheesebench uses colours"),
     EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest; 'cheesebench study' puts its own before them"),
     EnvironmentVariable(
         "XDG_STATE_HOME",

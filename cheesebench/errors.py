@@ -65,7 +65,8 @@ class UnknownNameError(CheeseBenchError):
         remedy: str = "",
     ) -> None:
         """``also``: further names for the suggestion that are not listed; ``whole``: the text that ``name`` is from."""
-        known = sorted(known)
+        #: The names that there are, for whoever knows of others.
+        self.known = known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])
         text = f"There is no {kind} '{name}'.{hint} Known:{_listed(known)}."
@@ -115,9 +116,15 @@ def look_alike(word: str) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
+    close = closest(name, known)
+    return f" Did you mean '{close}'?" if close else ""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
     # Who stops early means the name that goes on: 'gpt-4' is 'gpt-4-32k', though 'gpt-35' has more letters in common.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
     close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    return close[0] if close else None

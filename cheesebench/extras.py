@@ -12,8 +12,8 @@ from urllib.request import url2pathname
 def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str:
     """Return the command that adds an extra of ``distribution`` to this installation, to be named in an error.
 
-    What was installed from a clone (PEP 610 says where that is) is installed from there again: a release on the
-    package index, if there is one, might be another version.
+    An installation from a clone (PEP 610 says where that is) is extended from there: a release on the package index, if
+    there is one, might be another version.
     """
     # A clone that is the working directory has a second record, of its build, which does not say it.
     records = (one.read_text("direct_url.json") for one in distributions(name=distribution))

@@ -111,8 +111,8 @@ OPTIONS = (
     Option(
         name="model",
         help=(
-            "Run this model through the paradigms; repeat it (or use commas) for several. Without paths, only the "
-            "paper's protocols run."
+            "Run this model through the paradigms; repeat it (or use commas) for several. Without paths to tests, only "
+            "the nine paradigms run."
         ),
         example="random",
         repeatable=True,
@@ -197,8 +197,8 @@ OPTIONS = (
     ),
     Option(
         name="shard",
-        help="Run only this part of the cells, always the same: 2/8 is the second of eight. See: cheesebench merge "
-        "--help",
+        help="Run only this part of the cells: 2/8 is the second of eight parts, always the same. See: cheesebench "
+        "merge --help",
         metavar="PART",
         example="2/8",
         recorded=True,
@@ -334,7 +334,7 @@ OPTIONS = (
     ),
     Option(
         name="trial-timeout",
-        help="Time limit of all calls of one trial, in seconds, waiting not counted.",
+        help="Time limit of all calls of one trial, in seconds, not counting waiting.",
         metavar="SECONDS",
         type=float,
         default=3600,
@@ -392,7 +392,7 @@ OPTIONS = (
     ),
     Option(
         name="profile",
-        help="Take options from [tool.cheesebench.profiles.NAME] of pyproject.toml; what is typed comes before them.",
+        help="Take options from [tool.cheesebench.profiles.NAME] of pyproject.toml; the command line takes precedence.",
         example="nightly",
     ),
     Option(
@@ -412,7 +412,7 @@ OPTIONS = (
         choices=("skip", "fail"),
         default="skip",
     ),
-    Option(name="film", help="Show a failed trial of every FAIL frame by frame, as -v does.", flag=True),
+    Option(name="film", help="For every FAIL, show a failed trial frame by frame (-v does, too).", flag=True),
     Option(name="exit-zero", help="Exit with 0 even if a model fails; errors still count.", flag=True),
 )
 

@@ -37,7 +37,7 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
         place = f"{path}: [tool.cheesebench.profiles.{name}] {spelling}"
         if option is None or option.key == "profile":
             hint = did_you_mean(str(spelling), [option.name for option in BY_KEY.values()])
-            raise OptionError(f"{place} is no option of a run.{hint}")
+            raise OptionError(f"{place} is not an option of a run.{hint}")
         found[option.key] = _checked(option, value, place)
     return found
 

@@ -60,7 +60,7 @@ def inert(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 300) -> str:
-    """Return what a stranger said so that it can be shown: one line, shortened, without secrets and escapes."""
+    """Return text from outside so that it can be shown: one line, shortened, without secrets and escapes."""
     # Redacted before it is shortened: half a key would not be known for one. A very long text is not a message.
     line = " ".join(redact(text[:65536]).split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line[: limit + 1])

@@ -17,7 +17,7 @@ from cheesebench.errors import OptionError
 
 
 class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str], RecordConstructorArgs):
-    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, so many numbers for each place in it.
+    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one for each position and character.
 
     Read as ``reshape(length, characters)``: in row ``i`` the column of the text's ``i``-th character is 1, and rows
     after its end are 0. ``length`` is that of the longest text, and columns are in the order of the characters' code
@@ -27,7 +27,7 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         env: an environment whose observations are texts (any view that draws no pictures).
 
     Raises:
-        OptionError: if its observations are no texts.
+        OptionError: if its observations are not texts.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any]) -> None:
@@ -47,7 +47,7 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         """Return a text as zeros and ones; it may also be one that an agent is given when it is judged.
 
         Raises:
-            OptionError: if the text is none of this environment's (that of another protocol, or in another view).
+            OptionError: if the text cannot come from this environment (it is from another protocol or view).
         """
         if not self.env.observation_space.contains(observation):
             raise OptionError(f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}")

@@ -17,7 +17,8 @@ NOTHING = "–"
 
 HOW_TO_READ = (
     "PASS: the model does at least as well as the rodent, within the margin; FAIL: it does worse than that; "
-    "INCONCLUSIVE: the trials do not decide; ERROR: nothing was measured.",
+    "INCONCLUSIVE: the trials do not decide; ERROR: nothing could be measured, or trials were lost to a "
+    "technical fault.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
 )
@@ -30,7 +31,7 @@ HOW_TO_READ_MEASURE = (
 #: The same for cells that no animal stands behind.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
-    "trials do not decide; ERROR: nothing was measured.",
+    "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
     "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above 0, FAIL the upper bound below the margin.",
 )
@@ -191,12 +192,12 @@ def validity(cell: CellResult) -> str:
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return the same with lesions, as in ``validated: spatial memory, abolished by blind (at most 25 %)``."""
+    """Return the same with lesions: ``validated: memory, abolished by lesions: blind (leaves at most 25 %)``."""
     construct = cell.plan.construct
     if construct is None:
         return validity(cell)
-    lesions = ", ".join(f"{lesion} (at most {percent(most)})" for lesion, most in construct.abolished_by)
-    return f"{validity(cell)}: {construct.name}, abolished by {lesions}"
+    lesions = ", ".join(f"{lesion} (leaves at most {percent(most)})" for lesion, most in construct.abolished_by)
+    return f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}"
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:

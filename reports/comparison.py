@@ -22,9 +22,8 @@ MARKS = {"better": "▲", "worse": "▼", "indistinguishable": "="}
 
 HOW_TO_READ = (
     "Every difference is the first run minus the second, in points (or the unit of a measure that is named), over "
-    "subjects of the same seed. Answers hold at "
-    "5 %; those of single protocols are corrected for testing several. Indistinguishable does not mean equal: it "
-    "means that these runs cannot show a difference."
+    "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
+    "several. Indistinguishable does not mean equal: it means that these runs cannot show a difference."
 )
 #: Columns of the text for a terminal.
 WIDTH = 80

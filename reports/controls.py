@@ -27,7 +27,7 @@ def title(result: ControlResult) -> str:
 
 def headers(result: ControlResult) -> tuple[str, ...]:
     """Return the column headings of ``rows``."""
-    unit = "session" if result.curve_unit == "session" else f"runs of {result.curve_unit}"
+    unit = "session" if result.curve_unit == "session" else f"groups of {result.curve_unit}"
     return (unit, *HEADINGS)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cheesebench.reports import cells as words
 from cheesebench.reports import controls, matrix, studies
 from cheesebench.reports.escaping import clean, escape
-from cheesebench.reports.pictures import learning_curves, profile
+from cheesebench.reports.pictures import condition_curves, learning_curves, profile
 from cheesebench.reports.provenance import provenance
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.published import ELSEWHERE, published_elsewhere
@@ -99,6 +99,7 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
     blocks.extend(_open_questions(cells))
     blocks.extend(profile(model, cells))
     blocks.extend(learning_curves(cells))
+    blocks.extend(condition_curves(cells))
     blocks.extend(["### Outcomes of the trials", _outcomes(cells)])
     blocks.extend(_measures(cells))
     blocks.extend(_calls(cells))

@@ -1,4 +1,4 @@
-"""Models x paradigms: who is as good as the rodent at what, in one look."""
+"""Models x paradigms: who is as good as the rodent at what, at a glance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cognitive profile and the learning curves of a text report, drawn with block characters."""
+"""The cognitive profile and the curves of a text report, drawn with block characters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from cheesebench.reports import cells as words
 from cheesebench.reports.escaping import fenced
 from cheesebench.reports.glyphs import bar, columns
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import number, percent, plural, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ModelSummary
+    from cheesebench.statistics.summary import ConditionCurve
 
 _LABEL = 24
 _TITLE = 60
+_VALUE = 12
 #: Up to this many sessions, columns are wide and carry their numbers.
 _NUMBERED = 15
 
@@ -50,6 +52,27 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
     return ["### Learning curves", _block([line for curve in curves for line in (*curve, "")])]
 
 
+def condition_curves(cells: Sequence[CellResult]) -> list[str]:
+    """Return each measure that is given by a variable, value by value; empty without one."""
+    curves = [(cell, curve) for cell in cells for curve in cell.conditions]
+    if not curves:
+        return []
+    return ["### Measures by condition", _block([line for one in curves for line in (*_conditions(*one), "")])]
+
+
+def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
+    title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
+    lines = [f"{title}, {fenced(curve.measure, _TITLE).rstrip()} by {fenced(curve.variable, _TITLE).rstrip()}"]
+    means = [measure.mean for _, measure in curve.points]
+    largest = max(means) if min(means) >= 0 else 0.0  # negative numbers are no lengths
+    for value, measure in curve.points:
+        drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
+        spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
+        label = fenced(shown_value(value), _VALUE)
+        lines.append(f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})")
+    return lines
+
+
 def _curve(cell: CellResult) -> list[str]:
     by_session = cell.curve_unit == "session"
     rates = {point.session: point.rate for point in cell.curve}
@@ -59,7 +82,7 @@ def _curve(cell: CellResult) -> list[str]:
     sessions = range(1, last + 1)
     width = 3 if last <= _NUMBERED else 1
     title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
-    unit = "session" if by_session else f"runs of {cell.curve_unit}"
+    unit = "session" if by_session else f"groups of {cell.curve_unit}"
     lines = [f"{title}, pass rate (%) by {unit}"]
     if width > 1:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from cheesebench.reports import cells, controls, studies
 from cheesebench.reports.escaping import clean
 from cheesebench.reports.matrix import Matrix, columns_of, matrix
+from cheesebench.statistics.wording import number, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ControlResult, ModelSummary, RunSummary
-    from cheesebench.statistics.summary import PublishedContrast
+    from cheesebench.statistics.summary import ConditionCurve, PublishedContrast
 
 #: Columns that every terminal has, and those beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
@@ -72,10 +73,17 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         _verdicts(own, width),
         "\n".join(_filled(reason, width) for reason in reasons),
         "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in cell.contradicted),
+        "\n".join(_filled(f"{cell.plan.label}: {said}", width) for cell in own for said in map(_by, cell.conditions)),
         _filled(calls, width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _by(curve: ConditionCurve) -> str:
+    """Return a measure value by value: ``right by delay: 0.95 (2), 0.8 (10)``."""
+    points = ", ".join(f"{number(measure.mean)} ({shown_value(value)})" for value, measure in curve.points)
+    return f"{curve.measure} by {curve.variable}: {points}"
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import re
 import textwrap
@@ -182,16 +183,17 @@ FAMILY_TYPES = {
 ALTERNATIVES = {"examine", "examine_text", "inspect_dialogue", "compile_dialogue", "plan_dialogue", "plan_dialogues"}
 
 
-def family_types() -> set[str]:
+@functools.cache
+def family_types() -> frozenset[str]:
     """Return the names of all classes that families define, and those that stand elsewhere for their sake."""
     defined: dict[bool, set[str]] = {True: set(), False: set()}
     for name, path in MODULES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         defined[part(name) == "paradigms"] |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    return FAMILY_TYPES | (defined[True] - defined[False])
+    return frozenset(FAMILY_TYPES | (defined[True] - defined[False]))
 
 
-def asks_for_family(tree: ast.AST, types: set[str]) -> Iterator[tuple[int, str]]:
+def asks_for_family(tree: ast.AST, types: frozenset[str]) -> Iterator[tuple[int, str]]:
     """Yield line and name of every place where code asks which family it has before it."""
     for node in ast.walk(tree):
         match node:

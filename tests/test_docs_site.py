@@ -76,6 +76,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 # One test, because the site is built once for it: workers of xdist would build one each.
+@pytest.mark.slow
 def test_the_site(pages: Mapping[str, str]) -> None:
     # Nothing is fetched from elsewhere: readers may be offline, and their privacy is theirs.
     fetched = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")

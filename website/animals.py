@@ -24,4 +24,4 @@ def animals() -> str:
         assert isinstance(passes, float)
         rows.append([code(name), percent(mean), *(percent(fails[str(n)]) for n in COHORTS), percent(passes)])
     fail = [f"FAIL, {subjects} subjects" for subjects in COHORTS]
-    return table(["protocol", "succeeds in", *fail, f"PASS, {MOST} subjects"], rows)
+    return table(["protocol", "animals succeed in", *fail, f"PASS, {MOST} subjects"], rows)

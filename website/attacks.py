@@ -1,4 +1,4 @@
-"""What the audit finds of the attacks by hand on the protocols of release 0.1, in one command.
+"""What the audit finds of the attacks by hand on the first nine protocols, in one command.
 
 ``python -m website.attacks`` plans against the old files, which are kept as fixtures, prints protocol, lesion, what was
 won by hand, what is found, and the seconds that it took, and keeps what the page on lesions shows. With names of
@@ -71,7 +71,7 @@ def attacks() -> str:
     for one in kept:
         name = one["protocol"].replace(".", "@")
         cells.append([code(name), code(one["lesion"]), f"{one['by_hand']:.2f}", f"{one['found']:.2f}"])
-    return table(["protocol of release 0.1", "lesion", "by hand", "found by the audit"], cells)
+    return table(["old protocol", "lesion", "by hand (about)", "found by the audit"], cells)
 
 
 def main(names: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
             said = (fidelity.preserved, fidelity.simplified, fidelity.retained)
             row = [f"[{code(one.paradigm)}](#{_anchor(one)})", *map(prose, said)]
             found.setdefault(one.edition, []).append(row)
-    headers = ["protocol", "preserved", "simplified", "demand that is meant to be left"]
+    headers = ["protocol", "preserved", "simplified", "cognitive demand that should remain"]
     parts = []
     for edition, rows in found.items():
         parts += [f"Edition {code(edition)}:", table(headers, rows)]
@@ -93,6 +93,8 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
         + (f", until {block.until.count} of {block.until.of}" if block.until else "")
+        + (f", repeated until {block.ends.count} of {block.ends.of}" if block.ends else "")
+        + (f", {block.most} trials in all at most" if block.most else "")
         for block in one.schedule
     ]
     arena = document.arena

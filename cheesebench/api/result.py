@@ -1,4 +1,4 @@
-"""A run that has been made, for Python and notebooks: its verdicts, trials and calls, and every trial to be watched."""
+"""A recorded run, for Python and notebooks: its verdicts, trials and calls, and a player for every trial."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A run in its log. Everything is computed from there, whenever it is asked for."""
+    """A run, read from its log. Everything is computed from the log when you ask for it."""
 
     def __init__(self, path: Path, plugins: PluginManager | None = None) -> None:
         """``path`` is the file of the log; ``plugins`` must have the views and families of its protocols."""
@@ -62,7 +62,7 @@ class Run:
         return frame_of(verdict_rows(self.summary))
 
     def trials(self) -> pandas.DataFrame:
-        """Return one row for each trial, missing ones too: the table ``trials`` of docs/run-log.md."""
+        """Return one row for each trial, including missing ones: the table ``trials`` of docs/run-log.md."""
         return self.table("trials")
 
     def calls(self) -> pandas.DataFrame:
@@ -72,7 +72,7 @@ class Run:
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
         """Return a table of ``cheesebench export``: trials, values, steps, events or calls.
 
-        ``observations``: steps have what was perceived after them.
+        ``observations`` adds to each step the observation after it.
         """
         with self._log() as log:
             return table_frame(log, self._plugins, name, observations)
@@ -89,7 +89,7 @@ class Run:
     ) -> PlayedTrial:
         """Return one trial, which plays itself in a notebook; subjects and trials count from 0.
 
-        ``protocol``, ``model``, ``view`` and ``variant`` name the cell, as far as the run has several.
+        ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed only if the run has several.
         """
         wanted = {"protocol": protocol, "model": model, "view": view, "variant": variant}
         with self._log() as log:
@@ -107,7 +107,7 @@ class Run:
             return self._plugins.report(format, self.summary, log)
 
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the page with everything, and every trial to be watched; return where it is."""
+        """Write the HTML report, with a player for every trial; return its path."""
         target = inside(self.directory, "report.html") if path is None else Path(path)
         target.write_text(self.report("html"), encoding="utf-8")
         return target

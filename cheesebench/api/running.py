@@ -46,30 +46,30 @@ def run(
     """Run models through protocols, wait until every cell is decided, and return the run.
 
     It writes the same log as ``pytest --model``: the same seed gives the same records. Ctrl-C (or the stop button of a
-    notebook) ends it; ``cheesebench.run(..., resume=ID)`` goes on, and nothing that is finished is lost.
+    notebook) ends it; ``cheesebench.run(..., resume=ID)`` continues it, and no finished trial is lost.
 
     Parameters:
         models: One name or several, as ``--model`` takes them.
-        protocols: Names, files or directories; none for those of the paper.
+        protocols: Names, files or directories; by default the nine paradigms.
         design: How many subjects and trials (``--design``); by default what suits the model.
         subjects: Number of subjects of each cell, instead of the design's.
         seed: Seed of the run; 0 by default.
         view: One view or several, instead of the design's own.
         results: Directory of the runs, ``results`` by default.
-        plugins: Modules or objects with hooks (agents, backends, views), beside those that are installed.
-        progress: Whether to show how far it is, or a function that is called with that line; by default it is shown
+        plugins: Modules or objects with hooks (agents, backends, views), in addition to those that are installed.
+        progress: Whether to show progress, or a function that is called with each line of it; by default it is shown
             on a terminal and in a notebook.
         options: Any other option of a run by its name in Python: ``max_cost=5``, ``control="blind"``, ...
 
     Raises:
-        CheeseBenchError: For what cannot be meant, before anything is run; with the remedy.
+        CheeseBenchError: For a mistake in the arguments, before anything is run; the message names a remedy.
     """
     given = _given(models, protocols, view, design=design, subjects=subjects, seed=seed, results=results, **options)
     return _Work(given, tuple(plugins), _teller(progress)).do()
 
 
 async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run:
-    """Do the same as ``run`` beside whatever else the event loop has to do; cancelling it stops the run."""
+    """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
     stopped = threading.Event()
     plugins, progress = tuple(options.pop("plugins", ())), _teller(options.pop("progress", None))
     work = _Work(_given(models, protocols, options.pop("view", ()), **options), plugins, progress, stopped)

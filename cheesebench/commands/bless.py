@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "A baseline is a small JSON file of counts to commit; later runs can be compared with it without the run "
-        "itself.",
+        "A baseline is a small JSON file of counts, made to be committed; later runs can be compared with it without "
+        "the run itself.",
         "20250131-093000-ab12 main",
     )
     add_run(parser)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cheesebench.chat import Picture
-from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
+from cheesebench.errors import OptionError, UnknownNameError, closest
 from cheesebench.film import printable
 from cheesebench.interfaces import RUNNING, STAY, SubjectEnvironment
 from cheesebench.plugin_manager import installed_plugins
@@ -49,11 +49,13 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
         return catalogue.files[name]
     try:
         return Path(catalogue.find(name).path)
-    except UnknownNameError:
+    except UnknownNameError as error:
         here = [protocol_name(file.name.removesuffix(SUFFIX)) for file in Path().glob(f"*{SUFFIX}")]
-        if did_you_mean(name, here):
-            raise UnknownNameError("protocol", name, here) from None
-        raise
+        if not closest(name, here):
+            raise
+        installed = closest(name, error.known)
+        remedy = f"Of those that are installed, '{installed}' is similar." if installed else ""
+        raise UnknownNameError("protocol", name, here, remedy=remedy) from None
 
 
 def load_protocol(name: str) -> Specification:

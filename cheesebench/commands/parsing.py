@@ -107,5 +107,5 @@ def whole_number(text: str) -> int:
 def port_number(text: str) -> int:
     """Return the number of a port, 0 for any free one; argparse says so where it is none."""
     if (number := whole_number(text)) > 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is no port: they go up to 65535")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port: ports go up to 65535")
     return number

@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Prints a link. Whoever opens it is told what is recorded, and if they agree they see exactly what a model is "
-        "shown, with the same instructions, and press the keys. Each is a subject of the run, under the model 'human'. "
-        "No names and no addresses are recorded. Ctrl-C ends it; --resume goes on, also with a run of a model: its "
-        "protocols are then run with people, too, and one report shows both.",
+        "Prints a link. Whoever opens it is told what is recorded. If they agree, they see exactly what a model is "
+        "shown, with the same instructions, and act by pressing keys. Each person is a subject of the run, under the "
+        "model 'human'. No names and no addresses are recorded. Ctrl-C ends the command; --resume continues the run. "
+        "It takes a run of a model, too: people then do the same protocols, and one report shows both.",
         "--protocols t_maze --subjects 20",
         "--resume 20250131-093000-ab12",
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "protocols", default=None, help=about)
     add_option(parser, "edition", default=None, help="edition of the protocols that are named (default: default)")
     add_option(
-        parser, "view", default=None, action="store", help=f"what they are shown the arena in (default: {_VIEW})"
+        parser, "view", default=None, action="store", help=f"the view in which people see the arena (default: {_VIEW})"
     )
     add_option(parser, "design", default=None, help=f"as for pytest (default: {_DESIGN})")
     add_option(parser, "subjects", default=None, help="how many people can take part (default: the design's number)")
@@ -55,9 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host-name",
         metavar="HOST[:PORT]",
         action="append",
-        help="what people's browsers call this machine; stands in the link; repeatable",
+        help="name of this machine for people's browsers, used in the link; repeatable",
     )
-    parser.add_argument("--consent", metavar="FILE", help="paragraphs that people agree to, beside what is recorded")
+    parser.add_argument(
+        "--consent", metavar="FILE", help="text that people must agree to, besides the list of what is recorded"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -151,7 +153,7 @@ def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
     from cheesebench.experiment.selection import Broken, named_protocols
 
     if not options.protocols:
-        raise OptionError("Say what people are to live through: --protocols t_maze. 'cheesebench list' has them all.")
+        raise OptionError("Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all.")
     names = [name for part in options.protocols for name in part.split(",")]
     design = find_design(options.design or _DESIGN, options.subjects)
     cells: Cells = {}
@@ -174,12 +176,14 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
     ]
     given += [name for name in ("view", "subjects") if getattr(options, name) is not None and _has_people(log)]
     if given:
-        raise OptionError(f"--resume keeps what the run was started with. Leave --{given[0].replace('_', '-')} out.")
+        raise OptionError(
+            f"A resumed run keeps the settings that it was started with. Leave --{given[0].replace('_', '-')} out."
+        )
     plans = log.plans()
     if not _has_people(log):
         walked = {plan.protocol: plan for plan in plans if not plan.in_words}
         if not walked:
-            raise OptionError(f"The run '{log.run_id}' has no protocol that could be walked through by people.")
+            raise OptionError(f"The run '{log.run_id}' has no protocol that people can take part in.")
         added: Cells = {}
         for plan in walked.values():
             specification = recorded_protocol(log, plan, plugins).walkable()

@@ -87,7 +87,7 @@ class Game:
     ) -> None:
         self._first = trial
         self._life, self._name, self._clear, self._output = life, name, clear, output
-        self._trials = self._successes = 0
+        self._trials = self._judged = self._successes = 0
         #: Reward of all trials.
         self._total = 0.0
 
@@ -100,7 +100,7 @@ class Game:
             observation = self._life.begin_trial()
         if observation is None:
             print("The schedule is complete.")
-        judged = f", {self._successes} with success" if self._trials else ""
+        judged = f", {self._successes} with success" if self._judged else ""
         print(f"{counted(self._trials, 'trial')} played to the end{judged}; total reward {self._total:g}.")
 
     def _play_trial(self, observation: str, actions: Iterator[int]) -> bool:
@@ -155,6 +155,7 @@ class Game:
 
     def _end(self, result: TrialResult) -> None:
         self._trials += 1
+        self._judged += result.success is not None
         self._successes += bool(result.success)
         judgement = {True: " (success)", False: " (no success)", None: ""}[result.success]
         print(one_line(f"The trial ends: {result.outcome}{judgement}."))

@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, "
-        "with cost, time left, the last replies, and every trial to be watched; two runs compared; trends. "
+        "with cost, time left, the last replies, and a player for every trial; comparisons of two runs; trends. "
         "Nothing can be changed there. The address holds a secret: whoever has it can read the runs.",
         "",
         "--results results --port 8765",

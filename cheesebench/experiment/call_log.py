@@ -42,7 +42,8 @@ class CallRecord:
     ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are its system message and its last
     message as text (the messages in between repeat earlier calls). A call that was refused because of its content has
     ``fault`` set and no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the time of the
-    successful attempt; ``attempts`` includes retries, and ``malformed`` of them had an answer that was no reply.
+    successful attempt; ``attempts`` includes retries, and ``malformed`` of them had an answer that was no reply,
+    or were refused for what was asked before it was asked again.
     """
 
     trial: int

@@ -177,7 +177,8 @@ class Caller:
     _trial: int = -1
     _call: int = 0
     _in_flight: float = 0.0
-    #: The server that it stays with.
+    #: The call as it was refused, if it is asked again; and the server that it stays with.
+    _refused: CallRecord | None = None
     _stay: Stay = field(default_factory=Stay)
 
     def read_as(self, actions: Sequence[int]) -> None:
@@ -193,13 +194,12 @@ class Caller:
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
         self._check_stopped()
-        known = self._find(trial, call, request_digest)
-        if known is not None:
+        self._refused = known = self._find(trial, call, request_digest)
+        if known is not None and known.fault is None:
             return known.reply
         with self.channel.asks():
             reply, how = await self._answered(request, trial, call, request_digest)
-        price = self.channel.price
-        cost = None if price is None else price.cost(reply.usage)
+        cost = None if (price := self.channel.price) is None else price.cost(reply.usage)
         record = self._record(request, trial, call, request_digest, reply, cost=cost, **how)
         self.budget.add(record.totals)
         await self.log.calls.commit(self.plan, self.subject, record)
@@ -212,10 +212,13 @@ class Caller:
         if self.stopped:
             raise SubjectSettledError("the verdict is settled")
 
-    @staticmethod
     def _record(
-        request: ChatRequest, trial: int, call: int, request_digest: str, reply: ChatReply, **how: Any
+        self, request: ChatRequest, trial: int, call: int, request_digest: str, reply: ChatReply, **how: Any
     ) -> CallRecord:
+        if (refused := self._refused) is not None:
+            # Who asks until a filter lets an answer through must not look like somebody who was answered at once.
+            how["attempts"] += refused.attempts
+            how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
         return CallRecord(
             trial=trial,
             call=call,
@@ -227,7 +230,7 @@ class Caller:
         )
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call, None if it is to be made."""
+        """Return the recorded call; None, or the refused one, if it is to be made."""
         known = self.source.calls.find(self.plan, self.subject, trial, call) if self.recorded else None
         where = f"call {call} of trial {trial} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
@@ -247,7 +250,7 @@ class Caller:
         if known.fault is None:
             return known
         if self.channel.retry_errors and not self.channel.replaying:
-            return None
+            return known
         remedy = "" if self.channel.replaying else " (--retry-errors asks again)"
         raise SubjectStoppedError(f"{known.fault} at {where}, as recorded: {known.reply.text}{remedy}")
 

@@ -1,10 +1,11 @@
 """What is written to a run stays in its directory, whoever made it.
 
-An archive can bring links along, and files beside a database that SQLite obeys before anybody has read a row.
+An archive can bring links and FIFOs along, and files beside a database that SQLite obeys before anybody has read a row.
 """
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from cheesebench.errors import RunLogError
@@ -17,14 +18,23 @@ _BESIDE = ("-journal", "-wal", "-shm")
 _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 
 
-def check_no_links(directory: Path) -> None:
-    """Raise RunLogError if something in ``directory`` is a link: who writes to it would write elsewhere."""
+def check_plain(directory: Path) -> None:
+    """Raise RunLogError unless ``directory`` holds plain files and directories only.
+
+    Who writes to a link writes elsewhere; who opens a FIFO to write waits until somebody reads it, maybe for ever.
+    """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-        if path.is_symlink():
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:  # another process of the run is at work
+            continue
+        if stat.S_ISLNK(mode):
             raise RunLogError(
                 f"{quoted(str(path), 300)} is a symbolic link, and what is written to a run stays in its directory. "
                 "Remove the link, or put the file itself there."
             )
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise _strange(path, "is not a file")
 
 
 def check_beside(path: Path) -> None:
@@ -49,8 +59,8 @@ def _strange(path: Path, what: str) -> RunLogError:
 
 
 def inside(directory: Path, name: str) -> Path:
-    """Return where ``name`` is to be written in a run's directory. Raises RunLogError where a link leads out of it."""
-    check_no_links(directory)
+    """Return where ``name`` is to be written in a run's directory. RunLogError where that is no plain place."""
+    check_plain(directory)
     path = directory / name
-    check_no_links(path)
+    check_plain(path)
     return path

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from cheesebench.errors import RunLogError, did_you_mean
-from cheesebench.experiment.confined import check_beside, check_no_links
+from cheesebench.experiment.confined import check_beside, check_plain
 from cheesebench.experiment.log_schema import APPLICATION_ID, SCHEMA
 from cheesebench.experiment.records import FORMAT
 from cheesebench.experiment.rows import EVENT_COLUMNS, TRIAL_COLUMNS
@@ -117,7 +117,7 @@ def claim(path: Path) -> sqlite3.Connection:
     the remedy where another one has it.
     """
     with errors_explained(path):
-        check_no_links(path.parent)
+        check_plain(path.parent)
         check_beside(path.with_name(LOCK_NAME))
         lock = sqlite3.connect(
             path.with_name(LOCK_NAME), timeout=_CLAIM_PATIENCE, isolation_level=None, check_same_thread=False
@@ -129,7 +129,7 @@ def claim(path: Path) -> sqlite3.Connection:
             if "locked" not in str(error):
                 raise
             raise RunLogError(
-                f"Another process is running '{path.parent.name}'. Wait until it ends, or end it; then continue "
+                f"Another process is running '{path.parent.name}'. Wait for it to end, or stop it; then continue "
                 f"with --resume {path.parent.name}."
             ) from None
         return lock
@@ -144,7 +144,7 @@ def is_claimed(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"{lock.as_uri()}?mode=ro", uri=True, timeout=0)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:  # whatever else is wrong with it: nobody has locked it
         return "locked" in str(error)
     return False
 
@@ -190,7 +190,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     """Return a connection in autocommit mode; ``mode`` as in SQLite's URIs (``ro``, ``rw``, ``rwc``)."""
     check_beside(path)
     if not mode.startswith("ro"):
-        check_no_links(path.parent)
+        check_plain(path.parent)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
         uri=True,

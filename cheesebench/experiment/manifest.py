@@ -40,7 +40,7 @@ def check_name(name: str, what: str, option: str = "") -> str:
     """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise OptionError otherwise."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
-            f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first), 100 at most."
+            f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first); at most 100."
         )
     return name
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import NamedTuple
 #: Seconds between two beats, and after how many a file counts as left behind by a process that was killed.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
+#: Bytes of such a file.
+_LONGEST = 4096
 
 
 class Flight(NamedTuple):
@@ -70,10 +73,12 @@ def read_flight(directory: Path) -> Flight | None:
 
 def _read(path: Path) -> Flight | None:
     try:
-        if time.time() - path.stat().st_mtime > STALE:
+        found = path.lstat()
+        # A FIFO would be waited for, and a stranger's file may be of any size.
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST or time.time() - found.st_mtime > STALE:
             return None
         content = json.loads(path.read_text(encoding="utf-8"))
         budget = content.get("budget")
         return Flight(int(content["calls"]), int(content["limit"]), None if budget is None else float(budget))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None

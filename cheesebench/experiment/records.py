@@ -131,8 +131,8 @@ class CallTotals(Summable):
     """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a known price), seconds.
 
     Cached and written tokens are included in ``prompt``, reasoning tokens in ``completion``. ``attempts`` includes
-    retries, ``malformed`` are those of them whose answer was no reply (wrong shape, a tool call); ``seconds`` is the
-    total time of the successful attempts.
+    retries, ``malformed`` are those of them whose answer was no reply (wrong shape, a tool call, or refused and asked
+    again); ``seconds`` is the total time of the successful attempts.
     """
 
     calls: int = 0

@@ -90,7 +90,9 @@ def steppable(compiled: CompiledProtocol, plan: CellPlan) -> Paradigm:
     """Return a cell's paradigm as one that is lived step by step; RunLogError where it is not."""
     if not isinstance(compiled, Paradigm):
         family = compiled.specification.family
-        raise RunLogError(f"'{plan.protocol}' is a {family}, which has no film. To see its calls: cheesebench show.")
+        raise RunLogError(
+            f"'{plan.protocol}' is a {family}, whose trials cannot be watched. To see its calls: cheesebench show."
+        )
     return compiled
 
 

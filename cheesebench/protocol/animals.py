@@ -1,7 +1,7 @@
 """Reads a CSV file of animals beside a protocol into its tree, so that the protocol's text contains the data.
 
 The file has one row for each animal and session, with the columns ``animal,session,trials,passed``; further columns
-are ignored. For security, a protocol can only name files in its own folder.
+are ignored.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from cheesebench.errors import did_you_mean
+from cheesebench.protocol.csv_files import Kind, read_beside
 from cheesebench.protocol.diagnostics import Diagnostics, Position, listed
-from cheesebench.protocol.source import Node, real_path
+from cheesebench.protocol.source import Node
 
 COLUMNS = ("animal", "session", "trials", "passed")
 #: Largest file, in bytes, and most rows.
 MAX_BYTES, MAX_ROWS = 1_000_000, 10_000
+ANIMALS = Kind("animal data file", "animals.csv", "Keep one row for each animal and session.", MAX_BYTES)
 #: Longest name of an animal.
 MAX_NAME = 100
 #: Largest number of trials in a row, and of a session.
@@ -55,32 +56,8 @@ def _embedded(reference: Node, diagnostics: Diagnostics) -> Node:
 
 def read_animals(name: str, position: Position, diagnostics: Diagnostics) -> list[Row] | None:
     """Return the rows of the file ``name``, relative to the protocol in which it stands; None with errors (225)."""
-    folder = real_path(Path(position.file)).parent
-    try:
-        path = real_path(folder / name)
-    except (OSError, ValueError, RuntimeError):  # too long, no text, or a circle of links
-        path = folder
-    if path.suffix != ".csv" or Path(name).is_absolute() or not path.is_relative_to(folder):
-        sentence = f"'{name}' is not a CSV file in the protocol's folder."
-        diagnostics.error(
-            225, position, sentence, "Put it beside the protocol and give only its name, such as animals.csv."
-        )
-        return None
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError(0, "it is not a file")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        known = sorted(str(file.relative_to(folder)) for many in ("*.csv", "*/*.csv") for file in folder.glob(many))
-        hint = did_you_mean(name, known).strip() or "Put it beside the protocol."
-        diagnostics.error(225, position, f"The animal data file '{name}' cannot be read: {why}.", hint)
-        return None
-    if len(content) > MAX_BYTES:
-        sentence = f"The animal data file '{name}' has more than {MAX_BYTES} bytes."
-        diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
+    text = read_beside(name, position, ANIMALS, diagnostics)
+    if text is None:
         return None
     before = len(diagnostics.errors)
     rows = list(_rows(text, str(Path(position.file).parent / name), diagnostics))

@@ -45,7 +45,7 @@ class LegendEntry(Model):
 class PlacedLandmark(Model):
     """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the north-west."""
 
-    at: tuple[int, int] = Field(description="Column and row; outside the walkable floor, also outside the map.")
+    at: tuple[int, int] = Field(description="Column and row of a square that is not floor; it may be outside the map.")
     glyph: Glyph = Field(description="How it is drawn.")
 
     @model_validator(mode="before")

@@ -182,13 +182,16 @@ class Catalogue:
             return self.load(Path(name))
         wanted, _, suffix = name.partition("@")
         edition = suffix or edition or DEFAULT_EDITION
-        loaded, _ = self._all([*self.files.values(), *self.inside()])
-        # A protocol's own id takes precedence over an inherited one: an edition may have a new id.
-        for by_id in (True, False):
-            for specification in loaded:
-                names = (specification.paradigm,) if by_id else specification.ancestors
-                if specification.edition == edition and wanted in names:
-                    return specification
+        every = [*self.files.values(), *self.inside()]
+        loaded: list[BaseSpecification] = []
+        for paths in (_that_may_be(wanted, every), every):  # to read all of them takes half a second
+            loaded, _ = self._all(paths)
+            # A protocol's own id takes precedence over an inherited one: an edition may have a new id.
+            for by_id in (True, False):
+                for specification in loaded:
+                    names = (specification.paradigm,) if by_id else specification.ancestors
+                    if specification.edition == edition and wanted in names:
+                        return specification
         if any(wanted in (s.paradigm, *s.ancestors) for s in loaded):
             editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
@@ -214,6 +217,25 @@ class Catalogue:
         if not chosen:
             raise UnknownNameError("edition", wanted, {s.edition for s in loaded})
         return chosen
+
+
+def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
+    """Leave out files that neither say ``wanted`` nor the name of a file that may be it, which they could extend."""
+    left, found, names = dict[Path, str](), set[Path](), {wanted}
+    paths = list(paths)
+    for path in paths:
+        try:
+            left[path] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            found.add(path)  # loading it says what is wrong
+    while names:
+        # In double quotes, a name may be written with escapes.
+        said = {path for path, text in left.items() if "\\" in text or any(name in text for name in names)}
+        names = {path.name.removesuffix(SUFFIX).partition(".")[0] for path in said}
+        found |= said
+        for path in said:
+            del left[path]
+    return [path for path in paths if path in found]
 
 
 def load_protocol(path: Path | str) -> Specification:

@@ -198,7 +198,9 @@ class _Checks:
             return
         shortest = shortest_trial(self.spec, self.possible)
         place = self.root.find(("trial", "limit")).position
-        if shortest is None and not self.spec.finish and any(r.end for s in self.spec.states.values() for r in s.rules):
+        ends = [rule.end for state in self.spec.states.values() for rule in state.rules]
+        ends += [one.end for one in self.spec.finish]
+        if shortest is None and any(ends):
             self.diagnostics.warning(
                 307, place, "No 'end' can be reached, even with all doors open.", "Fix the map or the rules."
             )

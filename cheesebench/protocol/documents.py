@@ -19,9 +19,11 @@ from cheesebench.protocol.values import (
     DEFAULT_EDITION,
     MAX_COUNT,
     Citation,
+    ColumnAndRow,
     Count,
     Expression,
     GlyphOrName,
+    Lines,
     Name,
     Names,
     Number,
@@ -63,9 +65,7 @@ class Effects(Model):
     count: Names = Field(default_factory=list, description=EFFECTS["count"].meaning)
     reward: Expression | None = Field(None, description=EFFECTS["reward"].meaning)
     place: Name | None = Field(None, description=EFFECTS["place"].meaning)
-    put: Annotated[list[Expression], Field(min_length=2, max_length=2)] | None = Field(
-        None, description=EFFECTS["put"].meaning
-    )
+    put: ColumnAndRow | None = Field(None, description=EFFECTS["put"].meaning)
 
 
 class Rule(Effects):
@@ -87,7 +87,7 @@ class Rule(Effects):
 class State(Effects):
     """What is said, shown, closed or frozen while here; effects on entry; rules in order."""
 
-    say: Text | list[Text] | None = Field(None, description="Line (or lines) of text under the picture.")
+    say: Lines | None = Field(None, description="Line (or lines) of text under the picture.")
     show: dict[Name, GlyphOrName] = Field(
         default_factory=dict, description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn)."
     )
@@ -144,7 +144,7 @@ class Trial(Model):
         min_length=1, description="The states of a trial; exactly one is active at a time."
     )
     show: dict[Name, GlyphOrName] = Field(
-        default_factory=dict, description="What is shown whatever the state; that of the state goes before it."
+        default_factory=dict, description="What is shown whatever the state; a state's own `show` takes precedence."
     )
     close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
@@ -174,7 +174,7 @@ class Reference(Model):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(
-        description="`success`, or one of `measures`; compared is that with `better`, or the first on `success`."
+        description="`success`, or a measure; a verdict uses the one with `better`, else the first on `success`."
     )
     value: Number | None = Field(None, description="The animals' value; computed from `curve` or `animals` if absent.")
     interval: tuple[float, float] | None = Field(None, description="95 % interval, low and high.")
@@ -185,7 +185,7 @@ class Reference(Model):
         None, description="With `better`: how much worse still counts as equal, in the measure's unit."
     )
     range: tuple[float, float] | None = Field(
-        None, description="With `better`: lowest and highest possible value; without it the verdict is by t."
+        None, description="With `better`: lowest and highest possible value; without it the verdict is by Student's t."
     )
     n_animals: Count | None = Field(None, description="Number of animals behind the value.")
     sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
@@ -324,8 +324,9 @@ class MeasureBy(Model):
     """A measure that reports give by condition, too."""
 
     value: _Measure = Field(description="An expression, or a list of names, as for any measure.")
-    by: Annotated[Names, Field(min_length=1)] = Field(
-        description="Variables, draws, counters or measures: reports give the measure for each of their values."
+    by: Names = Field(
+        min_length=1,
+        description="Variables, draws, counters or measures: reports give the measure for each of their values.",
     )
 
 

@@ -11,11 +11,21 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, model_validator
 
 from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.values import Count, Expression, Name, Number, Scalar, Scope, Truth
+from cheesebench.protocol.values import (
+    Count,
+    Expression,
+    Name,
+    Names,
+    Number,
+    Scalar,
+    Scope,
+    Truth,
+    checked,
+    contradiction,
+)
 
 #: Most rows of a permuted block, copies included; of a table that is written in short.
 MAX_ROWS = 10_000
@@ -30,10 +40,14 @@ class Range(Model):
 
     @model_validator(mode="after")
     def _forward(self) -> Range:
-        if not self.step > 0 or self.to < self.from_:
-            raise PydanticCustomError("shape", "'to' not below 'from', and 'step' above 0")
+        if not self.step > 0:
+            raise contradiction(f"The step of {{where}} is {self.step:g}.", "Let it be above 0.")
+        if self.to < self.from_:
+            sentence = f"The range of {{where}} ends at {self.to:g}, below its beginning, {self.from_:g}."
+            raise contradiction(sentence, "Let 'to' be at least 'from'.")
         if self.size > MAX_ROWS:
-            raise PydanticCustomError("shape", "at most {most} numbers", {"most": MAX_ROWS})
+            sentence = f"The range of {{where}} has {self.size} numbers, more than {MAX_ROWS}."
+            raise contradiction(sentence, "Use a larger 'step'.")
         return self
 
     @property
@@ -49,6 +63,16 @@ class Range(Model):
         return [int(number) if number == number.to_integral_value() else float(number) for number in found]
 
 
+def _are_weights(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, int) and one is not True and one >= 1 for one in value)
+
+
+_Weights = Annotated[
+    list[Count], Field(min_length=1), checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2")
+]
+_Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range]
+
+
 class Draw(Model):
     """A small table; when its scope begins, one row is drawn and its columns become variables."""
 
@@ -56,14 +80,17 @@ class Draw(Model):
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
         "random",
         description=(
-            "Independent; in permuted blocks; one row after another; each row once per cycle of subjects, in an "
-            "order set by the run's seed; row (subject mod rows)."
+            "`random`: independently; `shuffle`: in permuted blocks; `cycle`: one row after another; `balanced`: each "
+            "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
         ),
     )
-    columns_of: dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range] = Field(
+    columns_of: Annotated[_Columns, BeforeValidator(lambda v: v, json_schema_input_type=str | _Columns)] = Field(
         default_factory=dict,
         alias="of",
-        description="The table: its columns, of equal length, become variables; a column of numbers may be a range.",
+        description=(
+            "The table: its columns, of equal length, become variables; a column of numbers may be a range. "
+            "Or a CSV file in the protocol's folder, whose first line names the columns."
+        ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
         None, description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows."
@@ -71,15 +98,13 @@ class Draw(Model):
     sample: Name | None = Field(
         None, description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order."
     )
-    into: list[Name] = Field(
+    into: Names = Field(
         default_factory=list, description="The variables that receive what `sample` or `permute` deals out."
     )
     distinct: Truth = Field(
         True, description="Whether `sample` deals out each member once; if false, each draw is from all of a group."
     )
-    weights: Annotated[list[Count], Field(min_length=1)] | None = Field(
-        None, description="How many times each row of `of` counts, in whole numbers."
-    )
+    weights: _Weights | None = Field(None, description="How many times each row of `of` counts, in whole numbers.")
     pick: Count | None = Field(
         None, description="Draws a subset of this many rows (or members of `sample`); the columns become sets."
     )
@@ -89,9 +114,16 @@ class Draw(Model):
 
     @model_validator(mode="after")
     def _one_source(self) -> Draw:
-        dealt = (self.sample is not None) + (self.permute is not None)
-        if bool(self.columns_of) + dealt != 1 or bool(self.into) != bool(dealt):
-            raise PydanticCustomError("shape", "either 'of', or 'sample' or 'permute' with 'into'")
+        given = {"of": self.columns_of or None, "sample": self.sample, "permute": self.permute}
+        sources = [key for key, value in given.items() if value is not None]
+        if not sources:
+            raise contradiction("There is nothing that {where} draws from.", "Add 'of', 'sample' or 'permute'.")
+        if len(sources) > 1:
+            raise contradiction(f"{{where}} has '{sources[0]}' and '{sources[1]}'.", "Keep one of them.")
+        if sources != ["of"] and not self.into:
+            raise contradiction(f"{{where}} has '{sources[0]}', but no 'into'.", "Add 'into', with names of variables.")
+        if sources == ["of"] and self.into:
+            raise contradiction("{where} has 'of' and 'into'.", "Remove 'into': the columns have names.")
         return self
 
     @property

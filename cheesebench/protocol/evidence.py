@@ -10,7 +10,7 @@ from cheesebench.lesions import INTACT, LANDMARKS, TEXT, TRIAL, Lesion
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.declare import counters
 from cheesebench.protocol.expressions import Binary, Classes, Expression
-from cheesebench.protocol.features import TRUTH
+from cheesebench.protocol.features import BUILT_INS, TRUTH
 from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.specification import ConstructSpec
@@ -69,7 +69,15 @@ class EvidenceBuilder(Lookup):
                 position = self.root.find(here).position
                 self.diagnostics.error(228, position, f"'{name}' is not its own condition.", "Name another variable.")
             elif name not in (known := [*self.names.variables, *self.document.measures]):
+                if name in BUILT_INS:
+                    sentence = f"'{name}' is no variable or measure."
+                    remedy = f"Add a measure, 'in_{name}: {name}', and name that."
+                    self.diagnostics.error(201, self.root.find(here).position, sentence, remedy)
+                    continue
                 self.unknown("variable or measure", name, [one for one in known if one != path[-1]], here)
+            elif name in written.by[:number]:
+                position = self.root.find(here).position
+                self.diagnostics.error(228, position, f"'{name}' appears twice in 'by'.", "Keep one.")
 
     def construct(self) -> ConstructSpec | None:
         """Resolve the construct; every lesion in it is checked."""
@@ -131,6 +139,11 @@ class EvidenceBuilder(Lookup):
             if not self.names.arena.landmarks:
                 self.diagnostics.error(222, position, "There are no landmarks to hide.", "Add 'arena: landmarks'.")
         elif name != TEXT and name not in self.names.places and self.names.arena.landmark(name) is None:
+            if name in self.names.variables:
+                sentence = f"'{name}' is a variable, and only what is drawn can be hidden."
+                remedy = "Hide how it is shown, such as 'glyph:*', or 'text'."
+                self.diagnostics.error(222, position, sentence, remedy)
+                return
             landmarks = [mark.name for mark in self.names.arena.landmarks]
             self.unknown("zone", name, [LANDMARKS, TEXT, *landmarks, *self.names.places], path)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import add, mod, mul, sub, truediv
 
-from cheesebench.errors import look_alike
+from cheesebench.errors import did_you_mean, look_alike
 from cheesebench.protocol.features import ARITHMETIC, BUILT_INS, FUNCTIONS, HISTORY, SEQUENCES, Reads
 
 #: Words that cannot be names of an author's things.
@@ -149,13 +149,14 @@ _REMEDIES = {
     "&": "Write 'and'.",
     "|": "Write 'or'.",
     "!": "Write 'not ( ... )' or '!='.",
-    "'": "Write names without quotes.",
-    '"': "Write names without quotes.",
+    **dict.fromkeys("'\"", "Write names without quotes."),
     "≥": "Write '>='.",
     "≤": "Write '<='.",
     "≠": "Write '!='.",
     "−": "Write '-'.",
     "×": "Write '*'.",
+    **dict.fromkeys("^*", "There are no powers: multiply, a * a."),
+    "/": "Write floor(a / b).",
     "[": "Brackets are not supported; use a set or a group.",
 }
 
@@ -292,7 +293,9 @@ class _Parser:
             if not self.take("("):
                 return Word(token.text, token.offset)
             return self.compute(token) if token.text in _WITH_EXPRESSIONS else self.call(token)
-        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", "Write a name or a number here.")
+        twice = self.at > 1 and self.tokens[self.at - 2].text == token.text
+        remedy = (_REMEDIES.get(token.text) if twice else None) or "Write a name or a number here."
+        raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
 
     def compute(self, function: _Token) -> Expression:
         arguments = [] if self.take(")") else [self.nested(self.disjunction)]
@@ -312,6 +315,8 @@ class _Parser:
         return Compute(function.text, tuple(arguments), function.offset)
 
     def call(self, function: _Token) -> Expression:
+        if function.text not in FUNCTIONS and (hint := did_you_mean(function.text, _WITH_EXPRESSIONS).strip()):
+            raise ExpressionError(function.offset, f"There is no function '{function.text}'.", hint, 134)
         argument = self.peek()
         if argument is None or argument.kind != "name" or argument.text in _OPERATORS:
             place = argument.offset if argument else self.end
@@ -388,9 +393,4 @@ def _reads(node: Expression) -> Reads:
 
 def is_condition(tree: Expression) -> bool:
     """Return whether an expression is a condition rather than a number."""
-    match tree:
-        case Unary(operator, _):
-            return operator == "not"
-        case Binary(operator, _, _):
-            return operator not in ARITHMETIC_SIGNS
-    return False
+    return isinstance(tree, Unary | Binary) and tree.operator not in ARITHMETIC_SIGNS

@@ -127,7 +127,7 @@ MOST_RECENT = 1000
 TRIGGERS: dict[str, Part] = {
     "enter": Part("A zone, a group, or a variable holding one, was entered."),
     "inside": Part("The step ended inside a zone, a group, or a variable holding one, whether it was entered or not."),
-    "press": Part("FORWARD was blocked by this solid; `any`: by any solid."),
+    "press": Part("FORWARD was blocked by this solid; `any`: by whatever there is."),
     "after": Part("At least this many steps in the state."),
     "act": Part("This action was taken; `any`: any action."),
 }

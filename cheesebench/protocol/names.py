@@ -114,6 +114,9 @@ class Names:
             return None
 
 
+_ALL_FUNCTIONS = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
+
+
 def describe(kind: Type) -> str:
     """Describe a type in words."""
     if kind.kind == "number":
@@ -121,7 +124,7 @@ def describe(kind: Type) -> str:
     if kind.kind == "truth":
         return "a condition"
     words = " or ".join(_WORD_FOR[domain] for domain in sorted(kind.domains)) or "a name"
-    return words if kind.kind == "name" else f"a set ({words})"
+    return words if kind.kind == "name" else "a set" if words == "none" else f"a set ({words})"
 
 
 def _remedy(want: Type) -> str:
@@ -183,9 +186,8 @@ class _Typer:
                 return ex.Variable(name), kind
         elif name in BUILT_INS and not BUILT_INS[name].later:
             if name == "it" and not self.it:
-                raise ExpressionError(
-                    offset, "'it' is undefined here.", "Use it in a rule with 'enter' or 'press'.", 132
-                )
+                remedy = "Use it in a rule whose 'enter', 'inside' or 'press' names a place."
+                raise ExpressionError(offset, "'it' is undefined here.", remedy, 132)
             return ex.BuiltIn(name), BUILT_INS[name].type
         if constant:
             self.names.used.add(name)
@@ -203,13 +205,14 @@ class _Typer:
             fitting = {"outcome": names.outcomes, "block": names.blocks, "state": names.states}
             known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]
             return did_you_mean(name, known).strip() or f"It can be {listed(known)}."
+        if name in _ALL_FUNCTIONS:
+            return f"It is a function: write {name}( ... )."
         return did_you_mean(name, names.everything()).strip() or "Declare it, or check its spelling."
 
     def call(self, function: str, argument: ex.Word, offset: int) -> tuple[ex.Expression, Type]:
         name, names = argument.name, self.names
         if function not in FUNCTIONS:
-            known = [*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY]
-            hint = did_you_mean(function, known).strip() or f"Functions: {', '.join(known)}."
+            hint = did_you_mean(function, _ALL_FUNCTIONS).strip() or f"Functions: {', '.join(_ALL_FUNCTIONS)}."
             raise ExpressionError(offset, f"There is no function '{function}'.", hint, 134)
         takes = FUNCTIONS[function].takes
         if takes == "group":
@@ -237,21 +240,23 @@ class _Typer:
             )
         return ex.Call(function, resolved), NUMBER
 
-    def members(self, function: str, tree: ex.Expression) -> list[str]:
-        """Return the members of the group that a function of a sequence names."""
+    def members(self, function: str, tree: ex.Expression, other: ex.Expression) -> list[str]:
+        """Return the members of the group that a function of a sequence names; ``other`` is its other argument."""
         groups = self.names.arena.groups
         if isinstance(tree, ex.Word) and tree.name in groups:
             self.names.used.add(tree.name)
             return list(groups[tree.name])
-        name = tree.name if isinstance(tree, ex.Word) else "this"
+        name, which = _written(tree), "first" if function == "member" else "second"
         hint = did_you_mean(name, groups).strip() or "Declare it under 'arena: groups'."
-        which = "first" if function == "member" else "second"
+        if isinstance(other, ex.Word) and other.name in groups:
+            first, second = (other, tree) if function == "member" else (tree, other)
+            hint = f"Write {function}({_written(first)}, {_written(second)})."
         sentence = f"The {which} argument of {function}() is a group; '{name}' is not a group."
         raise ExpressionError(_offset(tree), sentence, hint, 134)
 
     def member(self, group: ex.Expression, number: ex.Expression) -> tuple[ex.Expression, Type]:
         """The first name whose number is right."""
-        members, place = self.members("member", group), self.number(number)
+        members, place = self.members("member", group, number), self.number(number)
         if isinstance(place, ex.Number) and place.value not in range(1, len(members) + 1):
             sentence = f"There is no member {place.value:g} of {len(members)}."
             raise ExpressionError(_offset(group), sentence, "Count from 1.", 134)
@@ -260,7 +265,7 @@ class _Typer:
 
     def position(self, member: ex.Expression, group: ex.Expression) -> tuple[ex.Expression, Type]:
         """The sum over the members of their number, times whether it is this one."""
-        members = self.members("position", group)
+        members = self.members("position", group, member)
         place, kind = self.resolve(member, Type("name", _PLACE))
         if kind.kind != "name" or not kind.overlaps(Type("name", _PLACE)):
             sentence = f"position() takes a zone or solid first, not {describe(kind)}."
@@ -275,17 +280,18 @@ class _Typer:
 
     def recent(self, what: ex.Expression, trials: ex.Expression, offset: int) -> tuple[ex.Expression, Type]:
         """How many of the last trials ended so."""
-        name = what.name if isinstance(what, ex.Word) else "this"
+        name = _written(what)
         is_success = name == "success" and (self.names.has_success or name not in self.names.outcomes)
         if is_success and not self.names.has_success:
             raise ExpressionError(_offset(what), "The protocol has no 'success'.", "Add it, or name an outcome.", 134)
         if not is_success and name not in self.names.outcomes:
             known = ["success", *self.names.outcomes]
             hint = did_you_mean(name, known).strip() or f"Outcomes are {listed(self.names.outcomes)}."
+            hint = f"Write recent({_written(trials)}, {name})." if _written(trials) in known else hint
             sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
             raise ExpressionError(_offset(what), sentence, hint, 134)
         if not isinstance(trials, ex.Number) or trials.value not in range(1, MOST_RECENT + 1):
-            sentence = f"recent() looks back over a fixed number of trials, 1 to {MOST_RECENT}."
+            sentence = f"recent() takes a fixed number of trials, 1 to {MOST_RECENT}, not '{_written(trials)}'."
             raise ExpressionError(offset, sentence, f"Write recent({name}, 10).", 134)
         return ex.Recent(None if is_success else name, int(trials.value)), NUMBER
 
@@ -299,9 +305,8 @@ class _Typer:
     def number(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("number", "truth"):
-            raise ExpressionError(
-                _offset(tree), f"A number is needed, not {describe(kind)}.", "Use '==' for names.", 133
-            )
+            remedy = "Use size() of it." if kind.kind == "set" else "Use '==' for names."
+            raise ExpressionError(_offset(tree), f"A number is needed, not {describe(kind)}.", remedy, 133)
         return resolved
 
     def comparable(self, left: ex.Expression, right: ex.Expression) -> tuple[ex.Expression, ex.Expression]:
@@ -364,6 +369,16 @@ def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
     if resolved == ex.BuiltIn("it"):
         return True
     return isinstance(resolved, ex.Variable) and kind.kind in ("name", "set") and bool(kind.domains & {"place", "any"})
+
+
+def _written(tree: ex.Expression) -> str:
+    """Return a name or number as it is written, or of what kind another expression is."""
+    match tree:
+        case ex.Word(name):
+            return name
+        case ex.Number(value):
+            return f"{value:g}"
+    return "a condition" if ex.is_condition(tree) else "an expression"
 
 
 def _offset(tree: ex.Expression) -> int:

@@ -17,10 +17,10 @@ _Situation = tuple[str, int, int]
 
 
 def shortest_trial(specification: Specification, possible: Callable[[Place], list[str]]) -> int | None:
-    """Return the minimum number of steps to reach an ``end`` of a rule; None if none can be reached.
+    """Return the minimum number of steps to reach an ``end``; None if none can be reached.
 
-    ``possible`` gives the names that a place can have. Guards are assumed to hold, doors to be open, frozen states to
-    allow movement and clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. Guards (those of ``finish``, too) are assumed to hold, doors to
+    be open, frozen states to allow movement and clocks to have run out, so the bound is never too high.
     """
     return _Search(specification, possible).run()
 
@@ -35,7 +35,9 @@ class _Search:
         self.open_cells = self.arena.open_cells()
         self.solid_at = {square: name for name, squares in self.arena.solids.items() for square in squares}
         self.turn = len(HEADINGS) // self.arena.turns
-        rules = [rule for state in specification.states.values() for rule in state.rules]
+        rules = [rule for state in specification.states.values() for rule in state.rules] + [*specification.watch]
+        #: Whether ``finish`` may end the trial once anything has fired.
+        self.finishes = any(one.end is not None for one in specification.finish)
         self.targets = {id(rule): self._members(rule) for rule in rules}
         #: Rules whose placements have already been expanded.
         self.placed: set[tuple[int, str | None]] = set()
@@ -77,10 +79,13 @@ class _Search:
         pressed = self.solid_at.get(self.arena.ahead(cell, heading)) if ahead is None else None
         for action, (target, facing) in moves.items():
             yield (name, target, facing)
+            blocked = pressed if action == FORWARD else None
+            if self.finishes and any(self._fires(rule, action, cell, target, blocked) for rule in self.spec.watch):
+                yield None
             for rule in self.spec.states[name].rules:
-                if not self._fires(rule, action, cell, target, pressed if action == FORWARD else None):
+                if not self._fires(rule, action, cell, target, blocked):
                     continue
-                if rule.end is not None:
+                if rule.end is not None or self.finishes:
                     yield None
                 yield from self._arrivals(rule.effects, rule.go, name, target, facing)
             for one in self.spec.finish:

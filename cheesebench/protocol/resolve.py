@@ -15,7 +15,7 @@ from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.arena_documents import Model
 from cheesebench.protocol.declare import counters, declare_names, outcomes, runtime_value
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, listed
 from cheesebench.protocol.draws import DrawBuilder
 from cheesebench.protocol.evidence import EvidenceBuilder
 from cheesebench.protocol.expressions import Expression, Recent, walk
@@ -24,6 +24,7 @@ from cheesebench.protocol.lookup import Lookup
 from cheesebench.protocol.names import Names
 from cheesebench.protocol.references import resolve_references
 from cheesebench.protocol.resolve_trial import TrialBuilder
+from cheesebench.protocol.schedule_documents import Until
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.protocol.values import DEFAULT_EDITION, VERSION, Scalar
@@ -155,10 +156,9 @@ class _Builder(Lookup):
             return None
         self.names.used.add(name)
         position = self.root.find(path).position
-        for value in self.values(name):
-            if value not in (0, 90, 180, 270):
-                sentence = f"'{name}' can be {value}, which is not a rotation."
-                self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
+        if odd := [value for value in self.values(name) if value not in (0, 90, 180, 270)]:
+            sentence = f"'{name}' can be {listed(map(str, odd))}, which is not a rotation."
+            self.diagnostics.error(148, position, sentence, "Use 0, 90, 180 and 270 degrees only.")
         _, _, width, height = self.names.arena.extent
         if width != height:
             sentence = f"Only a square picture can be rotated; this one (landmarks included) is {width} by {height}."
@@ -201,35 +201,51 @@ class _Builder(Lookup):
                     self.undeclared(variable, value, position)
                     continue
                 values.append((variable, self._constant(variable, value, (*path, variable))))
-            until = None
-            if block.until is not None:
-                condition = self.expression(block.until.if_, ("schedule", name, "until", "if"), TRUTH)
-                met = frozenset([spec.MET] if block.until.if_ is not None else block.until.outcome)
-                until = spec.UntilSpec(met, block.until.count, block.until.window, condition)
-            for outcome in block.until.outcome if block.until else ():
-                if outcome not in self.names.outcomes:
-                    self.unknown("outcome", outcome, self.names.outcomes, ("schedule", name, "until", "outcome"))
-            if block.until and block.until.count > block.sessions * block.trials:
+            repeat, each = block.repeat, block.sessions * block.trials
+            alone = each if repeat.trials is None else min(each, repeat.trials)
+            until = self._until(block.until, ("schedule", name, "until"))
+            if until is not None and until.count > alone:
                 position = self.root.find(("schedule", name, "until")).position
+                sentence = f"it needs {until.count} trials, and each repetition of the block has {alone}."
                 self.diagnostics.warning(
-                    315,
-                    position,
-                    f"'until' is never reached: it needs {block.until.count} trials, and each repetition of the block "
-                    f"has {block.sessions * block.trials}.",
-                    "Add trials, or lower 'count'.",
+                    315, position, f"'until' is never reached: {sentence}", "Add trials, or lower 'count'."
                 )
-            if block.until and block.until.count > block.until.window:
-                position = self.root.find(("schedule", name, "until")).position
-                sentence = f"{block.until.count} of the last {block.until.of} outcomes is impossible."
-                self.diagnostics.error(216, position, sentence, "Let 'count' be at most 'of'.")
-            planned += block.sessions * block.trials * block.repeat
+            ends = self._until(repeat.until, ("schedule", name, "repeat", "until"))
+            if ends is not None and ends.count >= repeat.at_most:
+                position = self.root.find(("schedule", name, "repeat", "until")).position
+                sentence = f"it needs {ends.count} repetitions, and there are at most {repeat.at_most}."
+                self.diagnostics.warning(
+                    315, position, f"'until' ends nothing early: {sentence}", "Raise 'at_most', or lower 'count'."
+                )
+            if repeat.trials is not None and repeat.trials >= each * repeat.at_most:
+                position = self.root.find(("schedule", name, "repeat")).key_position("trials")
+                sentence = f"'trials' limits nothing: all repetitions together have {each * repeat.at_most}."
+                self.diagnostics.warning(315, position, sentence, "Lower it, or raise 'at_most'.")
+            made = spec.BlockSpec(
+                name, block.sessions, block.trials, repeat.at_most, tuple(values), until, repeat.trials, ends
+            )
+            planned += made.planned
             if planned > MAX_TRIALS:
                 position = self.root.find(("schedule", name)).position
                 sentence = f"The schedule has {planned} trials up to here; a subject can have at most {MAX_TRIALS}."
                 self.diagnostics.error(224, position, sentence, "Use fewer sessions, trials or repetitions.")
                 planned = 0
-            blocks.append(spec.BlockSpec(name, block.sessions, block.trials, block.repeat, tuple(values), until))
+            blocks.append(made)
         return tuple(blocks)
+
+    def _until(self, until: Until | None, path: Sequence[str | int]) -> spec.UntilSpec | None:
+        """Resolve a criterion; report outcomes that there are not, and more than can be."""
+        if until is None:
+            return None
+        condition = self.expression(until.if_, (*path, "if"), TRUTH)
+        for outcome in until.outcome:
+            if outcome not in self.names.outcomes:
+                self.unknown("outcome", outcome, self.names.outcomes, (*path, "outcome"))
+        if until.count > until.window:
+            sentence = f"{until.count} of the last {until.of} outcomes is impossible."
+            self.diagnostics.error(216, self.root.find(path).position, sentence, "Let 'count' be at most 'of'.")
+        met = frozenset([spec.MET] if until.if_ is not None else until.outcome)
+        return spec.UntilSpec(met, until.count, until.window, condition)
 
     def _constant(self, variable: str, value: Scalar | list[Scalar], path: Sequence[str | int]) -> spec.RuntimeValue:
         kind = self.names.variables.get(variable, NUMBER)

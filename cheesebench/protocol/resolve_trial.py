@@ -15,6 +15,7 @@ from cheesebench.protocol.diagnostics import listed
 from cheesebench.protocol.expressions import Expression, Number, Unary, Variable, constant, walk
 from cheesebench.protocol.features import BUILT_INS, NUMBER, TRIGGERS, TRUTH, Type
 from cheesebench.protocol.lookup import Lookup
+from cheesebench.protocol.values import is_name
 
 #: In place of an action, or of what blocks the way: whichever.
 ANY = "any"
@@ -98,6 +99,11 @@ class TrialBuilder(Lookup):
                 )
                 return ()
             for blank in blanks:
+                if not is_name(blank.name):
+                    sentence = f"In braces stands the name of a variable, not '{blank.name}'."
+                    remedy = "Name one; 'set' can give it the value, or double the braces for literal ones."
+                    self.diagnostics.error(227, node.inside(blank.offset), sentence, remedy)
+                    continue
                 self.names.used.add(blank.name)
                 if blank.name not in self.names.variables:
                     known = self.names.variables
@@ -139,8 +145,13 @@ class TrialBuilder(Lookup):
             return shown, spec.Place(glyph)
         self.names.used.add(glyph)
         if glyph not in self.names.variables:
-            known = [name for name in self.names.variables if any(len(str(v)) == 1 for v in self.values(name))]
-            self.unknown("variable with a glyph", glyph, known, path)
+            if glyph == "none":
+                sentence = "'none' is not a glyph."
+                remedy = "A blank in quotes leaves it undrawn."
+                self.diagnostics.error(201, self.root.find(path).position, sentence, remedy)
+            else:
+                known = [name for name in self.names.variables if any(len(str(v)) == 1 for v in self.values(name))]
+                self.unknown("variable with a glyph", glyph, known, path)
         odd = next((value for value in self.values(glyph) if len(str(value)) != 1), None)
         if odd is not None:
             position = self.root.find(path).position

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from cheesebench.protocol.arena_documents import Model
-from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar
+from cheesebench.protocol.values import Count, Expression, Name, Names, Scalar, contradiction, short_form
 
 
 class Until(Model):
@@ -21,8 +22,10 @@ class Until(Model):
 
     @model_validator(mode="after")
     def _one_criterion(self) -> Until:
-        if bool(self.outcome) == (self.if_ is not None):
-            raise PydanticCustomError("shape", "either 'outcome' or 'if', with 'count'")
+        if self.outcome and self.if_ is not None:
+            raise contradiction("{where} has 'outcome' and 'if'.", "Keep one; 'if: last == NAME' is an outcome, too.")
+        if not self.outcome and self.if_ is None:
+            raise contradiction("{where} does not say which trials count.", "Add 'outcome' or 'if'.")
         return self
 
     @property
@@ -31,12 +34,29 @@ class Until(Model):
         return self.count if self.of is None else self.of
 
 
+class Repeat(Model):
+    """How often a block is repeated, at most, and what ends it sooner."""
+
+    at_most: Count = Field(description="Repetitions of the block, at most.")
+    trials: Count | None = Field(None, description="Trials of all repetitions together, at most.")
+    until: Until | None = Field(
+        None, description="Ends the block after a repetition; its last trial says whether a repetition counts."
+    )
+
+
 class Block(Model):
     """Sessions x trials, `repeat` times."""
 
     sessions: Count = Field(1, description="Sessions of one repetition.")
     trials: Count = Field(1, description="Trials of a session.")
-    repeat: Count = Field(1, description="Repetitions of the block.")
+    repeat: Annotated[
+        Repeat,
+        BeforeValidator(
+            short_form("at_most", lambda v: not isinstance(v, dict)), json_schema_input_type=Count | Repeat
+        ),
+    ] = Field(
+        default_factory=lambda: Repeat(at_most=1), description="Repetitions; or how many at most, and until what."
+    )
     set: dict[Name, Scalar | list[Scalar]] = Field(
         default_factory=dict, description="Values of variables in this block."
     )

@@ -281,7 +281,7 @@ class _Converter:
             return Node([self.convert(child) for child in node.value], position)
         assert isinstance(node, yaml.ScalarNode)
         plain = not node.style  # None, or "" from the C parser
-        value = _scalar(node.value, position, self.diagnostics) if plain else self._text(node.value, position)
+        value = scalar(node.value, position, self.diagnostics) if plain else self._text(node.value, position)
         return Node(value, position, text_at=self._text_at(node, position))
 
     def _mapping(self, node: yaml.MappingNode, position: Position) -> Node:
@@ -339,7 +339,8 @@ class _Converter:
         return Position(position.file, line + 1, column + 1)
 
 
-def _scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
+def scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
+    """Return a plain scalar as YAML 1.2's core schema reads it; a number out of range is an error (and 0)."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     for pattern, convert in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -156,10 +156,14 @@ class UntilSpec:
     of: int
     condition: Expression | None = None
 
+    def met(self, noted: Iterable[str | None]) -> bool:
+        """Return whether enough of these trials ended so; of ``noted`` there are ``of`` at most."""
+        return sum(one in self.outcomes for one in noted) >= self.count
+
 
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
-    """One block of the schedule."""
+    """One block of the schedule: at most ``repeat`` repetitions, and (``most``) at most so many trials in all."""
 
     name: str
     sessions: int
@@ -167,6 +171,20 @@ class BlockSpec:
     repeat: int
     set: tuple[tuple[str, RuntimeValue], ...]
     until: UntilSpec | None
+    most: int | None = None
+    ends: UntilSpec | None = None
+    """Ends the block after a repetition; it is about the last trials of repetitions."""
+
+    @property
+    def planned(self) -> int:
+        """Its trials, if nothing ends it sooner."""
+        whole = self.repeat * self.sessions * self.trials
+        return whole if self.most is None else min(whole, self.most)
+
+    @property
+    def criteria(self) -> tuple[UntilSpec, ...]:
+        """All that may end a repetition or the block early."""
+        return tuple(one for one in (self.until, self.ends) if one is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +341,7 @@ class Specification(BaseSpecification):
     @property
     def planned_trials(self) -> int:
         """Trials of one subject; an upper bound if a block has ``until``."""
-        return sum(block.repeat * block.sessions * block.trials for block in self.schedule)
+        return sum(block.planned for block in self.schedule)
 
     @property
     def estimand(self) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cheesebench.errors import did_you_mean, look_alike
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
 
@@ -30,23 +31,30 @@ def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document])
     if version is not None and version.value is not None and not _is_version(version.value):
         _report_version(version, diagnostics)
         return None
-    _report_nulls(root, (), diagnostics)
-    return read_shape(root, without_nulls(root.plain()), diagnostics, model)
+    document = read_shape(root, without_nulls(root.plain()), diagnostics, model)
+    unfit = {finding.position for finding in diagnostics.errors}
+    _report_nulls(root, unfit, diagnostics)
+    return document
 
 
 def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
     """Validate ``data``, the content of a file, against any model; as in ``read_structure``."""
+    mended: set[_Path] = set()
     for _ in range(2):
         try:
             return model.model_validate(data)
         except ValidationError as error:
             found = _of_one_member(data, error.errors(include_url=False))
+            # What a mapping still lacks without its unknown key, that key was meant to be.
+            found = [e for e in found if e["type"] != "contradiction" or _real_path(data, e["loc"]) not in mended]
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
             _report(root, data, found, diagnostics, model)
             if len(unknown) < len(found):
                 return None
             for detail in unknown:
-                _remove(data, _real_path(data, detail["loc"][:-1]), str(detail["loc"][-1]))
+                place = _real_path(data, detail["loc"][:-1])
+                _remove(data, place, str(detail["loc"][-1]))
+                mended.add(place)
     return None
 
 
@@ -66,8 +74,10 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
     )
 
 
-def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
-    """Warn about nulls that remain after merging because they had nothing to delete."""
+def _report_nulls(node: Node, unfit: Collection[Position], diagnostics: Diagnostics) -> None:
+    """Warn about nulls that remain after merging because they had nothing to delete, except in what is wrong anyway."""
+    if node.position in unfit:
+        return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
             if child.value is None:
@@ -75,10 +85,10 @@ def _report_nulls(node: Node, path: _Path, diagnostics: Diagnostics) -> None:
                 remedy = did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'."
                 place = node.key_position(key)
                 diagnostics.warning(316, place, f"'{key}: null' has nothing to delete here.", remedy)
-            _report_nulls(child, (*path, key), diagnostics)
+            _report_nulls(child, unfit, diagnostics)
     elif isinstance(node.value, list):
-        for number, child in enumerate(node.value):
-            _report_nulls(child, (*path, number), diagnostics)
+        for child in node.value:
+            _report_nulls(child, unfit, diagnostics)
 
 
 def without_nulls(value: Any) -> Any:
@@ -136,6 +146,9 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             chosen += _of_one_member(data, min(fitting, key=len))
         else:
             complaints = [next(e for e in m if len(e["loc"]) == len(place)) for m in members.values()]
+            if said := [complaint for complaint in complaints if complaint["type"] == "contradiction"]:
+                chosen += said
+                continue
             words = dict.fromkeys(map(_expected, complaints))
             expected = " or ".join(w for w in words if w != "a whole number" or "a number" not in words)
             merged: Any = {**complaints[0], "type": "shape", "ctx": {"expected": expected}}
@@ -175,14 +188,18 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
         path = _real_path(data, tuple(detail["loc"]))
         key = str(detail["loc"][-1]) if detail["loc"] else ""
         if _is_misfit(detail):
-            _report_misfit(root, path, key == "[key]", _expected(detail), diagnostics)
+            if detail["type"] == "contradiction":
+                sentence = str(detail["ctx"]["sentence"]).format(where=_spoken(path))
+                diagnostics.error(123, root.find(path).position, sentence, str(detail["ctx"]["remedy"]))
+            else:
+                _report_misfit(root, path, key == "[key]", _expected(detail), diagnostics)
         elif detail["type"] == "extra_forbidden":
             known = _known_keys(model, path[:-1])
             where = f" in {_spoken(path[:-1])}" if len(path) > 1 else ""
             owner = next((top for top in ("arena", "trial") if key in _known_keys(model, (top,))), None)
-            hint = did_you_mean(key, known).strip() or (
-                f"It belongs under '{owner}'." if owner and not path[:-1] else ""
-            )
+            elsewhere = f"It belongs under '{owner}'." if owner and not path[:-1] else _home_of(key, model)
+            near = any(one.startswith(key) or key.startswith(one) for one in known)
+            hint = (not near and elsewhere) or did_you_mean(key, known).strip() or elsewhere
             remedy = look_alike(key) or hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
             position = root.find(path[:-1]).key_position(key)
             diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
@@ -190,6 +207,43 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             where = f" in {_spoken(path)}" if path else ""
             position = root.find(path).position
             diagnostics.error(122, position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
+
+
+def _home_of(key: str, model: type[BaseModel]) -> str:
+    """Return where a key belongs that is known in one or two places, as a remedy; empty if there are others."""
+    places = _homes(model).get(key, ())
+    if not 1 <= len(places) <= 2:
+        return ""
+    return "It belongs " + " or ".join(f"under '{place}'" if place else "at the top level" for place in places) + "."
+
+
+@cache
+def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
+    """Return for each key where in a document it may stand: ``trial: states: NAME``."""
+    found: dict[str, list[str]] = {}
+    waiting, known = [(document, "")], set[type[BaseModel]]()
+    for model, place in waiting:  # which grows
+        if model in known:
+            continue
+        known.add(model)
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            found.setdefault(key, []).append(place)
+            waiting += _models_in(field.annotation, f"{place}: {key}".removeprefix(": "))
+    return found
+
+
+def _models_in(annotation: Any, place: str) -> list[tuple[type[BaseModel], str]]:
+    """Return the models that a value can have in it, and where."""
+    found: list[tuple[type[BaseModel], str]] = []
+    for member in _members(annotation):
+        if isinstance(member, type) and issubclass(member, BaseModel):
+            found.append((member, place))
+        elif typing.get_origin(member) is dict:
+            found += _models_in(typing.get_args(member)[1], f"{place}: NAME")
+        elif typing.get_origin(member) is list:
+            found += _models_in(typing.get_args(member)[0], place)
+    return found
 
 
 def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
@@ -210,8 +264,8 @@ def _report_misfit(root: Node, path: _Path, is_key: bool, expected: str, diagnos
             124, position, f"{_shown(key)} cannot be a key here: expected {expected}.", look_alike(key) or "Rename it."
         )
         return
-    value = root.find(path).value
-    kind = "a mapping" if isinstance(value, Mapping) else "a list" if isinstance(value, list) else _shown(value)
+    value, written = root.find(path).value, _in_line(root.find(path).plain())
+    kind = "a mapping" if isinstance(value, Mapping) else written if isinstance(value, list) else _shown(value)
     sentence = f"The value of {_spoken(path)} does not fit: {kind}."
     choices = re.findall(r"'([^']+)'", expected) if expected.startswith("one of ") else []
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
@@ -254,6 +308,13 @@ def _expected(detail: ErrorDetails) -> str:
         "less_than": f"a number below {context.get('lt')}",
     }
     return words.get(kind, detail["msg"])
+
+
+def _in_line(value: Any) -> str:
+    """Return a short list of plain values as it is written in one line."""
+    plain = isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+    text = f"[{', '.join(map(str, value))}]" if plain else ""
+    return text if 0 < len(text) <= 60 else "a list"
 
 
 def _shown(value: object) -> str:

@@ -57,6 +57,11 @@ def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
+def contradiction(sentence: str, remedy: str) -> PydanticCustomError:
+    """Return the error of keys that do not go together; ``{where}`` in the sentence is the place they are at."""
+    return PydanticCustomError("contradiction", "{sentence} {remedy}", {"sentence": sentence, "remedy": remedy})
+
+
 def is_number(value: Any) -> bool:
     """Return whether a value is a number (not a bool)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -131,6 +136,16 @@ Text = Annotated[
     str,
     BeforeValidator(lambda v: str(v) if is_number(v) else v, json_schema_input_type=str | int | float),
     checked(lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"),
+]
+#: One text or several; what begins with a brace, as a name to fill in may do, is no text without quotes.
+Lines = Annotated[
+    Text | list[Text],
+    checked(lambda v: not isinstance(v, dict), "text, in quotes where it begins with a brace"),
+]
+ColumnAndRow = Annotated[
+    list[Expression],
+    Field(min_length=2, max_length=2),
+    checked(lambda v: isinstance(v, list) and len(v) == 2, "a pair [column, row]"),
 ]
 #: A number of an article. What YAML reads as a decimal number has lost its last zeros: `doi: 10.1000`.
 Citation = Annotated[

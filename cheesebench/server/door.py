@@ -196,12 +196,12 @@ class Serving:
             said = quoted(str(error), 2000)
             if not self.explains:
                 print(f"cheesebench: {said}", file=sys.stderr, flush=True)
-                said = "Something is wrong where this is recorded. Nothing is lost. Try again later."
+                said = "The server cannot record this now. Nothing is lost. Try again later."
             response = web.Response(status=503, text=said)
         except Exception as error:
             # A mistake of ours: whoever started the server sees where it is, and nobody else does.
             print(redact("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
-            response = web.Response(status=500, text="Something is wrong where this is served.")
+            response = web.Response(status=500, text="The server has failed. Try again later.")
             response.force_close()
         if not response.prepared:
             for name, value in {**HEADERS, "Content-Security-Policy": NOTHING}.items():
@@ -243,7 +243,7 @@ def _refuse(door: Door, error: OSError) -> NoReturn:
         where, remedy = door.address, "Leave --address out, or name an address that this machine has."
     else:
         where, remedy = f"{door.address}:{door.port}", "Leave --port out, or give another one."
-    raise OptionError(f"{where} cannot be listened on ({error.strerror}). {remedy}") from None
+    raise OptionError(f"Cannot listen on {where} ({error.strerror}). {remedy}") from None
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:

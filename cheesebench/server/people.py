@@ -92,7 +92,7 @@ class People:
 
         participant = self._participants.find(request.match_info["seat"])
         if participant is None:
-            raise web.HTTPNotFound(text="This place is nobody's. Open the link that you were given once more.")
+            raise web.HTTPNotFound(text="Nobody takes part at this address. Open the link that you were given again.")
         return participant
 
 

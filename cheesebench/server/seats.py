@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from cheesebench.experiment.confined import check_beside, check_no_links
+from cheesebench.experiment.confined import check_beside, check_plain
 from cheesebench.experiment.log_file import errors_explained
 from cheesebench.server.door import new_token
 
@@ -45,7 +45,7 @@ class Seats:
         #: When a seat was given (or, after a start, found) that was not used yet.
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
-            check_no_links(directory)
+            check_plain(directory)
             check_beside(self.path)
             self.path.touch(mode=0o600)
             self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)

@@ -47,7 +47,7 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     if not paradigm:
         return f"'{plan.protocol}' has other rules than the published numbers. Run --edition {EDITION} --design paper."
     if str(plan.variant):
-        return "Nothing is published of controls and studies with --against. Leave --control and --study out."
+        return "There are no published results for controls or studies (--against). Leave --control and --study out."
     if plan.view not in model["views"] or paradigm not in model["views"][plan.view]:
         return f"'{name}' was published in {', '.join(model['views'])}, not in '{plan.view}'. Choose another --view."
     if plan.design != "paper":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Up to so many subjects p values are exact; beyond, they are saddlepoint approximations (within 4 %).
+#: Up to this many subjects p values are exact; beyond, they are saddlepoint approximations (within 4 %).
 EXACT_SUBJECTS = 100
 #: Limits are found to this distance.
 PRECISION = 1e-10

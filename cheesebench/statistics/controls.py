@@ -98,7 +98,7 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample, of_measure: bool) -
     compared = compare_differences(differences, seed=SEED)
     difference = compared.difference
     if difference is None or compared.p_value is None:
-        return replace(compared, reason="No subject was measured with and without the control.")
+        return replace(compared, reason="No subject was measured both with and without the control.")
     verb = "may be chance" if compared.answer == "indistinguishable" else "is more than chance explains"
     if of_measure and plan.measured is not None:
         difference = scale.difference(difference)

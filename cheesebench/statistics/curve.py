@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from cheesebench.statistics.sample import SubjectCount
 from cheesebench.statistics.summary import CurvePoint
 
-#: A schedule of one session is cut into this many runs of trials for the learning curve.
+#: A schedule of one session is cut into this many groups of trials for the learning curve.
 CURVE_PARTS = 5
 #: One subject: the number of a point and 1 or 0 for each scored trial.
 Numbered = tuple[Sequence[int], Sequence[int]]
 
 
 def learning_curve(subjects: Iterable[SubjectCount]) -> tuple[str, tuple[CurvePoint, ...]]:
-    """Return the unit of the curve and its points: by session, or by runs of trials in a schedule of one session.
+    """Return the unit of the curve and its points: by session, or by groups of trials in a schedule of one session.
 
     Every scored trial that the reference is about enters, whatever the estimand.
     """

@@ -140,6 +140,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         agent_counts=tally.agent_counts(),
         raw_outcomes=tally.raw_outcomes(),
         measures=tally.own_measures(),
+        conditions=tally.condition_curves(),
         classes=tally.class_shares(),
         splits=tally.split_rates(),
         strategy=tally.strategy_measures(),

@@ -9,9 +9,11 @@ from typing import NamedTuple, TypeVar
 
 from cheesebench.experiment.records import TrialRecord
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
-from cheesebench.statistics.summary import TAXONOMY, ClassShares, Measure, SplitRate
+from cheesebench.statistics.summary import TAXONOMY, ClassShares, ConditionCurve, Measure, SplitRate
 
 T = TypeVar("T")
+#: Values of a variable beyond which a measure by it is no curve that anybody could read; tables have them all.
+MOST_POINTS = 50
 
 
 class Moments:
@@ -70,11 +72,15 @@ def with_conditions(whole: Mapping[str, T], parts: Mapping[Condition, T]) -> dic
     found: dict[str, T] = {}
     for name, one in whole.items():
         found[name] = one
-        mine = [condition for condition in parts if condition.measure == name]
-        variables = list(dict.fromkeys(condition.variable for condition in mine))
-        for condition in sorted(mine, key=lambda one: (variables.index(one.variable), _rank(one.value))):
-            found[str(condition)] = parts[condition]
+        found.update((str(condition), parts[condition]) for condition in _in_order(name, parts))
     return found
+
+
+def _in_order(measure: str, conditions: Iterable[Condition]) -> list[Condition]:
+    """Return the conditions of a measure: variable by variable, values in rising order."""
+    mine = [condition for condition in conditions if condition.measure == measure]
+    variables = list(dict.fromkeys(condition.variable for condition in mine))
+    return sorted(mine, key=lambda one: (variables.index(one.variable), _rank(one.value)))
 
 
 class Tally:
@@ -147,6 +153,18 @@ class Tally:
     def own_measures(self) -> tuple[Measure, ...]:
         """Return the protocol's measures that are numbers or yes/no, in the protocol's order."""
         return _measures(with_conditions(self._own, self._own_by))
+
+    def condition_curves(self) -> tuple[ConditionCurve, ...]:
+        """Return the measures that are given by a variable, where it took two values at least, and not very many."""
+        found: dict[tuple[str, str], list[tuple[Value, Measure]]] = {}
+        for name in self._own:
+            for one in _in_order(name, self._own_by):
+                moments = self._own_by[one]
+                measure = Measure(name, moments.mean, moments.sd, moments.n)
+                found.setdefault((name, one.variable), []).append((one.value, measure))
+        return tuple(
+            ConditionCurve(*key, tuple(points)) for key, points in found.items() if 1 < len(points) <= MOST_POINTS
+        )
 
     def class_shares(self) -> tuple[ClassShares, ...]:
         """Return the protocol's categorical measures."""

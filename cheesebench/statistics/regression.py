@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Looks at pairs; those beyond the pairs that the baseline has drop out, and its last pair is the last look.
+#: Numbers of pairs at which a comparison is judged, up to the number in the baseline, which is the last look.
 PAIR_LOOKS = (6, 8, 10, 12, 14, 18, 24, 30, 40, 50, 60)
 #: The loss that a model must be shown not to have.
 LOSS = 0.3

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-#: From so many subjects on, a cell is given up that cannot be expected to be decided.
+#: From this many subjects on, a cell stops if no decision can be expected.
 FUTILE_FROM = 24
-#: Standard errors by which the rate may still change for the better (or worse) when that is asked.
+#: To find that out, the rate is moved up and down by this many standard errors.
 FUTILE_ERRORS = 1.5
 
 __all__ = ["Decision", "Standing", "decide", "futile", "is_settled", "looks_until", "next_look", "what_it_still_needs"]

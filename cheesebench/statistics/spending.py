@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 #: One-sided error probability of PASS and of FAIL, over all looks together.
 ALPHA = 0.05
-#: Part of the spending that does not wait for more subjects.
+#: Part of a look's tail probability that does not depend on the number of subjects.
 EARLY = 0.12
-#: Subjects at which the spending is largest.
+#: Number of subjects at which a look has the largest tail probability.
 FULL = 60
-#: Part of the spending at ``FULL`` that each later look has.
+#: Tail probability of each later look, as a part of that at ``FULL``.
 LATE = 0.5
 #: Most true rates times subjects in a computation: with many subjects, rates between those tried make no difference.
 _MOST_STATES = 64_000

@@ -17,8 +17,9 @@ from cheesebench.experiment.records import CellCalls, CellPlan, Variant
 from cheesebench.interfaces import Value
 
 #: What can become of a trial, in the order of reports. ``unscored``: the protocol declares no success;
-#: ``unparsed``, ``truncated reply``: failed without one reply that could be read, or that was not cut off; ``not run``:
-#: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change the verdict.
+#: ``unparsed``: failed, and no reply could be read; ``truncated reply``: failed, and every reply was cut off;
+#: ``not run``: subjects of the plan that left no record at all; ``settled``: stopped, because no outcome could change
+#: the verdict.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -86,6 +87,15 @@ class SplitRate:
     value: Value
     passed: int
     trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionCurve:
+    """A measure by the values of a variable, in rising order: each with mean, spread and number of trials."""
+
+    measure: str
+    variable: str
+    points: tuple[tuple[Value, Measure], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +218,8 @@ class CellResult:
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()
     """The protocol's own measures that are numbers."""
+    conditions: tuple[ConditionCurve, ...] = ()
+    """Those of them that the protocol gives ``by`` a variable which took two values at least."""
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """What the agent counted (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None

@@ -171,7 +171,7 @@ def verdict(cell: CellResult, settled_without_missing: bool) -> str:
     """Return the reason for a verdict that came from a comparison with animals, with its caveats."""
     assert cell.plan.reference is not None
     animal = cell.plan.species or "rodent"
-    against = f"against {amount(cell.plan, cell.plan.reference.value)} for {animal}"
+    against = f"against {amount(cell.plan, cell.plan.reference.value)} ({animal})"
     if cell.judged is not None:
         rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
     else:
@@ -330,7 +330,7 @@ def warnings(cell: CellResult) -> tuple[str, ...]:
         return ()
     shares = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
     if malformed:
-        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed")
+        shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed or refused")
     if cell.missing:
         shares.append(f"{percent(cell.missing / cell.planned)} of trials missing")
     return tuple(shares)

@@ -1,4 +1,4 @@
-"""Tests for authors: run ours in your own repository.
+"""Conformance tests for authors of plugins: run ours in your own repository.
 
 A vendor's test file is five lines; each function raises AssertionError with every rule that is broken, by name:
 

@@ -42,7 +42,7 @@ MANY = 32
 
 
 class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
-    """A paradigm as a Gymnasium vector environment: each lane is a subject, and lives as in ``ArenaEnvironment``.
+    """A paradigm as a Gymnasium vector environment: each lane is a subject, as in ``ArenaEnvironment``.
 
     Lane ``i`` is subject ``subject + i``; all have the seed that ``reset`` is given (a sequence has one seed for each
     lane). Observations, rewards and infos equal those of ``SyncVectorEnv`` over the scalar environments.
@@ -59,7 +59,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         subject: number of the first lane's subject.
         observations: ``"strings"`` or ``"ids"``.
         render_mode: ``"ansi"`` makes ``render`` return the current observations as texts.
-        compiled: whether steps are executed by code that numba has compiled: the same lives, several times as fast.
+        compiled: whether steps are executed by code that numba has compiled: the same results, several times as fast.
             None: where numba is installed and there are 32 lanes or more.
     """
 

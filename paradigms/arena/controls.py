@@ -305,4 +305,4 @@ class YokedSubject(ArenaSubject):
         self.outcome = self._would or by_clock or TIMEOUT
         self._ended = True
         self._close()
-        self._schedule.note(master.noted if master.outcome else TIMEOUT)
+        self._schedule.note(master.noted if master.outcome else (TIMEOUT, TIMEOUT))

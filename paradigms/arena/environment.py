@@ -34,7 +34,7 @@ WATCHED_IN = "topdown_2d"
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
     """A paradigm as a Gymnasium environment; ``environment_class`` creates its subclasses.
 
-    Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows parted by newlines, then what the state
+    Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows separated by newlines, then what the state
     says); in a view of pictures a dict of ``picture`` (uint8, height x width x 3, RGB) and ``text`` (what the state
     says). Action: ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size. ``terminated``
     is True when a rule or ``finish`` ended the trial, ``truncated`` at the step limit.

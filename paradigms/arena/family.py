@@ -42,9 +42,14 @@ class ArenaFamily(StepwiseFamily):
         """Return the checked specification; None with errors."""
         from cheesebench.protocol.animals import embed_animals
         from cheesebench.protocol.checks import check
+        from cheesebench.protocol.csv_files import embed_tables
         from cheesebench.protocol.resolve import resolve
         from cheesebench.protocol.structure import read_structure
 
+        errors = len(diagnostics.errors)
+        tree = embed_tables(tree, diagnostics)
+        if len(diagnostics.errors) > errors:
+            return None  # without its columns, everything that reads them would be an error, too
         tree = embed_animals(tree, diagnostics)
         document = read_structure(tree, diagnostics, self.document)
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)

@@ -66,7 +66,7 @@ class ArenaSubject(Path, Past):
         self.steps = 0
         self.state = ""
         self.occupied: dict[str, str | None] = {}
-        self._past, self.noted = ((),) * len(program.recents), None
+        self._past, self.noted = ((),) * len(program.recents), (None, None)
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None

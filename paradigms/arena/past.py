@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from cheesebench.paradigms.arena.evaluate import Function
 from cheesebench.paradigms.arena.program import Program
+from cheesebench.paradigms.arena.schedule import Noted
 from cheesebench.protocol.expressions import Recent
 from cheesebench.protocol.specification import MET
 
@@ -14,8 +16,8 @@ class Past:
     outcome: str | None
     last: str | None
     block: str
-    #: What the schedule is told of the trial: its outcome, or whether it met the block's condition.
-    noted: str | None
+    #: What the schedule is told of the trial.
+    noted: Noted
     #: Of each ``Recent`` of the program, whether the last trials ended so.
     _past: tuple[tuple[bool, ...], ...]
 
@@ -31,11 +33,18 @@ class Past:
     def _close(self) -> None:
         """The trial has ended: it is the last one, and one of the recent ones."""
         self.last = self.outcome
-        # Success may depend on recent outcomes, which are noted first.
+        if self._program.recents:
+            self._remember()
+        of_trial, of_repetition = self._program.criteria.get(self.block, (None, None))
+        self.noted = self._as_noted(of_trial), self._as_noted(of_repetition)
+
+    def _as_noted(self, criterion: Function | None) -> str | None:
+        return self.outcome if criterion is None else MET if criterion(self) else None
+
+    def _remember(self) -> None:
+        """Note how the trial ended; success may depend on recent outcomes, which are noted first."""
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
             so = self.is_success() if noted.outcome is None else self.outcome == noted.outcome
             now = (*self._past[number], so)[-noted.trials :]
             self._past = (*self._past[:number], now, *self._past[number + 1 :])
-        criterion = self._program.criteria.get(self.block)
-        self.noted = self.outcome if criterion is None else MET if criterion(self) else None

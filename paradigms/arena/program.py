@@ -119,11 +119,11 @@ class Program:
         self.keep_if = {
             draw.name: compile_expression(draw.keep_if) for draw in specification.draws if draw.keep_if is not None
         }
-        #: Of each block that ends on a condition, the condition.
+        #: Of each block of which a repetition, or the block itself, ends on a condition: both conditions.
         self.criteria = {
-            block.name: compile_expression(block.until.condition)
+            block.name: (_condition(block.until), _condition(block.ends))
             for block in specification.schedule
-            if block.until is not None and block.until.condition is not None
+            if any(one.condition is not None for one in block.criteria)
         }
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
@@ -181,7 +181,7 @@ class Program:
         yield from (specification.success, specification.where, *specification.measures.values())
         yield from (entry.guard for entry in specification.entry)
         yield from (one.guard for one in specification.finish)
-        yield from (block.until.condition for block in specification.schedule if block.until is not None)
+        yield from (one.condition for block in specification.schedule for one in block.criteria)
         for draw in specification.draws:
             yield draw.keep_if
         for rule in self._all_rules():
@@ -375,6 +375,10 @@ def read_place(place: spec.Place) -> Function:
 
 def _optional(tree: Expression | None) -> Function | None:
     return None if tree is None else compile_expression(tree)
+
+
+def _condition(until: spec.UntilSpec | None) -> Function | None:
+    return None if until is None else _optional(until.condition)
 
 
 def _source(position: object) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from cheesebench.protocol.specification import BlockSpec
+from cheesebench.protocol.specification import BlockSpec, UntilSpec
 from cheesebench.protocol.values import Scope
+
+Noted = tuple[str | None, str | None]
+"""How a trial ended, for ``until`` of a block and of its ``repeat``: its outcome, or whether it met a condition."""
 
 
 class Position(NamedTuple):
@@ -33,7 +36,14 @@ class Schedule:
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
+        self._open_block()
         self._recent: deque[str | None] = deque(maxlen=1)
+
+    def _open_block(self) -> None:
+        #: Trials of all repetitions of the block, and how these ended.
+        self._total = 0
+        self._ended: tuple[str | None, ...] = ()
+        self._last: str | None = None
 
     def next(self) -> Position | None:
         """Return the next trial, or None at the end of the schedule."""
@@ -43,22 +53,29 @@ class Schedule:
                 self._number = 0
                 self._began = self._began | {"block"}
                 self._recent = deque(maxlen=block.until.of if block.until else 1)
-            if self._number < block.sessions * block.trials and not self._reached(block):
+            is_spent = block.most is not None and self._total >= block.most
+            is_over = is_spent or _met(block.until, self._recent)
+            if self._number < block.sessions * block.trials and not is_over:
                 session, trial = divmod(self._number, block.trials)
-                self._number += 1
+                self._number, self._total = self._number + 1, self._total + 1
                 began: set[Scope] = self._began | ({"session", "trial"} if trial == 0 else {"trial"})
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
             # This repetition is over; with ``until``, the rest of it is skipped.
             self._number = None
             self._repetition += 1
-            if self._repetition == block.repeat:
+            if block.ends is not None:
+                self._ended = (*self._ended, self._last)[-block.ends.of :]
+                self._last = None
+            if self._repetition == block.repeat or is_spent or _met(block.ends, self._ended):
                 self._block, self._repetition = self._block + 1, 0
+                self._open_block()
         return None
 
-    def note(self, outcome: str | None) -> None:
-        """Record how the trial ended, for ``until``: its outcome, or whether it met a condition."""
-        self._recent.append(outcome)
+    def note(self, noted: Noted) -> None:
+        """Record how the trial ended."""
+        self._recent.append(noted[0])
+        self._last = noted[1]
 
     def repeat(self) -> None:
         """Restart the schedule for the same subject."""
@@ -73,12 +90,13 @@ class Schedule:
     @property
     def left(self) -> int:
         """Trials that are planned after this one; fewer where a block has ``until``."""
-        rest = sum(block.repeat * block.sessions * block.trials for block in self._blocks[self._block + 1 :])
+        rest = sum(block.planned for block in self._blocks[self._block + 1 :])
         if self._block == len(self._blocks):
             return 0
         block = self._blocks[self._block]
         each = block.sessions * block.trials
-        return rest + (block.repeat - self._repetition) * each - (self._number or 0)
+        planned = (block.repeat - self._repetition) * each - (self._number or 0)
+        return rest + (planned if block.most is None else min(planned, block.most - self._total))
 
     @property
     def block(self) -> str:
@@ -88,12 +106,18 @@ class Schedule:
     @property
     def counts_outcomes(self) -> bool:
         """Whether the rest of the schedule depends on how trials end."""
-        return self._block < len(self._blocks) and self._blocks[self._block].until is not None
+        return self._block < len(self._blocks) and bool(self._blocks[self._block].criteria)
 
     def key(self) -> Hashable:
         """Return what the rest of the schedule depends on."""
-        return self._block, self._repetition, self._number, tuple(self._recent) if self.counts_outcomes else ()
+        place = self._block, self._repetition, self._number
+        if self._block == len(self._blocks):
+            return place
+        block = self._blocks[self._block]
+        recent = tuple(self._recent) if block.until is not None else ()
+        ended = (self._ended, self._last) if block.ends is not None else ()
+        return *place, recent, ended, self._total if block.most is not None else 0
 
-    def _reached(self, block: BlockSpec) -> bool:
-        until = block.until
-        return until is not None and sum(outcome in until.outcomes for outcome in self._recent) >= until.count
+
+def _met(until: UntilSpec | None, noted: Iterable[str | None]) -> bool:
+    return until is not None and until.met(noted)

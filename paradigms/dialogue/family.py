@@ -104,7 +104,7 @@ class DialogueFamily:
             raise UnsuitableError(f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study.")
         if request.against is not None:
             raise UnsuitableError(
-                f"'{name}' is a dialogue. Of dialogues, means over all graphs and domains were published, but a cell "
+                f"'{name}' is a dialogue. Published for dialogues are means over all graphs and domains, but a cell "
                 "is one graph in one domain, so they cannot be compared. Run all graphs without --against, then "
                 "compare whole conditions: cheesebench cogeval-stats RUN --published NAME"
             )

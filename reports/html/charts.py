@@ -1,4 +1,4 @@
-"""Data of the page's charts, as JSON values in percent; tables repeat the numbers for screen readers."""
+"""Data of the page's charts, as JSON values, rates in percent; tables repeat the numbers for screen readers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cheesebench.reports import cells as words
 from cheesebench.reports.escaping import clean
-from cheesebench.statistics.wording import percent
+from cheesebench.statistics.wording import number, percent, shown_value
 
 if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ControlResult, ModelSummary
+    from cheesebench.statistics.summary import ConditionCurve
 
 #: Fewer dimensions than this make no area.
 LEAST_DIMENSIONS = 3
@@ -50,7 +51,7 @@ def curve(cell: CellResult) -> Chart | None:
     sessions = range(1, last + 1)
     return {
         "kind": "curve",
-        "unit": "session" if by_session else f"runs of {clean(cell.curve_unit)}",
+        "unit": "session" if by_session else f"groups of {clean(cell.curve_unit)}",
         "labels": list(sessions),
         "model": [_percent(points[n].rate) if n in points else None for n in sessions],
         "low": [_percent(points[n].low) if n in points else None for n in sessions],
@@ -61,6 +62,23 @@ def curve(cell: CellResult) -> Chart | None:
         "reference": None if rodents is None else _percent(rodents.value),
         "chance": _percent(cell.plan.chance),
     }
+
+
+def by_condition(curve: ConditionCurve) -> Chart:
+    """Return a measure by the values of a variable, in the measure's own unit; names are not joined by a line."""
+    return {
+        "kind": "conditions",
+        "name": clean(curve.measure),
+        "labels": [clean(shown_value(value)) for value, _ in curve.points],
+        "joined": not any(isinstance(value, str) for value, _ in curve.points),
+        "means": [round(measure.mean, 6) for _, measure in curve.points],
+    }
+
+
+def condition_in_words(curve: ConditionCurve) -> str:
+    """Return a sentence for whoever does not see the curve."""
+    points = ", ".join(f"{number(measure.mean)} at {shown_value(value)}" for value, measure in curve.points)
+    return f"Mean of {curve.measure} by {curve.variable}: {points}."
 
 
 def _edge(animals: Sequence[float], spread: Sequence[float], sessions: Sequence[int], sign: int) -> list[float | None]:
@@ -101,7 +119,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     return {
         "kind": "together",
         "title": clean(first.plan.title or first.plan.protocol),
-        "unit": "session" if by_session else f"runs of {clean(first.curve_unit)}",
+        "unit": "session" if by_session else f"groups of {clean(first.curve_unit)}",
         "labels": list(range(1, last + 1)),
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import CellResult, ControlResult, Measure, ModelSummary, RunSummary
+    from cheesebench.statistics.summary import ConditionCurve
 
 #: Puts a chart on the page and returns its number there.
 Draw = Callable[[charts.Chart | None], int | None]
@@ -277,11 +278,22 @@ def _row(
             "text": charts.curve_in_words(cell),
             "animals": words.animals_by_point(cell),
         },
+        "conditions": [_conditions(curve, draw) for curve in cell.conditions],
         "strategy": {measure.name: _number(measure.mean) for measure in cell.strategy},
         "classes": [(one.name, shares(one), sum(one.counts.values())) for one in cell.classes],
         "splits": [(f"{one.variable} {shown_value(one.value)}", one.passed, one.trials) for one in cell.splits],
         "measures": [(measure.name, _mean(measure), measure.n) for measure in cell.measures],
         "failed": failed and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
+    }
+
+
+def _conditions(curve: ConditionCurve, draw: Draw) -> dict[str, Any]:
+    return {
+        "measure": curve.measure,
+        "variable": curve.variable,
+        "chart": draw(charts.by_condition(curve)),
+        "text": charts.condition_in_words(curve),
+        "points": [(shown_value(value), _mean(measure), measure.n) for value, measure in curve.points],
     }
 
 

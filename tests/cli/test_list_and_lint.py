@@ -181,6 +181,15 @@ def test_lint_takes_an_edition_by_its_name(run: Run, strangers: Path, maze: str)
     assert run("lint", "little@rodent").out.startswith("1 file: 0 errors")
 
 
+def test_a_mistyped_name_is_looked_for_here_and_among_what_is_installed(run: Run, here: Path, maze: str) -> None:
+    (here / "tmax.protocol.yaml").write_text(maze, encoding="utf-8")
+    said = run("lint", "tmaz").err
+    assert "Did you mean 'tmax'?" in said
+    assert "Of those that are installed, 't_maze' is similar." in said
+    (here / "tmax.protocol.yaml").rename(here / "qqq.protocol.yaml")
+    assert "Did you mean 't_maze'?" in run("lint", "tmaz").err
+
+
 def test_lint_passes_every_shipped_protocol(run: Run) -> None:
     result = run("lint", "-q", Path(cheesebench.protocols.__path__[0]))
     assert result.code == 0, result.out

@@ -89,6 +89,13 @@ def test_actions_are_played_and_rules_named(run: Run) -> None:
     assert result.out.endswith("\n1 trial played to the end, 1 with success; total reward 1.\n")
 
 
+def test_where_nothing_is_judged_no_success_is_counted(run: Run, here: Path, maze: str) -> None:
+    kept = [line for line in maze.splitlines() if not line.startswith(("success:", "reference:", "chance:"))]
+    (here / "unjudged.protocol.yaml").write_text("\n".join(kept), encoding="utf-8")
+    result = run("play", "unjudged.protocol.yaml", "--actions", "SSFFFF")
+    assert result.out.endswith("\n1 trial played to the end; total reward 1.\n")
+
+
 def test_a_blocked_step_says_so(run: Run) -> None:
     frames = [line for line in run("play", "little", "--actions", "FF LL F S F").out.splitlines() if "step" in line]
     ways = [frame.split(": ", 1)[1].split(" ·")[0] for frame in frames]

@@ -141,3 +141,31 @@ def test_nobody_waits_for_a_fifo_beside_a_log(run: Path, suffix: str) -> None:
     os.mkfifo(run / f"{LOCK_NAME}{suffix}")
     with pytest.raises(RunLogError, match="is not a file"):
         is_claimed(run / "run.sqlite")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+@pytest.mark.parametrize("writer", WRITERS)
+def test_nobody_waits_for_a_fifo_to_write_to(run: Path, writer: str) -> None:
+    name, write = WRITERS[writer]
+    (run / name).unlink(missing_ok=True)
+    os.mkfifo(run / name)
+    with pytest.raises(RunLogError, match=f"{name} is not a file"):
+        write(run)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_no_command_waits_for_a_fifo_to_write_to(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, arguments in (("report.html", ["report", "--html"]), ("export/trials.csv", ["export", "--csv"])):
+        (run / name).parent.mkdir(exist_ok=True)
+        os.mkfifo(run / name)
+        assert main([arguments[0], str(run), *arguments[1:]]) == 2
+        told = capsys.readouterr().err
+        assert f"{name} is not a file" in told
+        assert told.count("\n") == 1
+        (run / name).unlink()
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + bytes(4096)])
+def test_a_lock_that_is_damaged_is_no_claim(run: Path, content: bytes) -> None:
+    (run / LOCK_NAME).write_bytes(content)
+    assert not is_claimed(run / "run.sqlite")

@@ -75,6 +75,12 @@ class _Author:
         self.columns: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
         self.sets: dict[str, list[str]] = {kind: [] for kind in COLUMNS}
         self.landmarks: list[str] = []
+        #: Columns that hold names of landmarks.
+        self.marked: list[str] = []
+        self.rotated = False
+        #: Whether what only the scalar kernel has may be used, and whether trials can be a success.
+        self.scalar = self.often(3)
+        self.judged = self.often()
         self.face = "E"
 
     # -- choices
@@ -117,14 +123,15 @@ class _Author:
         document["start"]["carry"] = self.often(3)
         document["trial"] = self.trial()
         document["schedule"] = self.schedule()
-        if self.often():
+        if self.judged:
             document["success"] = self.condition()
         document["measures"] = {f"measure{number}": self.measure() for number in range(1 + self.below(6))}
         return document
 
     def arena(self) -> Node:
         """Return a small map, and groups of what is on it."""
-        width, height = 2 + self.below(6), 1 + self.below(3)
+        self.rotated = self.often(8)
+        width, height = (3, 3) if self.rotated else (2 + self.below(6), 1 + self.below(3))
         rows = ["a" + "".join(self.pick(SQUARES) for _ in range(width - 1)) for _ in range(height)]
         rows[0] = rows[0][:-1] + "b"
         if self.often():
@@ -153,9 +160,11 @@ class _Author:
         }
         arena: Node = {"map": "\n".join(rows) + "\n", "legend": legend, "groups": groups}
         arena["headings"] = self.pick([8, 4])
-        if self.often(6):
-            arena["landmarks"] = {"N": "1"}
-            self.landmarks = ["N", "N"]
+        if self.rotated:
+            arena["rotate"] = "turn"
+        elif self.often(4):
+            arena["landmarks"] = {"N": "1", "lamp": {"at": [0, -1], "glyph": "*"}}
+            self.landmarks = ["N", "lamp"]
         return arena
 
     def vars(self) -> Node:
@@ -184,6 +193,11 @@ class _Author:
     def draws(self) -> Node:
         """Return up to three draws."""
         found: Node = {}
+        if self.rotated:
+            found["turns"] = {"per": self.pick(SCOPES), "of": {"turn": self.some([0, 90, 180, 270], 2, 4)}}
+        if self.landmarks and self.often():
+            found["marks"] = {"per": self.pick(SCOPES), "of": {"lit": self.pick([["N", "lamp"], ["lamp", "N", "N"]])}}
+            self.marked = ["lit"]
         for number in range(self.below(4)):
             if self.often(4):
                 found[f"draw{number}"] = self.dealt(number)
@@ -246,8 +260,13 @@ class _Author:
                 count = 1 + self.below(2)
                 outcomes = self.some([*OUTCOMES, "timeout"], 1, 2)
                 block["until"] = {"outcome": outcomes, "count": count, "of": count + self.below(2)}
-                if self.often(4):
-                    block["until"] = {"if": self.condition(1), "count": count}
+                if self.scalar and self.often():
+                    window = {"of": count + self.below(3)} if self.often() else {}
+                    block["until"] = {"if": self.condition(1), "count": count, **window}
+            if self.often(4):
+                block["repeat"] = {"at_most": 2 + self.below(3), "trials": 1 + self.below(6)}
+                if self.scalar and self.often(3):
+                    block["repeat"]["until"] = {"outcome": self.some([*OUTCOMES, "timeout"], 1, 2), "count": 1}
             found[name] = block
         return found
 
@@ -313,6 +332,7 @@ class _Author:
             *self.place_variables(),
             *self.sets["place"],
             *self.landmarks,
+            *self.marked,
         ]
         glyphs = [*GLYPHS, *self.columns["glyph"], *self.columns["glyph"], " "]
         return {place: self.pick(glyphs) for place in self.some(places, 1, 3)}
@@ -323,20 +343,20 @@ class _Author:
 
     def rule(self, watch: bool = False) -> Node:
         """Return a rule of a state, or of ``watch``."""
-        trigger = self.pick(["enter", "act", "press", *([] if watch else ["after"])])
-        if trigger == "press" and not self.solids:
-            trigger = "act"
-        it = trigger in ("enter", "press")
+        trigger = self.pick(["enter", "act", "press", "inside", *([] if watch else ["after"])])
+        it = trigger in ("enter", "press", "inside")
         rule: Node = {}
         if trigger == "act":
-            rule["act"] = self.pick(ACTIONS)
+            rule["act"] = self.pick([*ACTIONS, "any"])
         elif trigger == "after":
             rule["after"] = self.pick([1, 2, 3, 5, 1.5, *self.columns["wait"], *self.variables["n"], self.number(2)])
         elif trigger == "press":
-            rule["press"] = self.pick([*self.solids, "gs", *self.variables["k"], *self.variables["k"]])
+            solids = [*self.solids, "gs", *self.variables["k"], *self.variables["k"]] if self.solids else []
+            rule["press"] = self.pick([*solids, "any"])
+            it = rule["press"] != "any"
         else:
             held = [*self.place_variables(), *self.variables["t"], *self.sets["place"]]
-            rule["enter"] = self.pick([*self.groups, *self.zones, *self.doors, *held, *held])
+            rule[trigger] = self.pick([*self.groups, *self.zones, *self.doors, *held, *held])
         if self.often(3):  # nothing but pay: what a batch need not look at
             return {**rule, "reward": self.pick(REWARDS)}
         if self.often():
@@ -354,7 +374,9 @@ class _Author:
         kinds = [kind for kind, names in self.variables.items() if names]
         sets = [kind for kind in "tm" if self.variables[kind]]
         for effect in self.some(
-            ["reward", "set", "count", "set", *(["add", "remove"] if sets else []), "place"], least, 3
+            ["reward", "set", "count", "set", *(["add", "remove"] if sets else []), "place", *["put"] * self.scalar],
+            least,
+            3,
         ):
             if effect == "set":
                 names = self.some([name for kind in kinds for name in self.variables[kind]], 1, 3)
@@ -366,7 +388,10 @@ class _Author:
                 found["count"] = self.some(["c0", "c1"], 1, 2)
             elif effect == "reward":
                 found["reward"] = self.number(2, it, plain=True) if pays and self.often(3) else self.pick(REWARDS)
-            elif self.often():
+            elif effect == "put":
+                if "place" not in found and self.often():
+                    found["put"] = [self.number(1, it, plain=True), self.number(1, it)]
+            elif self.often() and "put" not in found:
                 found["place"] = "it" if it and self.often(4) else self.floor()
         return found
 
@@ -390,7 +415,8 @@ class _Author:
         if kind == "t":
             return self.pick([*self.variables["t"], *self.sets["place"]]) if self.often(6) else self.place(it)
         sets = [*self.variables["m"], *self.variables["t"], *(name for names in self.sets.values() for name in names)]
-        return self.pick([self.place(it), self.number(1, it), "steps", self.pick(sets), "none", "state"])
+        held = [self.place(it), self.pick(sets), "none", "state"]
+        return self.pick([*held, self.number(1, it), "steps"] if self.scalar else held)
 
     # -- expressions
 
@@ -407,7 +433,10 @@ class _Author:
         """Return an expression that is a place."""
         where = [f"where({group})" for group in self.groups]
         if self.often(8):
-            return f"member({self.pick([*self.groups])}, {self.number(1, it)})"
+            name = self.pick([*self.groups])
+            count = len(self.groups[name])
+            number = self.pick([f"{self.number(0, it)} % {count} + 1", "trial", str(count)])
+            return f"member({name}, {number})"
         return self.pick(
             [*self.zones[:3], *(["it", "it", "it"] if it else []), *where, *self.place_variables(), "none"]
         )
@@ -433,8 +462,9 @@ class _Author:
         ]
         if self.often(4):
             return f"{self.pick(asked)}({place})"
-        if self.often(24):
-            return f"recent({self.pick([*OUTCOMES, 'timeout'])}, {self.pick([1, 3])})"
+        if self.scalar and self.often(12):
+            outcomes = [*OUTCOMES, "timeout", *["success"] * self.judged]
+            return f"recent({self.pick(outcomes)}, {self.pick([1, 3])})"
         if depth and self.often(8):
             return f"position({self.place(it)}, {self.pick([*self.groups])})"
         held = [*self.variables["n"], *self.columns["number"], *self.columns["wait"]]
@@ -488,6 +518,8 @@ class _Author:
         held = [
             name for names in (*self.variables.values(), *self.columns.values(), *self.sets.values()) for name in names
         ]
+        if held and self.often(4):
+            return {"value": self.pick([self.number(), self.condition()]), "by": self.some(held, 1, 2)}
         return self.pick(
             [*held, *held, self.number(), self.condition(), self.place(False), "last", "block", "state", "g0"]
         )

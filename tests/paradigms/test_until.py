@@ -84,3 +84,61 @@ def test_the_lesion_audit_knows_which_block_it_is(load: Callable[[str], Specific
     made = ArenaParadigm(load(text))
     assert measure(made, Order(Lesion.parse("intact"), 0.05, 0)).found.value == 1
     assert measure(made, Order(Lesion.parse("blind"), 0.05, 0)).found.value == 1
+
+
+#: One block that is repeated, and another one.
+REPEATED = CHOICE.replace("one: {trials: 9, until: UNTIL}", "one: {trials: TRIALS, repeat: REPEAT}")
+
+
+@pytest.mark.parametrize(
+    ("trials", "repeat", "lived", "expected"),
+    [
+        ("1", "2", [SOON, SOON], ["one", "one", "two"]),
+        # After a repetition that ended so, which is its last trial's business.
+        ("2", "{at_most: 3, until: {outcome: found, count: 1}}", [SOON, WRONG, WRONG, SOON], ["one"] * 4 + ["two"]),
+        ("2", "{at_most: 2, until: {outcome: found, count: 1}}", [SOON, WRONG] * 2, ["one"] * 4 + ["two"]),
+        # Two of the last three repetitions; two in a row.
+        ("1", "{at_most: 9, until: {if: steps < 5, count: 2, of: 3}}", [SOON, LATE, SOON], ["one"] * 3 + ["two"]),
+        ("1", "{at_most: 9, until: {if: steps < 5, count: 2}}", [SOON, LATE, SOON, SOON], ["one"] * 4 + ["two"]),
+        # All repetitions together: the third is cut short.
+        ("2", "{at_most: 4, trials: 5}", [SOON] * 5, ["one"] * 5 + ["two"]),
+        # A repetition ends at its own criterion; the block when its trials are used up.
+        ("3, until: {outcome: found, count: 2}", "{at_most: 9, trials: 4}", [SOON] * 4, ["one"] * 4 + ["two"]),
+        ("5", "{at_most: 9, trials: 3, until: {outcome: empty, count: 1}}", [SOON] * 3, ["one"] * 3 + ["two"]),
+    ],
+)
+def test_a_block_is_repeated_until_a_criterion(
+    trials: str, repeat: str, lived: list[list[int]], expected: list[str], live: Live
+) -> None:
+    assert blocks(live(REPEATED.replace("TRIALS", trials).replace("REPEAT", repeat)), *lived) == expected
+
+
+def test_a_contingency_that_reverses_at_criterion(live: Live) -> None:
+    """Reversals after two in a row, as long as the trials last."""
+    text = CHOICE.replace("vars: {food: left}", "draw: {food: {per: block, order: cycle, of: {food: [left, right]}}}")
+    text = text.replace(
+        "{trials: 9, until: UNTIL}", "{trials: 8, until: {outcome: found, count: 2}, repeat: {at_most: 4, trials: 8}}"
+    ).replace("  two: {trials: 9, set: {food: right}}\n", "")
+    life, food = live(text), []
+    while life.begin_trial() is not None:
+        food.append(life.values["food"])
+        to_left = food[-1] == "left" or len(food) == 3  # one error after the first reversal
+        for action in SOON if to_left else WRONG:
+            life.step(action)
+    assert food == ["left", "left", "right", "right", "right", "left", "left", "right"]
+
+
+def test_repetitions_that_end_on_a_criterion_fall_back(load: Callable[[str], Specification]) -> None:
+    text = REPEATED.replace("TRIALS", "2").replace("REPEAT", "{at_most: 4, until: {outcome: found, count: 1}}")
+    made = ArenaParadigm(load(text))
+    assert made.specification.planned_trials == 17
+    with pytest.raises(OptionError, match="repeated until a criterion, which only the scalar kernel supports"):
+        vector_class(made.specification, made)(MANY, compiled=True)
+
+
+@pytest.mark.parametrize("repeat", ["{at_most: 5, trials: 3}", "{at_most: 5, until: {outcome: found, count: 3}}"])
+def test_the_lesion_audit_follows_repetitions(repeat: str, load: Callable[[str], Specification]) -> None:
+    """The blind know when the other arm pays: after three trials, or three successes in a row."""
+    made = ArenaParadigm(load(REPEATED.replace("TRIALS", "1").replace("REPEAT", repeat)))
+    for lesion in ("blind", "intact"):
+        assert measure(made, Order(Lesion.parse(lesion), 0.05, 0)).found.value == 1

@@ -9,7 +9,7 @@ import pytest
 
 from cheesebench.errors import ProtocolError, UnknownNameError
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, Catalogue, load_protocol
+from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue, Diagnostic, load_protocol
 
 Write = Callable[[str, str], Path]
 
@@ -137,3 +137,30 @@ def test_the_id_of_an_installed_protocol_is_warned_of(folders: Catalogue, tmp_pa
     [warning] = [one for one in folders.inspect(tmp_path / f"elsewhere/own{SUFFIX}")[1] if one.code == 318]
     assert "Write 'paradigm: my_chamber', or add 'edition: mine'" in str(warning)
     assert codes("elsewhere/edition") == codes("elsewhere/child") == codes("shipped/chamber") == []
+
+
+class Watched(Catalogue):
+    """A catalogue that tells which files it has read in full."""
+
+    def __init__(self, directories: list[Path]) -> None:
+        super().__init__(directories)
+        self.inspected: list[str] = []
+
+    def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
+        self.inspected.append(path.name.removesuffix(SUFFIX))
+        return super().inspect(path)
+
+
+def test_finding_one_reads_only_what_may_be_it(folders: Catalogue, write: Write) -> None:
+    # The edition says nowhere that it is a labyrinth: it extends a file that is.
+    write("shipped/odd", "paradigm: labyrinth")
+    write("shipped/odd.dark", "version: 1\nextends: odd\nedition: dark")
+    write("shipped/escaped", 'paradigm: "chamb\\u0065r"\nedition: dark')
+    for name, found, read in (
+        ("labyrinth@dark", "labyrinth@dark", ["odd", "odd.dark", "escaped"]),
+        ("chamber", "chamber", ["chamber", "escaped"]),
+        ("chamber@dark", "chamber@dark", ["chamber", "escaped"]),
+    ):
+        watched = Watched(folders.directories)
+        assert watched.find(name).name == found
+        assert sorted(watched.inspected) == sorted(read)

@@ -225,6 +225,14 @@ ERRORS = {
         "E131", "schedule: {one: {trials: 9, until: {if: «stepz < 9, count: 4}}}"
     ),
     "until a condition without a count": ("E122", "schedule: {one: {trials: 9, until: «{if: steps < 9}}}"),
+    "repeat until what cannot be": (
+        "E216",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: «{outcome: found, count: 4, of: 3}}}}",
+    ),
+    "repeat until there is no such outcome": (
+        "E201",
+        "schedule: {one: {trials: 9, repeat: {at_most: 9, until: {outcome: «fond, count: 2}}}}",
+    ),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
@@ -271,7 +279,7 @@ ERRORS = {
     "a permutation of one": ("E123", "draw: {d: {permute: «[1], into: [a]}}"),
     "a set dealt out of itself": ("E201", "draw: {d: {sample: «x, into: [x]}}\n" + state("show: {x: o}")),
     "weights of other rows": ("E206", "draw: {d: {of: {n: [1, 2]}, «weights: [1, 2, 3]}}"),
-    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: [«0.5, 1]}}"),
+    "weights that are shares": ("E123", "draw: {d: {of: {n: [1, 2]}, weights: «[0.5, 1]}}"),
     "weights of permutations": ("E206", "draw: {d: {permute: [1, 2], into: [a, b], «weights: [1, 2]}}"),
     "weights of subsets": ("E206", "draw: {d: {of: {n: [1, 2]}, pick: 1, «weights: [1, 2]}}"),
     "weights of a group": (
@@ -365,6 +373,17 @@ WARNINGS = {
     "nothing to win": ("W305", "«" + trial("{enter: goal, reward: -1, end: found}")),
     "zone behind walls": ("W306", 'arena: {map: "S.Z#X", legend: {S: box, Z: goal, X: {zone: «cell, glyph: x}}}'),
     "limit too low": ("W307", f"trial: {{limit: «2, start: run, states: {{run: {{{FOUND}}}}}}}"),
+    "no way to what finish ends": (
+        "W307",
+        'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n'
+        "trial: {limit: «9, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
+        "finish: [{if: n == 1, end: found}]}",
+    ),
+    "limit too low for what finish ends": (
+        "W307",
+        "trial: {limit: «2, start: run, states: {run: {rules: [{enter: goal, reward: 1, count: n}]}}, "
+        "finish: [{if: n == 1, end: found}]}",
+    ),
     "no way to an end": ("W307", 'arena: {map: "S.#Z", legend: {S: box, Z: goal}}\n' + WALK.replace("9", "«9")),
     "unused variable": ("W308", "vars: {«n: 0}"),
     "unused draw": ("W308", "draw: {«d: {of: {x: [1, 2]}}}"),
@@ -397,6 +416,11 @@ WARNINGS = {
         SIDES + "vars: {bag: [goal]}\n" + trial("{enter: goal, reward: size(bag), add: {bag: «side}, end: found}"),
     ),
     "a door that is open anyway": ("W320", DOOR + state("open: «gate")),
+    "repeat until too often": (
+        "W315",
+        "schedule: {one: {trials: 5, repeat: {at_most: 3, until: «{outcome: found, count: 3}}}}",
+    ),
+    "repeat with all trials": ("W315", "schedule: {one: {trials: 5, repeat: {at_most: 3, «trials: 15}}}"),
     "until beyond the block": ("W315", "schedule: {one: {trials: 5, until: «{outcome: found, count: 6, of: 9}}}"),
     "null that deletes nothing": ("W316", "measures: {«nothing: null}"),
     "an asymptote for all trials": (
@@ -418,6 +442,16 @@ WARNINGS = {
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("trigger", ["watch: [{act: FORWARD, count: n}], ", ""], ids=["watched", "a rule"])
+def test_an_end_in_finish_may_be_nearer_than_all_others(trigger: str, findings: Findings) -> None:
+    rule = "" if trigger else ", {act: FORWARD, count: n}"
+    text = (
+        f"trial: {{limit: 2, start: run, {trigger}states: {{run: {{rules: ["
+        f"{{enter: goal, reward: 1, end: found}}{rule}]}}}}, finish: [{{if: n == 2, end: tired}}]}}"
+    )
+    assert not [one for one in findings(text) if one.startswith(("W", "E"))]
 
 
 @pytest.mark.parametrize(("code", "text"), WARNINGS.values(), ids=list(WARNINGS))

@@ -103,8 +103,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    # The fewest that pass and fail.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d")
+    # The fewest that pass and fail. Every process would import all of Hypothesis at its end.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest")
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")
     for name, text in {

@@ -34,7 +34,11 @@ def test_a_profile_is_a_name_for_options(project: pytest.Pytester, monkeypatch: 
     ("text", "name", "said"),
     [
         (PROFILE, "nightl", "There is no profile 'nightl'. Did you mean 'nightly'?"),
-        (PROFILE.replace("subjects", "subject"), "nightly", "subject is no option of a run. Did you mean 'subjects'?"),
+        (
+            PROFILE.replace("subjects", "subject"),
+            "nightly",
+            "subject is not an option of a run. Did you mean 'subjects'?",
+        ),
         (PROFILE.replace("= 7", "= 'seven'"), "nightly", "subjects = 'seven': write a whole number."),
         (PROFILE.replace("true", "1"), "nightly", "exit-zero = 1: write true or false."),
         ("", "nightly", "no pyproject.toml here has [[]tool.cheesebench.profiles.nightly[]]"),

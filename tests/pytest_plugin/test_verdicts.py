@@ -46,7 +46,7 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
     result.stdout.fnmatch_lines(
         [
             "*_ east[[]ascii_2d-statue[]] _*",
-            "FAIL: 0 % of trials succeed, against 50 % for mouse*",
+            "FAIL: 0 % of trials succeed, against 50 % (mouse)*",
             "  n           6 subjects x 20 trials (120/120 valid)",
             "  rate        0 %, 95 % interval 0 % to *",
             "  reference   50 % (mouse, nobody, made up)",
@@ -66,7 +66,7 @@ def test_a_failure_says_what_by_how_much_and_how_to_see_it(project: pytest.Pytes
     result = project.runpytest("--model", "statue", "--cheese-run-id=one", "lab")
     lines = result.stdout.lines
     begin = next(number for number, line in enumerate(lines) if "_ east[ascii_2d-statue] _" in line)
-    assert lines[begin + 1].startswith("FAIL: 0 % of trials succeed, against 50 % for mouse")
+    assert lines[begin + 1].startswith("FAIL: 0 % of trials succeed, against 50 % (mouse)")
     assert lines[begin + 2].startswith("  rate 0 % (0 % to 45.9 %), rodent 50 %, difference -50.0, at most ")
     assert lines[begin + 3] == (
         "  First: subject 0, trial 0, timeout. To see it: cheesebench report results/one --html, or --cheese-film"
@@ -90,7 +90,7 @@ def test_the_reason_of_an_inconclusive_verdict_is_not_cut(
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "-v")
     said = " ".join(str(result.stdout).partition("INCONCLUSIVE")[2].split())
     reason = said.partition("[100%]")[2].partition("==")[0].strip()
-    assert reason.startswith("100 % of trials succeed, against 90 % for mouse")
+    assert reason.startswith("100 % of trials succeed, against 90 % (mouse)")
     assert reason.endswith(".")
 
 

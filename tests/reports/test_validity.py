@@ -39,7 +39,7 @@ def test_reports_say_what_was_validated(make_plan: MakePlan, make_trials: MakeTr
         assert said in report
     assert report.count(SENTENCE) >= 2, "beside the verdict, and with the control"
     if name != "text":
-        assert "abolished by hide=landmarks (at most 25 %), blind (at most 20 %)" in report
+        assert "abolished by lesions: hide=landmarks (leaves at most 25 %), blind (leaves at most 20 %)" in report
         assert "names no lesion that abolishes what it measures" in report
 
 

@@ -589,13 +589,13 @@ def test_people_join_the_run_of_a_model(
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    ([], "Say what people are to live through"),
+    ([], "Name the protocols"),
     (["--protocols", "nowhere"], "nowhere"),
     (["--protocols", "t_maze", "--view", "ascii_2e"], "ascii_2d"),
     (["--protocols", "t_maze", "--subjects", "0"], "at least one subject"),
     (["--protocols", "t_maze", "--address", "0.0.0.0"], "--host-name"),
     (["--protocols", "t_maze", "--consent", "missing.txt"], "missing.txt cannot be read: No such file or directory."),
-    (["--protocols", "t_maze", "--address", "192.0.2.1"], "192.0.2.1 cannot be listened on"),
+    (["--protocols", "t_maze", "--address", "192.0.2.1"], "Cannot listen on 192.0.2.1"),
     (["--protocols", "t_maze", "--address", "192.0.2.1"], "name an address that this machine has"),
     (["--protocols", "t_maze", "--agent", "lim"], "llm"),
     (["--resume", "nothing"], "There is no run 'nothing'"),

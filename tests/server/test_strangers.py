@@ -119,7 +119,7 @@ def test_a_mistake_of_ours_is_told_where_it_is_served_alone(
     base = serve(serving(fail=fail))
     said = heard(connect(base, b"GET {path}fail HTTP/1.1\r\n{host}\r\n\r\n"))
     assert said.startswith(b"HTTP/1.1 500 ")
-    assert said.endswith(b"\r\n\r\nSomething is wrong where this is served.")
+    assert said.endswith(b"\r\n\r\nThe server has failed. Try again later.")
     assert b"Content-Security-Policy: default-src 'none'" in said
     told = capsys.readouterr().err
     assert "ZeroDivisionError: [redacted]" in told

@@ -30,7 +30,7 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.interval_method == "Gaffke's bounds for the mean of 30 subjects"
     # Subjects that are all alike: .8 times the 30th root of .05.
     assert cell.difference_low == pytest.approx(0.8 * 0.05 ** (1 / 30) - 0.8)
-    assert cell.reason.startswith("80 % of trials succeed, against 80 % for C57BL/6: even the lower bound")
+    assert cell.reason.startswith("80 % of trials succeed, against 80 % (C57BL/6): even the lower bound")
     assert cell.subjects_needed is None
 
 

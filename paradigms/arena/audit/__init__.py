@@ -22,7 +22,7 @@ def audit(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSetting
     wanted = [part for part in AUDIT_PARTS if part != "animal" and (settings.parts is None or part in settings.parts)]
     if paradigm.specification.success is None:
         wanted = [part for part in wanted if part not in JUDGING]
-        yield AuditFinding("success", "note", "the protocol declares no 'success', so there is nothing to audit", {})
+        yield AuditFinding("success", "note", "there is no 'success', so what asks for a pass rate is left out", {})
     with Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
             "chance": lambda: chances.audit_chances(paradigm, settings, runner, tallies),

@@ -143,7 +143,7 @@ def lives_for(
     group, planned = subjects(specification), specification.planned_trials
     if judged:
         blocks = specification.judged_blocks
-        planned = sum(one.repeat * one.sessions * one.trials for one in specification.schedule if one.name in blocks)
+        planned = sum(one.planned for one in specification.schedule if one.name in blocks)
     each = min(planned, math.ceil(trials / group))
     for number in range(math.ceil(trials / (each * group))):
         for subject in range(group):

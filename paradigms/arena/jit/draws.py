@@ -35,9 +35,10 @@ def advance(code: Any, lane: Any) -> int:
         if lane[at.TRIAL] > code[block + at.BLOCK_TRIALS]:
             lane[at.TRIAL] = 1
             lane[at.SESSION] += 1
-        if lane[at.SESSION] > code[block + at.BLOCK_SESSIONS] or _reached(code, lane, block):
+        if lane[at.SESSION] > code[block + at.BLOCK_SESSIONS] or _reached(code, lane, block) or _spent(code, lane):
             lane[at.OPEN] = 0
             continue
+        lane[at.BLOCK_TOTAL] += 1
         if lane[at.TRIAL] == 1:
             began |= at.SESSION_SCOPE
         lane[at.BEGAN] = 0
@@ -50,14 +51,21 @@ def _open_block(code: Any, lane: Any, began: int) -> int:
     block = lane[at.BLOCK]
     lane[at.REPEAT] += 1
     if block == 0:
-        block, lane[at.REPEAT] = code[at.BLOCKS], 0
-    elif lane[at.REPEAT] == code[block + at.BLOCK_REPEAT]:
-        block, lane[at.REPEAT] = block + at.BLOCK_SIZE, 0
+        block, lane[at.REPEAT], lane[at.BLOCK_TOTAL] = code[at.BLOCKS], 0, 0
+    elif lane[at.REPEAT] == code[block + at.BLOCK_REPEAT] or _spent(code, lane):
+        block, lane[at.REPEAT], lane[at.BLOCK_TOTAL] = block + at.BLOCK_SIZE, 0, 0
         if block == code[at.BLOCKS_END]:
             block, began = code[at.BLOCKS], 0
     lane[at.BLOCK] = block
     lane[at.RECENT_COUNT], lane[at.SESSION], lane[at.TRIAL], lane[at.OPEN] = 0, 1, 0, 1
     return began | at.BLOCK_SCOPE
+
+
+@compiled
+def _spent(code: Any, lane: Any) -> bool:
+    """Return whether the repetitions of the block have had all their trials."""
+    most = code[lane[at.BLOCK] + at.BLOCK_MOST]
+    return most != 0 and lane[at.BLOCK_TOTAL] >= most  # type: ignore[no-any-return]
 
 
 @compiled

@@ -76,11 +76,12 @@ NOWHERE, BY_NAME, IN_SLOT, IN_IT = range(4)
     STATE_NAME, ENTERING, DURING, STATE_RULES, LISTEN, TIMED, BUSY, PAY, STEADY, LOOK_SLOTS, STATE_NUMBER, STATE_SIZE,
 ) = range(12)  # fmt: skip
 
-#: A block of the schedule: name, sizes, a list of (slot, scope, constant), and until: count, of, a list of names.
+#: A block of the schedule: name, sizes, a list of (slot, scope, constant), and until: count, of, a list of names;
+#: most trials of all repetitions together, or 0.
 (
     BLOCK_NAME, BLOCK_SESSIONS, BLOCK_TRIALS, BLOCK_REPEAT, BLOCK_VALUES, UNTIL_COUNT, UNTIL_OF, UNTIL_NAMES,
-    BLOCK_SIZE,
-) = range(9)  # fmt: skip
+    BLOCK_MOST, BLOCK_SIZE,
+) = range(10)  # fmt: skip
 
 #: A draw: scope, order, slots of its columns, number of rows; of rows x columns: constants; of each row: the number of
 #: its first value among the different ones; of rows x columns: bits in sets; where its memory in a lane begins.
@@ -100,13 +101,14 @@ DRAWN, RUN_LENGTH, RUN_VALUE, DRAWN_BLOCK = range(4)
     ENTERED, LIMIT, TRUNCATED, OUTCOME, LAST, IT,
     BLOCK, REPEAT, SESSION, TRIAL, SUBJECT,
     OPEN, BEGAN, RECENT_COUNT,  # whether a block goes on; scopes that begin with the next trial; outcomes noted
+    BLOCK_TOTAL,  # trials of all repetitions of the block
     TRIAL_NUMBER, PLACINGS,  # what keys of random numbers count
     FIRST, PLACED_STEP, PLACED_POSE,  # pose at the beginning; where and when the subject was put elsewhere at last
     ERROR, ERROR_STATE, ERROR_KIND, ERROR_REFERS,
     PREFIX,  # bytes of what all keys of the life begin with
     SHARED, SHARED_PREFIX,  # where the text that all subjects share begins, and bytes of what its keys begin with
     SLOTS,
-) = range(35)  # fmt: skip
+) = range(36)  # fmt: skip
 ERROR_NUMBER, REALS = range(2)
 
 #: What can go wrong in a life.

@@ -195,11 +195,14 @@ class _Translator(Formulas):
         head[at.VARIABLES] = self._scoped((v.name, v.initial) for v in variables.values())
         if self._program.criteria:
             raise UntranslatableError("a block ends on a condition, which only the scalar kernel supports")
+        if any(block.ends is not None for block in specification.schedule):
+            raise UntranslatableError("a block is repeated until a criterion, which only the scalar kernel supports")
         blocks = [
             [
                 self.vocabulary.number(block.name), block.sessions, block.trials, block.repeat, self._scoped(block.set),
                 block.until.count if block.until else 0, block.until.of if block.until else 0,
                 self.listed(map(self.vocabulary.number, sorted(block.until.outcomes)) if block.until else ()),
+                block.most or 0,
             ]
             for block in specification.schedule
         ]  # fmt: skip

@@ -125,7 +125,7 @@ class Pairs(Model):
     distance: Count = Field(description="Length of the shortest path, in steps.")
     count: Count = Field(2, description="How many pairs.")
     each: Count | None = Field(
-        None, description="How many of them a subject is asked; the next one goes on from there. All of them if unset."
+        None, description="How many of them a subject is asked; the next subject gets the following ones. All if unset."
     )
 
 

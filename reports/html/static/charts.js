@@ -37,6 +37,14 @@
     return lines(chart.labels, sets, c);
   }
 
+  // A measure in its own unit; conditions that are names are not joined by a line.
+  function conditions(chart, c) {
+    const made = lines(chart.labels, [line(chart.name, chart.means, c.model, { pointRadius: 3.5, showLine: chart.joined })], c);
+    const y = made.options.scales.y;
+    made.options.scales.y = { beginAtZero: true, grid: y.grid, border: y.border, ticks: { color: c.text, maxTicksLimit: 6 } };
+    return made;
+  }
+
   function pair(chart, c) {
     const sets = [line("plain", chart.plain, c.model, { pointRadius: 2.5 }), line("control", chart.control, c.control, { borderDash: [7, 4], pointRadius: 2.5 })];
     return lines(chart.labels, sets, c);
@@ -110,7 +118,7 @@
     const c = colours();
     for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
       const chart = data[Number(canvas.dataset.chart)];
-      const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : chart.models ? several(chart, c) : profile(chart, c);
+      const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : chart.kind === "conditions" ? conditions(chart, c) : chart.models ? several(chart, c) : profile(chart, c);
       const shown = (item) => !String(item.text === undefined ? item.dataset.label : item.text).includes("bound");
       settings.options = Object.assign(settings.options, {
         animation: false,
@@ -120,7 +128,7 @@
         layout: { padding: 6 },
         plugins: {
           legend: { display: Boolean(settings.options.legend), position: "bottom", labels: Object.assign({ color: c.text, usePointStyle: true, filter: shown }, chart.models && { pointStyle: "line", pointStyleWidth: 30, generateLabels: dashed }) },
-          tooltip: { callbacks: { label: (item) => item.dataset.label + " " + Math.round(10 * item.parsed[chart.kind === "radar" ? "r" : "y"]) / 10 + " %" } },
+          tooltip: { callbacks: { label: (item) => item.dataset.label + " " + (chart.kind === "conditions" ? item.parsed.y : Math.round(10 * item.parsed[chart.kind === "radar" ? "r" : "y"]) / 10 + " %") } },
         },
       });
       if (settings.legendLines) canvas.parentElement.style.height = 11.5 + 1.4 * settings.legendLines + "rem";

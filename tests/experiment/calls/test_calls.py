@@ -209,8 +209,17 @@ def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(laborat
                 laboratory.run(replay, replayed, cells, log)
                 assert all("as recorded" in text and "--retry-errors" not in text for text in errors(replay))
                 assert len(errors(replay)) == 2
+            refusing.set()
+            laboratory.run(log, model, cells)
+            assert server.count == 4
+            refusing.clear()
             laboratory.run(log, model, cells)
             assert not any(record.missing for record in log.trials())
+            totals = log.calls.totals()
+        assert totals.attempts == server.count
+        # Two subjects, refused twice: an answer that a filter let through at last is none that came at once.
+        assert totals.malformed == 4
+        assert totals.calls == server.count - 4
 
 
 def test_a_changed_prompt_is_no_continuation(laboratory: Laboratory, undisturbed: list[str]) -> None:

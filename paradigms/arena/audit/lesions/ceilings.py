@@ -101,6 +101,8 @@ class Order:
     """Whether a rate that is known well enough is not looked at for longer: for lesions of which nothing is asked."""
     trials: int = TRIALS
     """Most trials of all lives together (but two lives at least)."""
+    is_bounded: bool = True
+    """Whether a bound is looked for, too, which may take as long as the lives."""
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -124,7 +126,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
                 is_known = order.is_brief and len(lives) >= FEWEST and _is_narrow(lives)
                 if is_known or (len(lives) >= 2 and adversary.world.spent > STEPS * order.effort):
                     break
-            proven = upper_bound(adversary, order.effort)
+            proven = upper_bound(adversary, order.effort) if order.is_bounded else None
         finally:
             gc.enable()
     return Ceiling(order.lesion, tuple(tuple(life) for life in lives), proven)

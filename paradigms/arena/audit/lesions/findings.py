@@ -86,7 +86,8 @@ def audit_decidable(
     yield from solvable
     if any(one.verdict == "FAIL" for one in solvable):
         return
-    ceiling = measure(paradigm, Order(INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)))
+    trials = min(TRIALS, settings.trials)
+    ceiling = measure(paradigm, Order(INTACT, settings.effort, settings.seed, True, trials, is_bounded=False))
     at_last = ceiling.at_last
     if not at_last.trials:
         return

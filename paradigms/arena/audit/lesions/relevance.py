@@ -85,7 +85,7 @@ class Relevance:
         self.last = any(BuiltIn("last") in walk(tree) for tree in last)
         #: Whether it matters how earlier trials ended, one by one.
         self.past = any(isinstance(node, Recent) for tree in trees for node in walk(tree))
-        until = any(block.until is not None for block in specification.schedule)
+        until = any(block.criteria for block in specification.schedule)
         #: Whether later trials depend on what a subject does.
         self.behaviour = (
             self.carry or until or self.last or self.past or bool({one.variable for one in sets} & set(self.kept))

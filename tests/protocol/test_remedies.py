@@ -1,0 +1,178 @@
+"""Mistakes that authors make with keys they do not know yet: one error each, which says what was seen and what to do.
+
+Each is a change to one protocol, which has no mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.protocol import Diagnostic, Specification
+
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+RIGHT = """
+version: 1
+paradigm: right
+arena:
+  radial: {arms: 4, length: 3}
+  landmarks: {N: "1", lamp: {at: [1, 1], glyph: "l"}}
+vars:
+  n: {init: 0, per: subject}
+  seen: {init: [], per: session}
+  home: none
+draw:
+  one: {per: subject, of: {sort: [low, high]}}
+  two: {of: {goal: [arm1, arm2]}}
+  gap: {of: {wait: {from: 1, to: 3}}}
+start: {at: hub, face: N}
+trial:
+  limit: 60
+  start: run
+  states:
+    run:
+      say: "TONE {sort}"
+      rules:
+        - {enter: arm, if: it == goal, reward: 1, add: {seen: it}, end: correct}
+        - {enter: arm, set: {n: n + 1, home: it}, go: rest}
+    rest:
+      show: {lamp: "*"}
+      rules:
+        - {after: wait, end: wrong}
+        - {press: any, end: bumped}
+schedule:
+  train: {trials: 10, until: {if: last == correct, count: 3, of: 5}}
+success: last == correct
+measures:
+  fast: {value: steps, by: [sort]}
+  order: size(seen) + position(home, arm)
+"""
+OF = "of: {sort: [low, high]}"
+ORDER = "order: size(seen) + position(home, arm)"
+CONSTRUCT = "success: last == correct\nconstruct: {name: x, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
+
+#: What is written instead of what, and the finding.
+MISTAKES = {
+    "say: an expression in braces": ("TONE {sort}", "{n + 1}", "In braces stands the name of a variable, not 'n + 1'."),
+    "say: nothing in braces": ("TONE {sort}", "{}", "In braces stands the name of a variable, not ''. Name one;"),
+    "say: braces without quotes": (
+        '"TONE {sort}"',
+        "{sort}",
+        "does not fit: a mapping. Expected text, in quotes where",
+    ),
+    "by: twice": ("by: [sort]", "by: [sort, sort]", "'sort' appears twice in 'by'. Keep one."),
+    "by: a word of the language": (
+        "by: [sort]",
+        "by: [block]",
+        "'block' is no variable or measure. Add a measure, 'in_block: block', and name that.",
+    ),
+    "draw: nothing but an odd key": (
+        OF,
+        "sort: [low, high]",
+        "There is no key 'sort' in 'one'. Known keys here: copies",
+    ),
+    "draw: nothing": (OF, "order: cycle", "There is nothing that 'one' draws from. Add 'of', 'sample' or 'permute'."),
+    "draw: two sources": (OF, f"permute: [low, high], {OF}", "'one' has 'of' and 'permute'. Keep one of them."),
+    "draw: no names": (OF, "permute: [low, high]", "'one' has 'permute', but no 'into'. Add 'into', with names"),
+    "draw: names for a table": (OF, f"into: [a], {OF}", "'one' has 'of' and 'into'. Remove 'into': the columns have"),
+    "weights: shares": (OF, f"{OF}, weights: [0.8, 0.2]", "'weights' does not fit: [0.8, 0.2]. Expected whole numbers"),
+    "weights: none": (OF, f"{OF}, weights: [1, 0]", "'weights' does not fit: [1, 0]. Expected whole numbers from 1"),
+    "range: backwards": ("to: 3", "to: 0.5", "The range of 'wait' ends at 0.5, below its beginning, 1. Let 'to' be"),
+    "range: no step": ("to: 3", "to: 3, step: 0", "The step of 'wait' is 0. Let it be above 0."),
+    "range: long": (
+        "to: 3",
+        "to: 30000",
+        "The range of 'wait' has 30000 numbers, more than 10000. Use a larger 'step'.",
+    ),
+    "until: both": (
+        "{if: last",
+        "{outcome: wrong, if: last",
+        "'until' has 'outcome' and 'if'. Keep one; 'if: last == NAME'",
+    ),
+    "until: neither": ("if: last == correct, ", "", "'until' does not say which trials count. Add 'outcome' or 'if'."),
+    "until: at the top": (
+        "success:",
+        "until: 3\nsuccess:",
+        "There is no key 'until'. It belongs under 'schedule: NAME'.",
+    ),
+    "open: of a trial": (
+        "  limit:",
+        "  open: gate1\n  limit:",
+        "no key 'open' in 'trial'. It belongs under 'trial: states: NAME'.",
+    ),
+    "success: of a trial": (
+        "  limit:",
+        "  success: 1\n  limit:",
+        "no key 'success' in 'trial'. It belongs at the top level",
+    ),
+    "number: a set": (ORDER, "order: abs(seen)", "A number is needed, not a set. Use size() of it."),
+    "power: of Python": (ORDER, "order: n ** 2", "'*' is not expected here. There are no powers: multiply, a * a."),
+    "power: of others": (ORDER, "order: n ^ 2", "'^' is not allowed in an expression. There are no powers: multiply"),
+    "division: whole": (ORDER, "order: n // 2", "'/' is not expected here. Write floor(a / b)."),
+    "function: in capitals": (ORDER, "order: Max(n, 1)", "There is no function 'Max'. Did you mean 'max'?"),
+    "function: its name only": (ORDER, "order: min", "The name 'min' is unknown. It is a function: write min( ... )."),
+    "position: turned round": (
+        ORDER,
+        "order: position(arm, home)",
+        "'home' is not a group. Write position(home, arm).",
+    ),
+    "member: turned round": (ORDER, "order: member(1, arm) == hub", "'1' is not a group. Write member(arm, 1)."),
+    "recent: turned round": (ORDER, "order: recent(5, correct)", "outcome; '5' is neither. Write recent(correct, 5)."),
+    "recent: no number": (
+        ORDER,
+        "order: recent(correct, n)",
+        "a fixed number of trials, 1 to 1000, not 'n'. Write recent(",
+    ),
+    "rotate: no rotation": (
+        "arena:\n",
+        "arena:\n  rotate: wait\n",
+        "'wait' can be 1, 2, 3, which is not a rotation. Use 0, 90, 180 and 270",
+    ),
+    "show: none": ('lamp: "*"', "lamp: none", "'none' is not a glyph. A blank in quotes leaves it undrawn."),
+    "hide: a variable": (
+        "success: last == correct",
+        CONSTRUCT % "goal",
+        "'goal' is a variable, and only what is drawn can be hidden. Hide how",
+    ),
+    "it: of whatever is pressed": (
+        "press: any, end",
+        "press: any, set: {home: it}, end",
+        "'it' is undefined here. Use it in a rule whose 'enter', 'inside'",
+    ),
+    "put: half a square": (
+        "press: any,",
+        "press: any, put: [3],",
+        "'put' does not fit: [3]. Expected a pair [column, row].",
+    ),
+    "put: a zone": (
+        "press: any,",
+        "press: any, put: hub,",
+        "'put' does not fit: 'hub'. Expected a pair [column, row].",
+    ),
+}
+
+
+def test_the_protocol_has_no_mistake(examine: Examine) -> None:
+    specification, found = examine(RIGHT)
+    assert specification is not None
+    assert [str(one) for one in found if one.severity != "info"] == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_error_with_its_remedy(mistake: str, examine: Examine) -> None:
+    right, wrong, expected = MISTAKES[mistake]
+    assert right in RIGHT
+    specification, found = examine(RIGHT.replace(right, wrong, 1))
+    assert specification is None
+    (error,) = [str(one) for one in found if one.severity != "info"]
+    assert expected in error
+
+
+@pytest.mark.parametrize(
+    ("right", "short"), [("by: [sort]", "by: sort"), ("of: {goal: [arm1, arm2]}", "sample: arm, into: goal")]
+)
+def test_one_name_needs_no_brackets(right: str, short: str, examine: Examine) -> None:
+    assert right in RIGHT
+    assert examine(RIGHT.replace(right, short))[0] is not None
