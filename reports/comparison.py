@@ -36,7 +36,7 @@ def text(comparison: RunComparison) -> str:
     for model in comparison.models:
         parts += [_heading(model, clean), _text_table(model), _filled(_answer(comparison, model, clean))]
         parts += [_filled(f"{cell.protocol}: {cell.reason}") for cell in model.cells if _needs_reason(cell)]
-    parts += [_filled(f"Warning: {line}") for line in warnings(comparison)]
+    parts += [_filled(f"Warning: {line}") for line in comparison.warnings]
     parts += [f"{heading}\n" + "\n".join(f"  {line}" for line in lines) for heading, lines in _notes(comparison, clean)]
     return "\n\n".join([*parts, _filled(HOW_TO_READ)]) + "\n"
 
@@ -50,28 +50,10 @@ def markdown(comparison: RunComparison) -> str:
         parts.append(markdown_table(_HEADERS, rows, right=("first", "second", "difference", "95 %", "p", "Holm")))
         reasons = [f"- {escape(cell.protocol)}: {escape(cell.reason)}" for cell in model.cells if _needs_reason(cell)]
         parts += ["\n".join(reasons)] if reasons else []
-    parts += [f"> **Warning:** {escape(line)}" for line in warnings(comparison)]
+    parts += [f"> **Warning:** {escape(line)}" for line in comparison.warnings]
     for heading, lines in _notes(comparison, escape):
         parts.append(f"{heading}\n\n" + "\n".join(f"- {line}" for line in lines))
     return "\n\n".join([*parts, f"> {HOW_TO_READ}"]) + "\n"
-
-
-def warnings(comparison: RunComparison) -> list[str]:
-    """Return what a green answer does not cover, in sentences that are not yet escaped."""
-    second, found = comparison.second, []
-    if comparison.unseen:
-        what = ", ".join(comparison.unseen)
-        found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
-    open_ones = [cell for model in comparison.models for cell in model.cells if cell.answer == "indistinguishable"]
-    low = [
-        f"{cell.protocol} ({percent(cell.second_rate)})"
-        for cell in open_ones
-        if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
-    ]
-    if low:
-        rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
-        found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
-    return found
 
 
 def json(comparison: RunComparison) -> str:

@@ -85,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "edition", default=None)
     add_option(parser, "results", help="Directory of earlier runs. Default: results")
     add_options(parser, "concurrency", "base-url")
+    add_option(parser, "max-cost", help="Say whether this many dollars suffice.")
     add_option(parser, "seed", help="Seed of the simulation. Default: 0")
     parser.add_argument(
         "--icc", metavar="X", type=proportion, help="Intraclass correlation of a subject's trials. Default: 0.3"
@@ -115,7 +116,8 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         icc=options.icc,
     )
-    sys.stdout.write(_json(found) if options.json else _text(found))
+    budget = "" if options.max_cost is None else f"\n{_filled(found.suffices(options.max_cost))}\n"
+    sys.stdout.write(_json(found) if options.json else _text(found) + budget)
     return 0
 
 
@@ -269,12 +271,11 @@ def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> list[str]:
 
 
 def _amounts(most: Amount, estimate: Amount | None) -> list[str]:
-    about = estimate or None
     return [
         _number(most.calls),
-        UNKNOWN if about is None else _number(about.calls),
+        UNKNOWN if estimate is None else _number(estimate.calls),
         _number(most.tokens),
-        UNKNOWN if about is None else _number(about.tokens),
+        UNKNOWN if estimate is None else _number(estimate.tokens),
     ]
 
 
@@ -309,9 +310,8 @@ def _estimate(found: Forecast) -> Iterator[str]:
 
 
 def _time(minutes: float | None) -> str:
-    if minutes is None:
-        return "unknown time"
-    return "less than a minute" if minutes < 1 else counted(round(minutes), "minute")
+    known = minutes is not None and (counted(round(minutes), "minute") if minutes >= 1 else "less than a minute")
+    return known or "unknown time"
 
 
 def _sources(found: Forecast) -> str:

@@ -301,6 +301,8 @@ class Caller:
                 if not passing or gives_up:
                     self._give_up(failure, request, trial, call, request_digest, attempts, silent)
                 taken += pause
+                most = None if throttled else self.channel.patience.retries
+                pool.retrying(_said(fault), attempts if throttled else faults, most, pause)
             # When the time is over, so is the pause: the next attempt says why there is none.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 

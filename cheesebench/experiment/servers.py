@@ -30,6 +30,8 @@ FIRST_ABSENCE, LONGEST_ABSENCE = 1.0, 60.0
 BROKEN = 3
 #: Seconds for which a server has to do nothing but refuse, to count as dead.
 REFUSING = 60.0
+#: Seconds of a pause that is worth a line, and until the next such line.
+NOTICED, HUSH = 1.5, 60.0
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +78,8 @@ class ServerPool:
     def __init__(self, servers: Sequence[ModelServer], tell: Callable[[str], None] = lambda line: None) -> None:
         self.servers = tuple(servers)
         self._tell = tell
+        #: Until when (monotonic) nothing more is said of calls that are tried again.
+        self._hushed_until = 0.0
 
     def server_for(self, stay: Stay) -> ModelServer:
         """Return who is asked next for a subject. A dead server is asked only if no other is left, or to try it."""
@@ -129,6 +133,15 @@ class ServerPool:
         elif not server.up:
             self._is_due(server)  # where none is up, the next one is tried next
         return not server.up and any(other.up for other in self.servers)
+
+    def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
+        """Say that a call is tried again in ``pause`` seconds, if somebody would notice, and once a minute at most."""
+        now = time.monotonic()
+        if pause < NOTICED or now < self._hushed_until:
+            return
+        self._hushed_until = now + HUSH
+        of = "" if most is None else f" of {most}"
+        self._tell(f"{text}; retry {retry}{of} in {pause:.0f} s")
 
     def retire(self, server: ModelServer, text: str) -> bool:
         """Never ask a server again; return whether there are others."""

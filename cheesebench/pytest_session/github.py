@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cheesebench.film import printable
-from cheesebench.reports.comparison import warnings
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.runs import RunComparison
 
@@ -43,7 +42,7 @@ def annotate_comparison(
         return
     for title, protocol, reason in found.losses:
         yield command("error" if worse_is_error else "warning", title, reason, paths.get(protocol), root)
-    for line in warnings(found):
+    for line in found.warnings:
         yield command("warning", "not compared", line)
 
 

@@ -11,7 +11,6 @@ from cheesebench.junit import Properties
 from cheesebench.pytest_session.github import command, is_github
 from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.redaction import redact
-from cheesebench.reports.escaping import escape
 
 #: The name of the class of cases that are no test.
 _CLASS = "cheesebench"
@@ -29,7 +28,8 @@ def tell_refusal(config: pytest.Config, text: str) -> None:
     if is_github():
         print(command("error", "cheesebench", text), flush=True)
     with contextlib.suppress(OSError):  # the reader of the terminal has the error itself
-        append_step_summary(f"**cheesebench: {escape(text)}**\n")
+        quoted = text.replace("`", "'")  # nothing in it may end the block
+        append_step_summary(f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n")
     add_case(config, "start", text, when="setup")
 
 

@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Mapping
+from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -340,7 +341,9 @@ def _larger_budgets(run: Run, spent: CallTotals) -> dict[str, str]:
     """
     limits, found = run.settings.calls.limits, {}
     if limits.cost is not None:
-        found["max_cost"] = f"{2 * max(limits.cost, spent.cost):.4g}"
+        doubled = Decimal(str(2 * max(limits.cost, spent.cost)))
+        # Two digits are enough of a sum that somebody is to decide on.
+        found["max_cost"] = f"{doubled.quantize(Decimal(1).scaleb(doubled.adjusted() - 1), ROUND_UP):f}"
     if limits.tokens is not None:
         found["max_tokens"] = str(2 * max(limits.tokens, spent.prompt + spent.completion))
     return found

@@ -25,7 +25,7 @@ from cheesebench.statistics.paired import (
 )
 from cheesebench.statistics.regression import LOSS, Change, RegressionLook, loss_of, regression_look
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import plural, points, signed
+from cheesebench.statistics.wording import percent, plural, points, signed
 
 #: Protocol, view and variant: where two models can meet.
 Place = tuple[str, str, str]
@@ -97,6 +97,24 @@ class RunComparison:
     def worse(self) -> bool:
         """Whether any model is worse, over all protocols or on one of them."""
         return any("worse" in model.answers for model in self.models)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a green answer does not cover, in sentences."""
+        second, found = self.second, []
+        if self.unseen:
+            what = ", ".join(self.unseen)
+            found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
+        undecided = [cell for model in self.models for cell in model.cells if cell.answer == "indistinguishable"]
+        low = [
+            f"{cell.protocol} ({percent(cell.second_rate)})"
+            for cell in undecided
+            if not cell.measure and not cell.identical and cell.second_rate is not None and cell.second_rate < cell.loss
+        ]
+        if low:
+            rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
+            found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
+        return found
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:

@@ -35,7 +35,8 @@ def key_from_environment(options: Mapping[str, Any], default: str, required: boo
     name = str(options.get("api_key_env") or default)
     key = os.environ.get(name, "").strip()
     if not key and (required or "api_key_env" in options):
-        raise OptionError(f"The environment variable {quoted(name, 100)} has no key. Export it, then try again.")
+        own = ", or give --base-url for your own server" if name == "OPENAI_API_KEY" else ", then try again"
+        raise OptionError(f"The environment variable {quoted(name, 100)} has no key. Export it{own}.")
     return key or None
 
 

@@ -167,6 +167,17 @@ def test_what_respondents_took_is_multiplied_out(run: Run) -> None:
         assert one["total"]["calls"] <= told["most"]["calls"]
 
 
+def test_a_plan_says_whether_a_budget_suffices(run: Run) -> None:
+    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "t_maze", "--max-cost")
+    said = {cost: " ".join(run(*options, cost).out.split()) for cost in ("0.01", "0.5", "20", "100000")}
+    assert "--max-cost 0.01 suffices for none of these respondents; $" in said["0.01"]
+    assert "--max-cost 0.5 suffices for hopeless of these respondents; $" in said["0.5"]
+    assert "--max-cost 20 suffices for all of these respondents, but not for the bound." in said["20"]
+    assert "--max-cost 100000 suffices for any model: the bound is $" in said["100000"]
+    # The extremes are named by what was measured, not by how good they are.
+    assert "the fewest for 'hopeless', the most for 'ratlike'" in said["20"]
+
+
 def test_a_protocol_that_was_not_measured_has_no_respondents(run: Run) -> None:
     told = json.loads(run("plan", "--model", "gpt-5.4-mini", "--protocols", "little.protocol.yaml", "--json").out)
     assert (told["as_planned"], told["sequential"]) == ([], [])

@@ -150,6 +150,17 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
+def test_a_call_that_is_tried_again_is_told_once_a_minute() -> None:
+    told: list[str] = []
+    pool = ServerPool([], told.append)
+    pool.retrying("server: HTTP 500", 1, 6, 1.0)
+    assert told == [], "nobody would notice"
+    pool.retrying("server: HTTP 500", 2, 6, 20.4)
+    pool.retrying("server: HTTP 500", 3, 6, 40.0)
+    pool.retrying("rate limit: HTTP 429", 3, None, 40.0)
+    assert told == ["server: HTTP 500; retry 2 of 6 in 20 s"]
+
+
 def test_servers_of_different_speed_share_the_subjects_evenly(
     place: Place, processes: list[Process], undisturbed: list[Any]
 ) -> None:

@@ -77,7 +77,7 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*does not answer*"])
     result.stdout.fnmatch_lines(["::error title=cheesebench::The model 'openai/tiny' does not answer*"])
-    assert page.read_text(encoding="utf-8").startswith("**cheesebench: The model")
+    assert page.read_text(encoding="utf-8").startswith("**cheesebench could not run:**\n\n```text\nThe model")
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     assert "does not answer" in (suite.findtext("testcase/error") or "")

@@ -71,8 +71,10 @@ def test_a_model_that_walks_on_passes_and_its_calls_are_reported(project: pytest
 def test_a_prompt_from_a_file_is_what_the_model_is_told(project: pytest.Pytester) -> None:
     (project.path / "mine.txt").write_text("Do as you like.\nAt most $actions actions.", encoding="utf-8")
     with FakeServer(walk) as server:
-        project.runpytest(*options(server, "--prompt", "mine.txt", "--design", "smoke"))
+        result = project.runpytest(*options(server, "--prompt", "mine.txt", "--design", "smoke"))
         told = {body["messages"][0]["content"] for body in [call.body for call in server.calls][1:]}
+    said = " ".join(" ".join(result.outlines).split())
+    assert re.search(r"Connected: [1-9]\d* calls answered, 0 unparsed\.", said)
     assert told == {"Do as you like.\nAt most 8 actions."}
 
 

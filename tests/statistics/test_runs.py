@@ -50,6 +50,16 @@ def test_a_run_is_identical_to_itself(run: MakeRun) -> None:
     assert (model.overall.difference, model.overall.p_value) == (0, 1)
 
 
+def test_settled_trials_are_not_missing(run: MakeRun) -> None:
+    before = run("before", {"x": ["++--"] * 6}, trials=4)
+    (cell,) = before.cells
+    subjects = {n: replace(one, scored=2, missing=2, settled=2) for n, one in cell.subjects.items()}
+    subjects[0] = replace(subjects[0], settled=0)
+    stopped = replace(before, name="after", cells=(replace(cell, subjects=subjects),))
+    (found,) = compare_runs(stopped, before).models[0].cells
+    assert (found.missing, found.settled) == ((2, 0), (10, 0))
+
+
 def test_a_regression_of_15_points_is_worse(run: MakeRun) -> None:
     found = compare_runs(run("after", drawn(0.55, 1)), run("before", drawn(0.70, 2)))
     (model,) = found.models
