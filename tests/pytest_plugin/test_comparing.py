@@ -97,7 +97,7 @@ def test_a_resumed_run_is_not_compared_with_itself(project: pytest.Pytester, bas
     given = ("--model=breaker", *RUN[2:], "--cheese-compare=latest", "--cheese-run-id=new")
     first = project.runpytest_inprocess(*given)
     first.stdout.fnmatch_lines(["*new (first) against old (second)*", "  pytest *--compare=old --resume new"])
-    again = project.runpytest_inprocess("--model=breaker", "--resume=new", "--cheese-compare=latest")
+    again = project.runpytest_inprocess("--model=breaker", "--subjects=7", "--resume=new", "--cheese-compare=latest")
     assert again.ret == pytest.ExitCode.USAGE_ERROR
     again.stderr.fnmatch_lines(["*--cheese-compare latest: that is the run that is continued. Name the baseline.*"])
 
