@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -142,7 +143,7 @@ class Forecast:
             return f"{budget} suffices for any model: the bound is ${most:.2f}."
         if needs:
             can = [name for name, dollars in needs.items() if dollars <= cost]
-            dearest = f"${max(needs.values()):.2f} would do for all of them"
+            dearest = f"${math.ceil(100 * max(needs.values())) / 100:.2f} would do for all of them"
             if len(can) == len(needs):
                 return f"{budget} suffices for all of these respondents, but not for the bound."
             return f"{budget} suffices for {', '.join(can) or 'none'} of these respondents; {dearest}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,9 @@ def test_a_plan_says_whether_a_budget_suffices(run: Run) -> None:
     assert "--max-cost 0.5 suffices for hopeless of these respondents; $" in said["0.5"]
     assert "--max-cost 20 suffices for all of these respondents, but not for the bound." in said["20"]
     assert "--max-cost 100000 suffices for any model: the bound is $" in said["100000"]
+    # What would do is rounded up, so that it does.
+    [(enough,)] = [re.findall(r"; (\$[0-9.]+) would do", said["0.01"])]
+    assert "suffices for all of these" in " ".join(run(*options, enough.strip("$")).out.split())
     # The extremes are named by what was measured, not by how good they are.
     assert "the fewest for 'hopeless', the most for 'ratlike'" in said["20"]
 
