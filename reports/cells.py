@@ -10,7 +10,7 @@ from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.summary import PublishedContrast
-from cheesebench.statistics.wording import amount, bar, gap, not_complete, number, percent, points
+from cheesebench.statistics.wording import amount, bar, gap, not_complete, number, percent, plural, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
 NOTHING = "–"
@@ -290,12 +290,11 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 def connected(cells: Iterable[CellResult]) -> str:
     """Return what a check of the wiring is run for: how many calls were answered; empty for runs that claim more."""
     cells = list(cells)
-    calls = call_totals(cells).calls
+    # The totals have calls that were refused, too.
+    calls, unparsed = (sum(cell.agent_counts.get(name, 0) for cell in cells) for name in ("calls", "unparsed"))
     if not calls or any(cell.plan.claims or cell.plan.control for cell in cells):
         return ""
-    return (
-        f"Connected: {calls:,} calls answered, {sum(cell.agent_counts.get('unparsed', 0) for cell in cells)} unparsed."
-    )
+    return f"Connected: {plural(calls, 'call')} answered, {unparsed} unparsed."
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,16 @@ def test_a_prompt_from_a_file_is_what_the_model_is_told(project: pytest.Pytester
     assert told == {"Do as you like.\nAt most 8 actions."}
 
 
+def test_a_call_that_was_refused_is_not_answered(project: pytest.Pytester) -> None:
+    refused = Answer(status=400, error={"code": "content_filter"})
+    with FakeServer(lambda call: refused if server.count > 1 else walk(call)) as server:
+        result = project.runpytest(*options(server, "--design", "smoke"))
+        assert server.count > 1
+    said = " ".join(" ".join(result.outlines).split())
+    assert "content filter" in said
+    assert "Connected" not in said
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
 @pytest.mark.parametrize("name", ["fifo.txt", "zero.txt"])
 def test_a_prompt_that_never_ends_is_refused(project: pytest.Pytester, name: str) -> None:
