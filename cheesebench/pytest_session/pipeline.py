@@ -35,9 +35,14 @@ def tell_refusal(config: pytest.Config, text: str) -> None:
 
 def add_case(config: pytest.Config, name: str, text: str, *, when: str = "call") -> None:
     """Add a failed case to the JUnit file, if there is one: an error if ``when`` is *setup*."""
-    from _pytest.junitxml import xml_key
+    from _pytest.junitxml import LogXML, xml_key
 
-    xml = config.stash.get(xml_key, None)
+    xml, own = config.stash.get(xml_key, None), None
+    if xml is None and config.getoption("xmlpath", None) and not hasattr(config, "workerinput"):
+        # Options are checked before pytest has configured its own, and then it writes no file: an old one would stay.
+        suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
+        xml = own = LogXML(config.option.xmlpath, config.option.junitprefix, suite, family=family)
+        own.pytest_sessionstart()
     if xml is None:
         return
     xml.pytest_runtest_logreport(
@@ -50,6 +55,9 @@ def add_case(config: pytest.Config, name: str, text: str, *, when: str = "call")
             when="setup" if when == "setup" else "call",
         )
     )
+    if own is not None:
+        with contextlib.suppress(OSError):
+            own.pytest_sessionfinish()
 
 
 def add_suite_properties(config: pytest.Config, properties: Properties) -> None:

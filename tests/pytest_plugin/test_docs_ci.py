@@ -83,8 +83,11 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert "does not answer" in (suite.findtext("testcase/error") or "")
 
 
-def test_a_wrong_option_is_told_to_github(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_option_is_told_to_every_reader(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    result = project.runpytest("--model=walkr", "--protocols=lab")
+    result = project.runpytest("--model=walkr", "--protocols=lab", "--junitxml=junit.xml")
     assert result.ret == 4
     result.stdout.fnmatch_lines(["::error title=cheesebench::*Did you mean 'walker'?*"])
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+    assert "Did you mean 'walker'?" in (suite.findtext("testcase/error") or "")
