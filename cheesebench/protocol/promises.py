@@ -157,7 +157,7 @@ def _conditions(spec: Specification, root: Node) -> Iterator[tuple[ex.Expression
     """Yield the conditions of a protocol, and where each stands."""
     yield spec.success, root.find(["success"]).position
     yield spec.where, root.find(("estimand", "where")).position
-    for entry in (*spec.entry, *spec.finish):
-        yield entry.guard, entry.position
+    yield from ((entry.guard, entry.position) for entry in spec.entry)
+    yield from ((entry.guard, entry.position) for entry in spec.finish)
     for rule in (*spec.watch, *(rule for state in spec.states.values() for rule in state.rules)):
         yield rule.guard, rule.position
