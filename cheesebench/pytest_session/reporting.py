@@ -51,6 +51,8 @@ class Reporting:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
+        #: Those of them that are cells which could not be measured, controls included.
+        self._unmeasured = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()
         self._items: list[CellItem] = []
@@ -90,6 +92,8 @@ class Reporting:
         report = yield
         if ours is not None:
             report.longrepr = _without_traceback(ours, item)
+        if isinstance(item, CellItem) and ours is not None and call.when == "setup":
+            report.cheesebench_unmeasured = True  # type: ignore[attr-defined]
         if isinstance(item, CellItem) and call.when == "call" and item.result is not None:
             # A plain attribute: pytest-xdist carries it from the worker to the controller.
             report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
@@ -127,6 +131,7 @@ class Reporting:
         verdict = getattr(report, "cheesebench_verdict", None)
         if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
+            self._unmeasured += getattr(report, "cheesebench_unmeasured", False)
         yield
         if self._blanked is not None:
             report.longrepr, self._blanked = self._blanked, None
@@ -163,7 +168,7 @@ class Reporting:
     def _why(self, status: int | pytest.ExitCode) -> str:
         """Say which exit code the session ends with, and why."""
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
-        unmeasured, counts = self._verdicts[Verdict.ERROR], self._run.settings.inconclusive_fails
+        unmeasured, counts = self._unmeasured, self._run.settings.inconclusive_fails
         exempt = self._run.settings.exit_zero
         forgiven = [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"] if failed and exempt else []
         if status == pytest.ExitCode.OK:

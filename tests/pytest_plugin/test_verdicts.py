@@ -219,3 +219,17 @@ def test_the_page_is_written_where_it_is_wanted(project: pytest.Pytester) -> Non
     page = (project.path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("watch a failure") == 3
+
+
+def test_the_exit_code_is_put_down_to_what_failed_in_this_session(project: pytest.Pytester) -> None:
+    project.makepyfile(test_own="def test_own(): assert 0")
+    given = ("--model=breaker", "--protocols=lab")
+
+    def why(*more: str) -> str:
+        result = project.runpytest_inprocess(*given, *more)
+        return " ".join(" ".join(result.outlines).split()).rpartition("Exit code ")[2]
+
+    assert why("-k", "east", "--control=naive").startswith("1: 2 cells could not be measured.")
+    assert why("-k", "east or west", "--run-id=a").startswith("1: 2 cells could not be measured.")
+    both = why("test_own.py", "-k", "own or east", "--resume=a")
+    assert both.startswith("1: 1 cell could not be measured; another test failed.")
