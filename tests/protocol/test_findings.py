@@ -489,6 +489,15 @@ def test_a_trial_that_comes(condition: str, findings: Findings) -> None:
     assert not [one for one in findings(text) if one.startswith("W")]
 
 
+@pytest.mark.parametrize(("entry", "glyph"), [("middle", "."), ("{solid: post}", "#")])
+def test_a_place_that_nothing_uses_is_drawn_as_what_it_is(
+    entry: str, glyph: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    _, found = examine(complete(f'arena: {{map: "S.Z.X", legend: {{S: box, Z: goal, X: {entry}}}}}'))
+    remedies = [one.remedy for one in found if one.code == 308]
+    assert remedies == [f"Remove it from the legend, and draw it as '{glyph}'."]
+
+
 VISIBLE = {
     "drawn goal": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}',
     "shown goal": state("show: {goal: P}"),
