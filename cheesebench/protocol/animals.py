@@ -126,7 +126,7 @@ def why_not(cells: object) -> str:
     for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
         if (number := _whole(cell)) is None:
             what = "a share, not a whole number" if re.fullmatch(r"0?\.\d+|1\.0+", str(cell)) else "no whole number"
-            return f": '{cell}' ({name}) is {what}"
+            return f": '{str(cell)[:20]}' ({name}) is {what}"
         if number < 1 and name != "passed":
             return f": '{cell}' ({name}) is below 1"
     trials, passed = _whole(cells[2]), _whole(cells[3])
