@@ -350,6 +350,9 @@ class _Checks:
         target = rule.target
         assert target is not None
         arena = self.spec.arena
+        read = {node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)}
+        if any(check.hidden in read for check in self.spec.document.checks):
+            return False  # a discrimination: which of the drawn places pays is hidden, and the audit tests that
         if target.variable:
             # If it is drawn through the variable itself, only the goal has that glyph.
             if any(giver == target.name for _, giver in looks.values()):
