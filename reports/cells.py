@@ -9,7 +9,7 @@ from cheesebench.experiment.records import CallTotals, CellPlan, ReferenceValue
 from cheesebench.protocol.validation import SAID
 from cheesebench.statistics import CellResult, ModelSummary, RunSummary, Verdict
 from cheesebench.statistics.reference_limits import has_interval, reference_limits
-from cheesebench.statistics.summary import PublishedContrast
+from cheesebench.statistics.summary import Average, PublishedContrast
 from cheesebench.statistics.wording import amount, bar, gap, not_complete, number, percent, plural, points
 
 MARKS = {Verdict.PASS: "✔", Verdict.FAIL: "✘", Verdict.INCONCLUSIVE: "?", Verdict.ERROR: "!"}
@@ -35,6 +35,20 @@ HOW_TO_READ_CHANCE = (
     "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above 0, FAIL the upper bound below the margin.",
 )
+
+
+def standard_error(overall: Average) -> str:
+    """Return a mean's standard error; empty where all trials ended alike.
+
+    It comes from the width of the intervals, which lie on one side of such a mean: beside 100 % it reads as a mistake.
+    """
+    return percent(overall.standard_error) if 0 < overall.mean < 1 else ""
+
+
+def mean(overall: Average) -> str:
+    """Return ``82 % ± 3 %``: a mean over protocols and its standard error, if it has one that can be shown."""
+    error = standard_error(overall)
+    return f"{percent(overall.mean)} ± {error}" if error else percent(overall.mean)
 
 
 def marked(verdict: Verdict) -> str:

@@ -279,7 +279,7 @@ def _page(groups: Sequence[Group], shown: Mapping[str, str]) -> str:
     rows = []
     for group in groups:
         rates = {cell.plan.protocol: f"{words.rate(cell)} ({words.interval(cell)})" for cell in group.cells}
-        mean = words.NOTHING if group.mean is None else f"{percent(group.mean[0])} ± {percent(group.mean[1])}"
+        mean = words.NOTHING if group.model.overall is None else words.mean(group.model.overall)
         rows.append((group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols)))
     rodent = words.rodent_mean(protocols.values())
     mean = words.NOTHING if rodent is None else percent(rodent)

@@ -109,8 +109,8 @@ def _model(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
     sentences = [f"**{escape(model.gate_reason)}**"]
     if model.overall is not None:
-        error = percent(model.overall.standard_error)
-        mean = f"Mean pass rate **{percent(model.overall.mean)}** (standard error {error})"
+        error = words.standard_error(model.overall)
+        mean = f"Mean pass rate **{percent(model.overall.mean)}**{f' (standard error {error})' if error else ''}"
         rodent, chance = words.rodent_mean(cells), words.chance_mean(cells)
         against = [
             f"{name} {percent(value)}"

@@ -33,7 +33,7 @@ def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]
         rates = {cell.plan.protocol: cells.rate(cell) for cell in cells.cells_of(summary, model)}
         overall = cells.NOTHING
         if model.overall is not None:
-            overall = f"{percent(model.overall.mean)} ± {percent(model.overall.standard_error)}"
+            overall = cells.mean(model.overall)
         theirs = published.get(model.variant.partition("=")[2] or model.model)
         beside = [] if not published else [cells.NOTHING if theirs is None else percent(theirs)]
         rows.append([*cells.whose(model), overall, *beside, *(rates.get(name, cells.NOTHING) for name in protocols)])

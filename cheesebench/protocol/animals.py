@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -69,6 +70,8 @@ def _rows(text: str, file: str, diagnostics: Diagnostics) -> Iterator[Row]:
     header = [name.strip() for name in next(reader, [])]
     if missing := [name for name in COLUMNS if name not in header]:
         hint = f"The first line names the columns: {','.join(COLUMNS)}."
+        if len(header) == 1 and all(name in header[0] for name in COLUMNS):
+            hint = f"Separate the cells by commas, not by {'semicolons' if ';' in header[0] else 'blanks'}."
         diagnostics.error(225, Position(file, 1, 1), f"There is no column {listed(missing)}.", hint)
         return
     where = [header.index(name) for name in COLUMNS]
@@ -82,11 +85,12 @@ def _rows(text: str, file: str, diagnostics: Diagnostics) -> Iterator[Row]:
                 sentence = f"There are more than {MAX_ROWS} rows."
                 diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
                 return
-            row = row_of([cells[n].strip() if n < len(cells) else "" for n in where])
+            given = [cells[n].strip() if n < len(cells) else "" for n in where]
+            row = row_of(given)
             if row is None:
                 shown = ",".join(cells)[:100]
                 remedy = "Write the animal, the session (from 1), the trials (at least 1) and the trials passed."
-                diagnostics.error(225, position, f"'{shown}' is not a valid row.", remedy)
+                diagnostics.error(225, position, f"'{shown}' is not a valid row{why_not(given)}.", remedy)
             elif row[:2] in seen:
                 sentence = f"Session {row[1]} of '{row[0]}' appears twice."
                 diagnostics.error(225, position, sentence, "Keep one row for each animal and session.")
@@ -113,6 +117,21 @@ def row_of(cells: object) -> Row | None:
     if session is None or trials is None or passed is None or not (session >= 1 and 0 <= passed <= trials >= 1):
         return None
     return str(animal), session, trials, passed
+
+
+def why_not(cells: object) -> str:
+    """Return the end of a sentence on a row that is not valid: the first cell that is wrong; empty if unclear."""
+    if not isinstance(cells, list | tuple) or len(cells) != len(COLUMNS):
+        return ""
+    for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
+        if (number := _whole(cell)) is None:
+            what = "a share, not a whole number" if re.fullmatch(r"0?\.\d+|1\.0+", str(cell)) else "no whole number"
+            return f": '{str(cell)[:20]}' ({name}) is {what}"
+        if number < 1 and name != "passed":
+            return f": '{cell}' ({name}) is below 1"
+    trials, passed = _whole(cells[2]), _whole(cells[3])
+    more = trials is not None and passed is not None and passed > trials
+    return f": {passed} passed of {trials} trials" if more else ""
 
 
 def _whole(number: object) -> int | None:

@@ -245,7 +245,9 @@ class _Checks:
         for zone in (*self.spec.arena.zones, *self.spec.arena.solids):
             if zone not in used | held | grouped | drawn and zone not in self.spec.arena.doors and zone != "wall":
                 place = naming_position(self.root.find(["arena"]), zone)
-                self.diagnostics.warning(308, place, f"Nothing uses the zone '{zone}'.", "Remove it from the legend.")
+                plain = WALL if zone in self.spec.arena.solids else FLOOR
+                remedy = f"Remove it from the legend, and draw it as '{plain}'."
+                self.diagnostics.warning(308, place, f"Nothing uses the zone '{zone}'.", remedy)
 
     def glyphs(self) -> None:
         """310: a glyph that looks like floor, wall, the agent, or something else that a view draws."""
@@ -348,6 +350,9 @@ class _Checks:
         target = rule.target
         assert target is not None
         arena = self.spec.arena
+        read = {node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)}
+        if any(check.hidden in read for check in self.spec.document.checks):
+            return False  # a discrimination: which of the drawn places pays is hidden, and the audit tests that
         if target.variable:
             # If it is drawn through the variable itself, only the goal has that glyph.
             if any(giver == target.name for _, giver in looks.values()):

@@ -144,6 +144,9 @@ _WRITTEN = {
     "recent": "recent(success, 10)",
 }
 _CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
+_NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
+#: What a rule waits for; it is a key, not a word of expressions.
+_TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
     "=": "Write '==' to compare.",
@@ -182,6 +185,11 @@ def _tokens(text: str) -> list[_Token]:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
             remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
+            compared = bool(tokens) and tokens[-1].text in ("==", "!=")
+            if re.match(r"""(["'])[^\w"']\1""", text[offset:]) or (
+                compared and odd not in _REMEDIES and odd.isprintable()
+            ):
+                remedy = _NO_GLYPHS
             raise ExpressionError(offset, f"'{odd}' is not allowed in an expression.", remedy)
         kind = match.lastgroup or "symbol"
         tokens.append(_Token(match[kind], match.start(kind), kind))
@@ -214,6 +222,10 @@ class _Parser:
             remedy = "Write 'not (a in b)'." if token.text == "not" else "Join conditions with 'and' or 'or'."
             if token.text == ",":
                 remedy = "Only the arguments of a function are separated by commas."
+            if self.at == 1 and self.tokens[0].text in _TRIGGERS and token.kind == "name":
+                remedy = (
+                    f"A trigger is not an expression: write '{self.tokens[0].text}: {token.text}' as a key of a rule."
+                )
             if token.text in _COMPARISONS:
                 remedy = "Compare two values at a time and join them with 'and'."
             raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
@@ -275,7 +287,9 @@ class _Parser:
         token = self.peek()
         if token is None:
             remedy = "Complete or remove the last operator."
-            if self.tokens[-1].text == "%":
+            if len(self.tokens) > 1 and self.tokens[-2].text in ("==", "!="):
+                remedy = _NO_GLYPHS
+            elif self.tokens[-1].text == "%":
                 remedy = "Write a share as a number: 0.8 for 80 %."
             raise ExpressionError(self.end, "The expression ends too early.", remedy)
         self.at += 1
@@ -296,6 +310,8 @@ class _Parser:
             return self.compute(token) if token.text in _WITH_EXPRESSIONS else self.call(token)
         twice = self.at > 1 and self.tokens[self.at - 2].text == token.text
         remedy = (_REMEDIES.get(token.text) if twice else None) or "Write a name or a number here."
+        if token.kind == "symbol" and self.at > 1 and self.tokens[self.at - 2].text in ("==", "!="):
+            remedy = _NO_GLYPHS
         raise ExpressionError(token.offset, f"'{token.text}' is not expected here.", remedy)
 
     def compute(self, function: _Token) -> Expression:

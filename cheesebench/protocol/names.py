@@ -201,6 +201,8 @@ class _Typer:
         names = self.names
         if name == "tau":
             return "Use 'after: n' for steps in this state, 'steps' for steps of the trial."
+        if name == "reward":
+            return "The reward cannot be read: compare the outcome, 'last == NAME'."
         if wanted and not wanted & {"any", "place", "symbol"}:
             fitting = {"outcome": names.outcomes, "block": names.blocks, "state": names.states}
             known = [one for domain in sorted(wanted) for one in fitting.get(domain, ())]

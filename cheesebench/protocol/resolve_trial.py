@@ -151,7 +151,11 @@ class TrialBuilder(Lookup):
                 self.diagnostics.error(201, self.root.find(path).position, sentence, remedy)
             else:
                 known = [name for name in self.names.variables if any(len(str(v)) == 1 for v in self.values(name))]
-                self.unknown("variable with a glyph", glyph, known, path)
+                remedy = did_you_mean(glyph, known).strip() or (
+                    "There are no colours: write one character in quotes, such as '*', or a variable that holds one."
+                )
+                sentence = f"'{glyph}' is neither one character nor a variable that holds one."
+                self.diagnostics.error(201, self.root.find(path).position, sentence, remedy)
         odd = next((value for value in self.values(glyph) if len(str(value)) != 1), None)
         if odd is not None:
             position = self.root.find(path).position

@@ -17,6 +17,9 @@ from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
 
+#: Keys that are suggested are so much alike: they are short, so that less would offer 'door' for 'color'.
+NEAR = 0.7
+
 _Path = tuple[str | int, ...]
 _Document = TypeVar("_Document", bound=BaseModel)
 
@@ -184,8 +187,15 @@ def _spoken(path: _Path) -> str:
 
 
 def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagnostics, model: type[BaseModel]) -> None:
+    nested = _nested(data, found, model)
+    for name in nested:
+        sentence = f"'{name}' is read as a block of 'schedule', because it is indented below it."
+        position = root.find(["schedule"]).key_position(name)
+        diagnostics.error(123, position, sentence, f"Write '{name}:' at the left margin.")
     for detail in found:
         path = _real_path(data, tuple(detail["loc"]))
+        if path[:1] == ("schedule",) and path[1:2] and path[1] in nested:
+            continue
         key = str(detail["loc"][-1]) if detail["loc"] else ""
         if _is_misfit(detail):
             if detail["type"] == "contradiction":
@@ -199,7 +209,9 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             owner = next((top for top in ("arena", "trial") if key in _known_keys(model, (top,))), None)
             elsewhere = f"It belongs under '{owner}'." if owner and not path[:-1] else _home_of(key, model)
             near = any(one.startswith(key) or key.startswith(one) for one in known)
-            hint = (not near and elsewhere) or did_you_mean(key, known).strip() or elsewhere
+            hint = (not near and elsewhere) or did_you_mean(key, known, NEAR).strip() or elsewhere
+            if key in ("color", "colour", "colors", "colours"):
+                hint = "There are no colours: a glyph is one character in quotes."
             remedy = look_alike(key) or hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
             position = root.find(path[:-1]).key_position(key)
             diagnostics.error(121, position, f"There is no key {_shown(key)}{where}.", remedy)
@@ -207,6 +219,20 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             where = f" in {_spoken(path)}" if path else ""
             position = root.find(path).position
             diagnostics.error(122, position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
+
+
+def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
+    """Return the top-level keys that stand in `schedule`, where they look like blocks, and fit none."""
+    names = dict.fromkeys(str(e["loc"][1]) for e in found if e["loc"][:1] == ("schedule",) and len(e["loc"]) > 1)
+    tops, keys = _known_keys(model, ()), _known_keys(model, ("schedule", "NAME"))
+    blocks = data.get("schedule") if isinstance(data, dict) else None
+    if not isinstance(blocks, dict):
+        return []
+    return [
+        name
+        for name in names
+        if name in tops and name in blocks and not (isinstance(blocks[name], dict) and {*keys} & {*blocks[name]})
+    ]
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:

@@ -43,7 +43,15 @@ def _between_levels(lines: Sequence[str], row: int) -> str | None:
     levels.add(last)
     if indent in levels:
         return None
-    nearest = min(levels, key=lambda level: (abs(level - indent), level))
+    below = [_indent(line) for line in lines[row + 1 :] if line.strip() and not line.lstrip().startswith("#")]
+    before = _indent(above[-2]) if len(above) > 1 else None
+    if indent in (before, *below[:1]):
+        if before != last:  # nothing else is indented as the line above
+            return (
+                f"The line above is indented by {last}, this line and others by {indent}: indent that one by {indent}."
+            )
+        return f"This line is indented by {indent}, the line above by {last}: one of the two is indented wrongly."
+    nearest = last if last in below[:1] else min(levels, key=lambda level: (abs(level - indent), level))
     return f"This line is indented by {indent}, the line above by {last}: indent it by {nearest}."
 
 

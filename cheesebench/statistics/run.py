@@ -155,6 +155,8 @@ def _gate(cells: Sequence[CellResult], surviving: Sequence[str]) -> tuple[Verdic
     count = {verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict}
     total = plural(len(cells), "cell" if all(cell.plan.in_words for cell in cells) else "protocol")
     if count[Verdict.PASS] == len(cells):
+        if len(cells) == 1:
+            return Verdict.PASS, f"The {total.removeprefix('1 ')} passed."
         return Verdict.PASS, f"All {total} passed, which needs no correction."
     tally = f"{count[Verdict.PASS]} of {total} passed"
     not_run = sum(cell.verdict is Verdict.ERROR and not_started(cell) for cell in cells)

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellPlan
 from cheesebench.interfaces import Value
+from cheesebench.statistics.reference_limits import has_interval, reference_limits
 from cheesebench.statistics.sample import Sample
+from cheesebench.statistics.spending import ALPHA
 from cheesebench.statistics.summary import CellResult, ClassShares, JudgedMean, Verdict
 
 NO_SUCCESS_DECLARED = "The protocol declares no success, so there is no pass rate to compare."
@@ -237,7 +239,21 @@ def _remedy(cell: CellResult) -> str:
         return f"{remedy}: --generations {cell.subjects_needed}." if cell.plan.in_words else f"{remedy}."
     if cell.flags.duplicate_subjects:
         return f"More {one}s would only be copies."
-    return f"No number of {one}s would decide it at this rate."
+    return f"No number of {one}s would decide it at this rate{_because_of_animals(cell)}."
+
+
+def _because_of_animals(cell: CellResult) -> str:
+    """Return that the animals' own uncertainty is why, where it reaches the margin however well the rate is known."""
+    plan, animals = cell.plan, cell.plan.reference
+    if plan.measured is not None or plan.against != "reference" or cell.difference is None or animals is None:
+        return ""
+    if not has_interval(animals):
+        return ""
+    low, high = reference_limits(animals, ALPHA)
+    if not animals.value - high < bar(plan) - cell.difference < animals.value - low:
+        return ""
+    who = f"the {plural(animals.n_animals, 'animal')}" if animals.n_animals else "the animals"
+    return f": the uncertainty of {who} alone reaches across the margin"
 
 
 def _one(cell: CellResult) -> str:

@@ -130,6 +130,21 @@ def test_mistakes_are_reported_in_the_file_of_animals(tmp_path: Path, csv: str, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("csv", "why"),
+    [
+        (f"{HEADER}\nm,1,10,0.5\n", "'m,1,10,0.5' is not a valid row: '0.5' (passed) is a share, not a whole number."),
+        (f"{HEADER}\nm,1,10,12\n", "'m,1,10,12' is not a valid row: 12 passed of 10 trials."),
+        (f"{HEADER}\nm,0,10,1\n", "'m,0,10,1' is not a valid row: '0' (session) is below 1."),
+        (f"{HEADER}\nm,x,10,1\n", "'m,x,10,1' is not a valid row: 'x' (session) is no whole number."),
+        (f"{HEADER}\nm,1,4,1\n".replace(",", ";"), "by commas, not by semicolons."),
+    ],
+)
+def test_a_row_that_is_not_valid_says_why(tmp_path: Path, csv: str, why: str) -> None:
+    _, (found,) = written(tmp_path, FOUR + NAMED, csv)
+    assert why in str(found)
+
+
 @pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", "secret.txt", "sub/../../secret.csv", "link.csv"])
 def test_only_the_protocol_s_folder_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.csv").write_text(TWO_MICE, encoding="utf-8")

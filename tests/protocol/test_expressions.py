@@ -116,6 +116,9 @@ def test_nothing_but_an_expression_error(text: str) -> None:
         assert without_offsets(parse(shown(tree))) == without_offsets(tree)
 
 
+GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
+
+
 @pytest.mark.parametrize(
     ("text", "offset", "sentence", "remedy"),
     [
@@ -124,6 +127,17 @@ def test_nothing_but_an_expression_error(text: str) -> None:
         ("a = b", 2, "'=' is not allowed in an expression.", "Write '==' to compare."),
         ("a & b", 2, "'&' is not allowed in an expression.", "Write 'and'."),
         ("last == 'x'", 8, "''' is not allowed in an expression.", "Write names without quotes."),
+        *(
+            (f"good == {glyph}", 8, f"'{glyph[0]}' is not allowed in an expression.", GLYPH)
+            for glyph in ('"%"', "'*'", "■")
+        ),
+        ("good == %", 8, "'%' is not expected here.", GLYPH),
+        (
+            "enter good",
+            6,
+            "'good' is not expected here.",
+            "A trigger is not an expression: write 'enter: good' as a key of a rule.",
+        ),
         ("80 %", 4, "The expression ends too early.", "Write a share as a number: 0.8 for 80 %."),
         ("x in [a]", 5, "'[' is not allowed in an expression.", "Brackets are not supported; use a set or a group."),
         ("f(a, b)", 3, "f() takes one name.", "Close the parenthesis after it."),

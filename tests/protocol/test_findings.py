@@ -489,6 +489,15 @@ def test_a_trial_that_comes(condition: str, findings: Findings) -> None:
     assert not [one for one in findings(text) if one.startswith("W")]
 
 
+@pytest.mark.parametrize(("entry", "glyph"), [("middle", "."), ("{solid: post}", "#")])
+def test_a_place_that_nothing_uses_is_drawn_as_what_it_is(
+    entry: str, glyph: str, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    _, found = examine(complete(f'arena: {{map: "S.Z.X", legend: {{S: box, Z: goal, X: {entry}}}}}'))
+    remedies = [one.remedy for one in found if one.code == 308]
+    assert remedies == [f"Remove it from the legend, and draw it as '{glyph}'."]
+
+
 VISIBLE = {
     "drawn goal": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}',
     "shown goal": state("show: {goal: P}"),
@@ -496,6 +505,13 @@ VISIBLE = {
     + "draw: {d: {of: {x: [box, goal]}}}\n"
     + trial("{enter: x, reward: 1, end: found}").replace("run: {", "run: {show: {x: P}, "),
 }
+VISIBLE["one of two signs, whose meaning nothing hides"] = (
+    SIDES
+    + "draw: {signs: {sample: side, into: [black, white]}, good: {per: subject, of: {good: [1, 2]}}}\n"
+    + trial("{enter: white, if: good == 1, reward: 1, end: found}, {enter: side, end: lost}").replace(
+        "run: {", "run: {show: {black: x, white: o}, "
+    )
+)
 HIDDEN = {
     "bare goal": "",
     "drawn like the start": 'arena: {map: "S..Z", legend: {S: {zone: box, glyph: P}, Z: {zone: goal, glyph: P}}}',
@@ -507,6 +523,13 @@ HIDDEN = {
         + state("say: hidden").replace("start: run", "start: [{if: block == cued, go: cued}, run]")[:-3]
         + f", cued: {{show: {{goal: P}}, {FOUND}}}}}}}\n"
     ),
+    "one of two signs, which a hidden draw makes the good one": SIDES
+    + "draw: {signs: {sample: side, into: [black, white]}, good: {per: subject, of: {good: [1, 2]}}}\n"
+    + "checks: [{at: run, hidden: good, chance: 0.5}]\n"
+    + trial(
+        "{enter: black, if: good == 1, reward: 1, end: found}, {enter: white, if: good == 2, reward: 1, end: found}, "
+        "{enter: side, end: lost}"
+    ).replace("run: {", "run: {show: {black: x, white: o}, "),
     "punished": 'arena: {map: "S..Z", legend: {S: box, Z: {zone: goal, glyph: P}}}\n'
     + trial("{enter: goal, reward: -1, end: found}"),
 }

@@ -102,6 +102,26 @@ MISTAKES = {
         "  open: gate1\n  limit:",
         "no key 'open' in 'trial'. It belongs under 'trial: states: NAME'.",
     ),
+    "success: of a schedule": (
+        "success:",
+        "  success:",
+        "'success' is read as a block of 'schedule', because it is indented below it. Write 'success:' at the left",
+    ),
+    "success: of the reward": (
+        "success: last == correct",
+        "success: reward > 0",
+        "The name 'reward' is unknown. The reward cannot be read: compare the outcome",
+    ),
+    "show: a colour": (
+        'lamp: "*"',
+        "lamp: blue",
+        "'blue' is neither one character nor a variable that holds one. There are no colours",
+    ),
+    "legend: a colour": (
+        'glyph: "l"',
+        'glyph: "l", color: red',
+        "There is no key 'color' in 'lamp'. There are no colours: a glyph is one character in quotes.",
+    ),
     "success: of a trial": (
         "  limit:",
         "  success: 1\n  limit:",

@@ -43,6 +43,23 @@ def remedies(text: str) -> list[str]:
         ("a:\n  b:\n    c: 1\n   # note\n   d: 2", "This line is indented by 3, the line above by 4: indent it by 2."),
         ("a:\n    - b: 1\n   - c: 2", "This line is indented by 3, the line above by 4: indent it by 4."),
         ("a:\n  - b: 1\n     c: 2", "This line is indented by 5, the line above by 2: indent it by 4."),
+        # The line above is the odd one: obeying 'indent it by 4' would make it worse.
+        (
+            "states:\n  run:\n    say: a\n      freeze: true\n      show: b\n",
+            "The line above is indented by 4, this line and others by 6: indent that one by 6.",
+        ),
+        (
+            "states:\n  run:\n      say: a\n    freeze: true\n      show: b\n",
+            "This line is indented by 4, the line above by 6: indent it by 6.",
+        ),
+        (
+            "trial:\n    limit: 9\n  start: run\n  finish: []\n",
+            "The line above is indented by 4, this line and others by 2: indent that one by 2.",
+        ),
+        (
+            "trial:\n  limit: 9\n  start: run\n   finish: []\n   show: b\n",
+            "This line is indented by 3, the line above by 2: one of the two is indented wrongly.",
+        ),
         ("a: {b: 1,\n   c: 2,\n d}\n }", "Check quotes, colons and indentation."),
         ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
     ],

@@ -9,6 +9,7 @@ import pytest
 
 from cheesebench.experiment.records import CellPlan, ReferenceValue, Variant
 from cheesebench.reports.markdown import render
+from cheesebench.reports.studies import settings_table
 from cheesebench.statistics import RunSummary
 
 MakePlan = Callable[..., CellPlan]
@@ -252,3 +253,13 @@ def test_a_dialogue_is_compared_with_a_published_model_and_has_no_learning_curve
     assert "rate − published" in text
     assert "### Learning curves" not in text
     assert "### Learning curves" in render(make_run([(make_plan("maze"), 0.5)]))
+
+
+@pytest.mark.parametrize(("rate", "has_error"), [(1.0, False), (0.0, False), (0.8, True)])
+def test_a_mean_without_spread_has_no_standard_error(
+    rate: float, has_error: bool, make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    run = make_run([(make_plan("pool"), rate)])
+    (line,) = [line for line in render(run).split("\n") if "Mean pass rate" in line]
+    assert ("standard error" in line) == has_error
+    assert ("±" in str(settings_table(run)[1])) == has_error

@@ -76,7 +76,10 @@ def test_inconclusive_that_nothing_settles(plan: MakePlan, cohort: MakeTrials) -
     at_the_margin = "+++++++---" * 2
     cell = judge(plan(subjects=3), cohort(*[at_the_margin] * 3))
     assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
-    assert "No number of subjects" in cell.reason
+    assert "No number of subjects would decide it at this rate." in cell.reason, "these animals are a constant"
+    cell = judge(plan(subjects=3, reference=ReferenceValue(value=0.8, sd=0.3, n_animals=5)), cohort(*[GOOD] * 3))
+    assert (cell.verdict, cell.subjects_needed) == (Verdict.INCONCLUSIVE, None)
+    assert "at this rate: the uncertainty of the 5 animals alone reaches across the margin." in cell.reason
 
 
 def test_one_subject_is_labelled(plan: MakePlan, cohort: MakeTrials) -> None:

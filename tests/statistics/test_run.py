@@ -58,6 +58,11 @@ def test_gate_passes_when_all_pass(run: Run) -> None:
     assert model.gate_reason == "All 3 protocols passed, which needs no correction."
 
 
+def test_gate_of_a_single_protocol(run: Run) -> None:
+    (model,) = run(a=GOOD).models
+    assert model.gate_reason == "The protocol passed."
+
+
 def test_gate_fails_on_a_failure_that_survives_holm(run: Run) -> None:
     (model,) = run(a=GOOD, b=POOR, c=GOOD).models
     assert (model.gate, model.failed) == (Verdict.FAIL, ("b",))

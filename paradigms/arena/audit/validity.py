@@ -189,7 +189,7 @@ def audit_cues(paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSe
             if not seen.get(cue.name):
                 seen[cue.name] = visibility.is_visible(paradigm, view, cue, chance)
         hidden = [name for name, visible in seen.items() if not visible]
-        text = f"all {len(seen)} cues are visible"
+        text = "the only cue is visible" if len(seen) == 1 else f"all {len(seen)} cues are visible"
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
             text = f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}"

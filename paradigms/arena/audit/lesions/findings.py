@@ -15,6 +15,8 @@ from cheesebench.paradigms.arena.audit.runs import Runner
 INTACT_AT_LAST = 0.99
 #: What must be left under a lesion that spares the construct.
 SPARED = 0.95
+#: What is said where more was found than may remain, and the interval or a proof allows for it.
+EXCESS = "; the excess is within chance"
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -67,10 +69,10 @@ def _abolished(ceiling: Ceiling, at_most: float, is_void: bool) -> tuple[AuditVe
     if ceiling.surely > at_most + 1e-9:
         return "FAIL", ""
     if ceiling.proven is not None and ceiling.proven <= at_most + 1e-9:
-        return "ok", ""
+        return "ok", EXCESS if ceiling.found.value > at_most + 1e-9 else ""
     remark = " (searched, not proven)"
     if ceiling.found.value > at_most + 1e-9:
-        remark += ", within sampling error"
+        remark += EXCESS
     return ("note", f"{remark}; void: the intact subject does not succeed") if is_void else ("ok", remark)
 
 
