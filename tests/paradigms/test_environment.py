@@ -134,6 +134,28 @@ def test_unknown_render_modes_are_refused() -> None:
         gymnasium.make_vec(MAZE, num_envs=2, render_mode="rgb_array")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"views": "ascii_3d"}, "argument 'views'. Did you mean 'view'? Known: "),
+        ({"view": None}, "There is no view 'None'. Known: ascii_2d, "),
+        ({"view": ["ascii_2d"]}, "There is no view '['ascii_2d']'."),
+    ],
+)
+def test_unknown_arguments_are_refused_in_a_sentence(arguments: dict[str, Any], message: str) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(UnknownNameError) as caught:
+            make(MAZE, **arguments)
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", [3, None])
+def test_what_is_no_protocol_is_refused(protocol: Any) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(OptionError, match=f"must be the file or the name of a protocol, not {protocol}"):
+            make("cheesebench/Protocol-v1", protocol=protocol)
+
+
 def test_protocols_go_by_name_too() -> None:
     environment = gymnasium.make("cheesebench/Protocol-v1", protocol="y_maze")
     assert isinstance(environment.unwrapped, ArenaEnvironment)
