@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -132,6 +134,14 @@ def test_unknown_render_modes_are_refused() -> None:
         gymnasium.make(MAZE, render_mode="rgb")
     with pytest.raises(UnknownNameError, match=r"no render mode 'rgb_array'\. Known: ansi"):
         gymnasium.make_vec(MAZE, num_envs=2, render_mode="rgb_array")
+
+
+def test_the_page_names_the_registered_ones() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/gymnasium.md").read_text(encoding="utf-8")
+    [named] = re.findall(r"The names of the nine are ([^.]*)\.", page)
+    registered = {name for name in gymnasium.registry if name.startswith("cheesebench/") and "/Protocol-" not in name}
+    plain = {f"cheesebench/{name}-v1" for name in re.findall(r"`(\w+)`", named)}
+    assert plain == {name for name in registered if "Rodent-" not in name}
 
 
 @pytest.mark.parametrize(
