@@ -134,6 +134,8 @@ class Agent(Protocol):
 
 #: What an agent keeps between trials: nothing, or everything it has learnt.
 Memory = Literal["none", "life"]
+#: What is said of an agent that declares something else.
+MEMORY_RULE = "it must be 'life', or 'none' for an agent that keeps nothing"
 
 
 #: Kind of an agent: "agent", "model agent" or "respondent". Families may add others.

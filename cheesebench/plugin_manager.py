@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 
 import pluggy
 
@@ -18,7 +18,7 @@ from cheesebench import hookspecs
 from cheesebench.chat import ModelAgentSpec
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import AgentSpec, RunReporter
+from cheesebench.interfaces import MEMORY_RULE, AgentSpec, Memory, RunReporter
 from cheesebench.redaction import quoted, redact
 from cheesebench.words import Words
 
@@ -129,7 +129,9 @@ class PluginManager(pluggy.PluginManager):
         return {name: _origin(plugin, points.get(name)) for name, plugin in others.items()}
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
-        """Return the agents of a kind by name; PluginError for one that another hook should have returned.
+        """Return the agents of a kind by name.
+
+        PluginError for one that another hook should have returned, or whose ``memory`` is no Memory.
 
         The kinds that plugins add to ours are returned by ``cheesebench_agents``, too.
         """
@@ -140,6 +142,11 @@ class PluginManager(pluggy.PluginManager):
             if _hook_of(own) != hook:
                 raise PluginError(
                     f"The hook {hook} returned '{spec.name}', a {type(spec).__name__}. Return it from {_hook_of(own)}."
+                )
+            memory = getattr(spec, "memory", "life")
+            if memory not in get_args(Memory):
+                raise PluginError(
+                    f"The hook {hook} returned '{spec.name}': memory is {quoted(repr(memory), 60)}; {MEMORY_RULE}."
                 )
             if own == kind:
                 specs[spec.name] = spec

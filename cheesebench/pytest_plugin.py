@@ -112,6 +112,8 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
         # Compare without the common prefix, which would make any two names similar.
         bare = name.removeprefix(prefix).removeprefix("bench").lstrip("-")
         hint = did_you_mean(bare, [option.name for option in OPTIONS]).replace(" '", f" '{LONG if is_long else '--'}")
+        if bare in ("lesion", "lesions"):
+            hint = " A lesion is a control: write '--control blind'."
         if is_long or hint:
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")
 

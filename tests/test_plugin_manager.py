@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from cheesebench import AgentSpec, hookimpl
 from cheesebench.cli import main
 from cheesebench.errors import PluginError
 from cheesebench.hookspecs import API_VERSION
@@ -139,3 +141,16 @@ def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) ->
     assert ears["hooks"] == {"cheesebench_views": ["ears"]}
     assert (ears["distribution"], ears["version"], ears["api"], ears["failure"]) == ("kit_ears", "2.5", API_VERSION, "")
     assert found["api"] == API_VERSION
+
+
+def test_an_agent_with_a_memory_that_there_is_not_is_refused() -> None:
+    class Lab:
+        @hookimpl
+        def cheesebench_agents(self) -> list[AgentSpec]:
+            memory: Any = "session"
+            return [AgentSpec("lab-rat", lambda context: pytest.fail("created"), memory=memory)]
+
+    plugins = PluginManager()
+    plugins.register(Lab())
+    with pytest.raises(PluginError, match="'lab-rat': memory is 'session'; it must be 'life', or 'none' for an agent"):
+        plugins.agent("random")

@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from cheesebench.chat import ChatReply, Message, ModelAgent, ModelAgentContext, ModelAgentSpec
-from cheesebench.interfaces import ACTIONS, RUNNING, STAY, Agent, AgentContext, AgentSpec, Memory, SubjectEnvironment
+from cheesebench.interfaces import (
+    ACTIONS,
+    MEMORY_RULE,
+    RUNNING,
+    STAY,
+    Agent,
+    AgentContext,
+    AgentSpec,
+    Memory,
+    SubjectEnvironment,
+)
 from cheesebench.redaction import quoted
 from cheesebench.testing import world
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
@@ -81,7 +91,7 @@ def check_name(name: object, memory: object, summary: str) -> None:
     need(good, f"the name {name!r} cannot be written as --model NAME: use letters, digits and hyphens")
     need(
         memory in get_args(Memory),
-        f"memory is {memory!r}; it must be 'life', or 'none' for an agent that keeps nothing",
+        f"memory is {memory!r}; {MEMORY_RULE}",
     )
     need(summary.strip(), "summary is empty: 'cheesebench list' shows it")
 

@@ -1,6 +1,6 @@
 """What the scripts here have learnt, as agents, in this directory:
 
-    pytest --model trained-q --protocols ./easy_t_maze.protocol.yaml
+    pytest --model trained-q --protocols ./easy_t_maze.protocol.yaml --seed 100
 
 They read ``*.policy.json`` and ``*.ppo.zip`` from the working directory, or from where LEARNT_IN says, and learn
 nothing more: what is judged is the policy.
@@ -26,7 +26,10 @@ def learnt(pattern: str) -> Path:
     """Return the one file that matches."""
     found = sorted(LEARNT_IN.glob(pattern))
     if len(found) != 1:
-        raise FileError(f"There must be one {pattern} in {LEARNT_IN}, and there are {len(found)}. Train, with --save.")
+        remedy = (
+            "Keep each in a folder of its own, and set LEARNT_IN to one of them." if found else "Train, with --save."
+        )
+        raise FileError(f"There must be one {pattern} in {LEARNT_IN}, and there are {len(found)}. {remedy}")
     return found[0]
 
 
@@ -85,7 +88,7 @@ class TrainedPPO:
 
 
 def cheesebench_agents() -> list[AgentSpec]:
-    """Return the agents. They keep nothing between trials, so the trial is the unit."""
+    """Return the agents. They keep nothing between trials, as ``memory`` says; statistics go by subject even so."""
     return [
         AgentSpec("trained-q", TrainedQ, memory="none", summary="the table of q_learning.py"),
         AgentSpec("trained-ppo", TrainedPPO, memory="none", summary="the network of ppo.py"),

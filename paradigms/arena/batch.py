@@ -26,13 +26,14 @@ from cheesebench.paradigms.arena.environment import (
     checked_subject,
     class_named,
     find_protocol,
+    refuse_arguments,
+    view_named,
     wanted_subject,
 )
 from cheesebench.paradigms.arena.pages import MAX_TEXTS
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.paradigms.arena.spaces import text_space
 from cheesebench.paradigms.arena.vector import Bools, Floats, Lanes, ScalarLanes
-from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
 
 #: What ``observations`` can be.
@@ -79,7 +80,9 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         observations: str = "strings",
         render_mode: str | None = None,
         compiled: bool | None = None,
+        **unknown: object,
     ) -> None:
+        refuse_arguments(unknown, ("view", "subject", "observations", "render_mode", "compiled"))
         if observations not in OBSERVATIONS:
             raise OptionError(f"'observations' must be one of {', '.join(OBSERVATIONS)}, not {observations!r}.")
         num_envs = _whole("num_envs", num_envs)
@@ -91,7 +94,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self._arguments = (num_envs, view, subject, observations, render_mode, compiled)
         self.num_envs = num_envs
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
-        self._view, self._subject = installed_plugins().view(view), checked_subject(subject)
+        self._view, self._subject = view_named(view), checked_subject(subject)
         self._ids = observations == "ids"
         if isinstance(self._view, PictureView) and not self._ids:
             raise OptionError(
@@ -221,7 +224,7 @@ def vector_class(specification: Specification, paradigm: ArenaParadigm) -> type[
     return type(name, (ArenaVectorEnvironment,), members)
 
 
-def make_from_file(protocol: str | Path, **options: Any) -> ArenaVectorEnvironment:
+def make_from_file(protocol: str | Path | None = None, **options: Any) -> ArenaVectorEnvironment:
     """Return a vector environment of any protocol; see ``environment.make_from_file``."""
     specification = find_protocol(protocol)
     return vector_class(specification, ArenaParadigm(specification))(**options)

@@ -6,7 +6,7 @@ again for the same subject (with the subject's draws), so that training can cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 from cheesebench.gymnasium_plugin import class_name
-from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView
+from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.spaces import Pixels, observation_space, observed, pixels
@@ -59,8 +59,11 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     specification: ClassVar[Specification]
     paradigm: ClassVar[ArenaParadigm]
 
-    def __init__(self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None) -> None:
-        self._view = installed_plugins().view(view)
+    def __init__(
+        self, view: str = "ascii_2d", subject: int = 0, render_mode: str | None = None, **unknown: object
+    ) -> None:
+        refuse_arguments(unknown, ("view", "subject", "render_mode"))
+        self._view = view_named(view)
         self.render_mode = checked_render_mode(render_mode, self.metadata["render_modes"])
         self._subject = checked_subject(subject)
         self._arguments = {"view": view, "subject": self._subject, "render_mode": render_mode}
@@ -134,6 +137,17 @@ def beginning(life: ArenaSubject) -> dict[str, Any]:
     return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
 
 
+def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:
+    """Raise UnknownNameError for the first argument that ``gymnasium.make`` was given and does not know."""
+    for name in unknown:
+        raise UnknownNameError("argument", name, known)
+
+
+def view_named(view: object) -> View:
+    """Return the view of that name. Raises UnknownNameError, also for what is no name."""
+    return installed_plugins().view(view if isinstance(view, str) else repr(view))
+
+
 def checked_subject(subject: object) -> int:
     """Return the number of a subject. Raises OptionError."""
     try:
@@ -190,13 +204,15 @@ def class_named(name: str) -> type[ArenaEnvironment]:
     return _classes[name]
 
 
-def make_from_file(protocol: str | Path, **options: Any) -> ArenaEnvironment:
+def make_from_file(protocol: str | Path | None = None, **options: Any) -> ArenaEnvironment:
     """Return an environment of any protocol: ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)``."""
     return environment_class(find_protocol(protocol))(**options)
 
 
-def find_protocol(protocol: str | Path) -> Specification:
-    """Return a protocol by the path of its file, else by its name."""
+def find_protocol(protocol: str | Path | None) -> Specification:
+    """Return a protocol by the path of its file, else by its name. Raises OptionError for what is neither."""
+    if not isinstance(protocol, str | Path):
+        raise OptionError(f"'protocol' must be the file or the name of a protocol, not {protocol!r}.")
     if Path(protocol).is_file():
         return load_protocol(protocol)
     return Catalogue(installed_plugins().protocol_directories).find(str(protocol)).walkable()

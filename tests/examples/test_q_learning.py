@@ -57,7 +57,13 @@ def test_what_it_has_learnt_is_judged(q_learning: Any, pytester: pytest.Pytester
     arguments = ("--model", "trained-q", "--protocols", "./easy_shuttle_box.protocol.yaml", "--cheese-exit-zero")
     result = pytester.runpytest_subprocess(*arguments, "--design", "smoke")
     result.stdout.fnmatch_lines(["*There must be one ?.policy.json *"])
+    assert "Train, with --save." in result.stdout.str()
+    (pytester.path / "other.policy.json").touch()
     q_learning.save(q_learning.learn("easy/ShuttleBox-v1", 1500, seed=0), pytester.path / "maze.policy.json")
+    result = pytester.runpytest_subprocess(*arguments, "--design", "smoke")
+    result.stdout.fnmatch_lines(["*and there are 2.*"])
+    assert "LEARNT_IN" in result.stdout.str()
+    (pytester.path / "other.policy.json").unlink()
     result = pytester.runpytest_subprocess(*arguments, "--subjects", "10")
     [line] = [line for line in result.outlines if re.search(r"INCONCLUSIVE +easy_shuttle_box +[\d.]+ %", line)]
     rate = re.search(r"easy_shuttle_box +([\d.]+) %", line)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -132,6 +134,36 @@ def test_unknown_render_modes_are_refused() -> None:
         gymnasium.make(MAZE, render_mode="rgb")
     with pytest.raises(UnknownNameError, match=r"no render mode 'rgb_array'\. Known: ansi"):
         gymnasium.make_vec(MAZE, num_envs=2, render_mode="rgb_array")
+
+
+def test_the_page_names_the_registered_ones() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/gymnasium.md").read_text(encoding="utf-8")
+    [named] = re.findall(r"The names of the nine are ([^.]*)\.", page)
+    registered = {name for name in gymnasium.registry if name.startswith("cheesebench/") and "/Protocol-" not in name}
+    plain = {f"cheesebench/{name}-v1" for name in re.findall(r"`(\w+)`", named)}
+    assert plain == {name for name in registered if "Rodent-" not in name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"views": "ascii_3d"}, "argument 'views'. Did you mean 'view'? Known: "),
+        ({"view": None}, "There is no view 'None'. Known: ascii_2d, "),
+        ({"view": ["ascii_2d"]}, "There is no view '['ascii_2d']'."),
+    ],
+)
+def test_unknown_arguments_are_refused_in_a_sentence(arguments: dict[str, Any], message: str) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(UnknownNameError) as caught:
+            make(MAZE, **arguments)
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", [3, None])
+def test_what_is_no_protocol_is_refused(protocol: Any) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(OptionError, match=f"must be the file or the name of a protocol, not {protocol}"):
+            make("cheesebench/Protocol-v1", protocol=protocol)
 
 
 def test_protocols_go_by_name_too() -> None:

@@ -197,6 +197,7 @@ def test_options_are_declared_with_the_defaults_that_they_have() -> None:
         ("--cheesebench-model=random", "There is no option '--cheesebench-model'. Did you mean '--cheese-model'?"),
         ("--cheese-qqqqqq", "There is no option '--cheese-qqqqqq'."),
         ("--modle=random", "There is no option '--modle'. Did you mean '--model'?"),
+        ("--lesion=blind", "There is no option '--lesion'. A lesion is a control: write '--control blind'."),
     ],
 )
 def test_a_misspelt_option_is_refused_with_the_one_that_was_meant(
