@@ -68,6 +68,8 @@ class PluginManager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
+        #: Those that were loaded: of two with one name, only one is.
+        self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
         #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
         self.reloadable: set[str] = set()
         for module in built_ins:
@@ -79,6 +81,7 @@ class PluginManager(pluggy.PluginManager):
                     used = getattr(other, "__name__", other)
                     raise PluginError(f"Another plugin also has this name, and is used: {used}. Uninstall one of them.")
                 self.register(entry_point.load(), name=entry_point.name)
+                self._loaded[entry_point.name] = entry_point
                 self.reloadable.add(entry_point.name)
             except (Exception, SystemExit) as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
@@ -125,8 +128,7 @@ class PluginManager(pluggy.PluginManager):
         """Return the plugins that are not ours, by name: with the version of their distribution, or their file."""
         ours = (*BUILT_INS, *WITH_COMMANDS)
         others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
-        points = {point.name: point for point in importlib.metadata.entry_points(group=hookspecs.PROJECT)}
-        return {name: _origin(plugin, points.get(name)) for name, plugin in others.items()}
+        return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; PluginError for one that another hook should have returned.
