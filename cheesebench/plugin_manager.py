@@ -130,6 +130,15 @@ class PluginManager(pluggy.PluginManager):
         others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
         return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
 
+    def remedy_for(self, name: str) -> str:
+        """Return what to say of a name that no plugin supplies: a plugin that was not loaded may be meant to."""
+        # A plugin need not be called as what it supplies.
+        failed = [name] if name in self.failures else sorted(self.failures)
+        said = [f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}" for one in failed]
+        if said:
+            return f"{'. '.join(said)}; see 'cheesebench plugins'."
+        return "A plugin of yours? 'cheesebench plugins' shows what is installed."
+
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; PluginError for one that another hook should have returned.
 
@@ -222,7 +231,7 @@ class PluginManager(pluggy.PluginManager):
 
     def backend(self, name: str) -> BackendSpec:
         """Return the backend of that name. Raises UnknownNameError."""
-        return _look_up("backend", name, self.backends)
+        return _look_up("backend", name, self.backends, self.remedy_for(name))
 
     def executor(self, name: str) -> ExecutorSpec:
         """Return the executor of that name. Raises UnknownNameError."""
@@ -311,9 +320,9 @@ def _hook_of(kind: AgentKind) -> str:
     return own.get(kind, "cheesebench_agents")
 
 
-def _look_up(kind: str, name: str, known: dict[str, T]) -> T:
+def _look_up(kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
     if name not in known:
-        raise UnknownNameError(kind, name, known)
+        raise UnknownNameError(kind, name, known, remedy=remedy)
     return known[name]
 
 
