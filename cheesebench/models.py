@@ -84,7 +84,8 @@ def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, Model
         raise UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
     if backend not in backends:
         ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
-        remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'."
+        remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'. "
+        remedy += plugins.remedy_for(backend)
         raise UnknownNameError("backend", backend, backends, whole=name, also=ids, remedy=remedy)
     if not identity.strip():
         raise OptionError(f"'{name}' does not name a model. Write its id after the backend, as in {backend}/MODEL-ID.")

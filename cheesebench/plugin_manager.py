@@ -68,6 +68,8 @@ class PluginManager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
+        #: Those that were loaded: of two with one name, only one is.
+        self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
         #: Names of plugins that a worker process can load again by itself (built-ins and entry points).
         self.reloadable: set[str] = set()
         for module in built_ins:
@@ -79,6 +81,7 @@ class PluginManager(pluggy.PluginManager):
                     used = getattr(other, "__name__", other)
                     raise PluginError(f"Another plugin also has this name, and is used: {used}. Uninstall one of them.")
                 self.register(entry_point.load(), name=entry_point.name)
+                self._loaded[entry_point.name] = entry_point
                 self.reloadable.add(entry_point.name)
             except (Exception, SystemExit) as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
@@ -125,8 +128,16 @@ class PluginManager(pluggy.PluginManager):
         """Return the plugins that are not ours, by name: with the version of their distribution, or their file."""
         ours = (*BUILT_INS, *WITH_COMMANDS)
         others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
-        points = {point.name: point for point in importlib.metadata.entry_points(group=hookspecs.PROJECT)}
-        return {name: _origin(plugin, points.get(name)) for name, plugin in others.items()}
+        return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
+
+    def remedy_for(self, name: str) -> str:
+        """Return what to say of a name that no plugin supplies: a plugin that was not loaded may be meant to."""
+        # A plugin need not be called as what it supplies.
+        failed = [name] if name in self.failures else sorted(self.failures)
+        said = [f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}" for one in failed]
+        if said:
+            return f"{'. '.join(said)}; see 'cheesebench plugins'."
+        return "A plugin of yours? 'cheesebench plugins' shows what is installed."
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name.
@@ -227,7 +238,7 @@ class PluginManager(pluggy.PluginManager):
 
     def backend(self, name: str) -> BackendSpec:
         """Return the backend of that name. Raises UnknownNameError."""
-        return _look_up("backend", name, self.backends)
+        return _look_up("backend", name, self.backends, self.remedy_for(name))
 
     def executor(self, name: str) -> ExecutorSpec:
         """Return the executor of that name. Raises UnknownNameError."""
@@ -316,9 +327,9 @@ def _hook_of(kind: AgentKind) -> str:
     return own.get(kind, "cheesebench_agents")
 
 
-def _look_up(kind: str, name: str, known: dict[str, T]) -> T:
+def _look_up(kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
     if name not in known:
-        raise UnknownNameError(kind, name, known)
+        raise UnknownNameError(kind, name, known, remedy=remedy)
     return known[name]
 
 

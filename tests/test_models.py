@@ -83,6 +83,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("opnai/x", "There is no backend 'opnai'. Did you mean 'openai'?"),
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),
         ("somebody/something", "Put one of them before the id, as in openai/somebody/something"),
+        ("opnai/x", "A plugin of yours? 'cheesebench plugins' shows what is installed."),
         ("zzzzzz", "'cheesebench models' lists the models; or write BACKEND/ID ("),
         ("", "There is no model ''."),
         ("/x", "There is no model '/x'."),
@@ -91,6 +92,17 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
 def test_unknown_names(name: str, said: str) -> None:
     with pytest.raises(UnknownNameError, match=re.escape(said)):
         resolve_model(PLUGINS, name, [MINE])
+
+
+@pytest.mark.parametrize("plugin", ["acme", "cheesebench_acme"])
+def test_an_unknown_backend_of_a_plugin_that_was_not_loaded(plugin: str) -> None:
+    plugins = PluginManager(entry_points=False)
+    plugins.failures[plugin] = "ImportError: no acme_sdk."
+    said = f"The plugin '{plugin}' was not loaded: ImportError: no acme_sdk; see 'cheesebench plugins'."
+    with pytest.raises(UnknownNameError, match=re.escape(said)):
+        resolve_model(plugins, "acme/x")
+    with pytest.raises(UnknownNameError, match=re.escape(said)):
+        plugins.backend("acme")
 
 
 def test_an_id_that_several_have_must_be_named() -> None:

@@ -131,6 +131,7 @@ def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
     assert used["hooks"] == {"cheesebench_views": [used["module"]]}
     said = f"Another plugin also has this name, and is used: {used['module']}. Uninstall one of them."
     assert (other["failure"], other["hooks"]) == (said, {})
+    assert PluginManager().strangers()["kit_same"] == f"{used['module']} 2.5", "not of the one that is not used"
 
 
 def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

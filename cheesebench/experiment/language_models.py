@@ -28,6 +28,7 @@ from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.budget import Budget, Limits
 from cheesebench.experiment.calling import MOST_NAMES, Caller, ModelChannel, Patience
+from cheesebench.experiment.connections import CheckedConnection
 from cheesebench.experiment.event_loop import run_blocking
 from cheesebench.experiment.guard import guarded
 from cheesebench.experiment.jobs import ParadigmCache, stopped
@@ -160,8 +161,7 @@ async def _probe(name: str, model: LanguageModel, directory: Path, progress: Cal
 
 async def _probe_server(model: LanguageModel, url: str | None, directory: Path) -> ChatFaultError | None:
     """Return why a server does not answer; None if it is there."""
-    with guarded(model.backend.name, "connecting"):
-        connection = model.backend.connect(_context(model, url, directory, 1))
+    connection = CheckedConnection(model.backend, _context(model, url, directory, 1))
     request = ChatRequest(
         model=model.entry.id,
         messages=(Message("user", (PROBE,)),),
@@ -259,7 +259,7 @@ class LanguageModels:
         named = model.backend.account
         with guarded(model.backend.name, "connecting"):
             account = named(context) if named else f"{model.backend.name} {url}"
-            connection = None if self._source is not None else model.backend.connect(context)
+        connection = None if self._source is not None else CheckedConnection(model.backend, context)
         limiter = self._limiters.setdefault(account, Limiter(self.options.concurrency))
         return ModelServer("" if alone else server_name(url), connection, limiter)
 

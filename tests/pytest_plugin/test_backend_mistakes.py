@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cheesebench.experiment.log import RunLog
+
 KEY = "4u-conformance-0123456789"
 BACKEND = """
 import os
@@ -118,3 +120,50 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["starting with ?redacted?"])
     result.stderr.fnmatch_lines(["cheesebench: A model server could not be stopped: ?redacted?"])
     assert KEY not in "\n".join(result.outlines + result.errlines)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("return None", "returned NoneType, but a ChatReply is expected. *"),
+        ("return 'STAY'", "returned str, but a ChatReply is expected. *"),
+        ("return ChatReply(text=None)", "returned text=None, but text is expected. *"),
+        ("return ChatReply(text='', usage=Usage(prompt=-5))", "returned usage.prompt=-5, but a number of tokens *"),
+        (
+            "return ChatReply(text='', usage=Usage(completion='12'))",
+            "returned usage.completion='12', but a number of *",
+        ),
+        (
+            "return ChatReply(text='', usage=Usage(prompt=1, cached=9))",
+            "returned usage.cached=9 and usage.written=0, but they are parts of usage.prompt=1. *",
+        ),
+        ("return ChatReply(text='', usage={})", "returned usage={}, but a Usage is expected. *"),
+        ("return ChatReply(text='', finish='done')", "returned finish='done', but * expected: stop, length, other. *"),
+        (
+            "raise ChatFaultError('too_many', KEY)",
+            "raised ChatFaultError('too_many', ...), but * rate_limit, overload, *",
+        ),
+        (
+            "raise ChatFaultError('server', KEY, retry_after='5')",
+            "raised ChatFaultError(retry_after='5'), but seconds *",
+        ),
+    ],
+)
+def test_what_is_no_reply_is_the_backends_mistake(told: pytest.Pytester, line: str, said: str) -> None:
+    result = run(told, COMPLETE=f"from cheesebench import Usage; {line}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: The backend 'acme' {said}"])
+    assert len([one for one in result.errlines if one]) == 1
+    assert KEY not in "\n".join(result.outlines + result.errlines)
+
+
+def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Pytester) -> None:
+    later = "open('asked', 'a').write('.') if request.conversation else None"
+    counts = "from cheesebench import Usage; usage = Usage(prompt=-5 if request.conversation else 5)"
+    result = run(told, COMPLETE=f"{later}; {counts}; return ChatReply(text='ACTIONS: STAY', usage=usage)")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*The backend 'acme' returned usage.prompt=-5, but a number of tokens is expected*"])
+    with RunLog.open_read_only(told.path / "results/one") as log:
+        assert log.calls.totals().calls == 0
+        subjects = len({record.subject for record in log.trials()})
+    assert len((told.path / "asked").read_text(encoding="utf-8")) == subjects
