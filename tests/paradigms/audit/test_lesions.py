@@ -19,8 +19,9 @@ from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World
 from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, Order, measure
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions.findings import EXCESS, _abolished
 from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary, Lived
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
@@ -236,3 +237,10 @@ def test_a_twin_goes_on_as_the_life_does(plant: Plant) -> None:
     assert by_twin == [life.step(action) for action in actions[5:]]
     assert (twin.pose, twin.steps, twin.state, twin.values) == (life.pose, life.steps, life.state, life.values)
     assert twin.happenings == life.happenings == len(life.events)
+
+
+@pytest.mark.parametrize(("proven", "solved", "told"), [(0.5, 5, True), (None, 5, True), (0.5, 4, False)])
+def test_an_excess_within_chance_is_called_so(proven: float | None, solved: int, *, told: bool) -> None:
+    life = tuple(Lived(number, 1, number < solved, True, 3) for number in range(8))
+    verdict, remark = _abolished(Ceiling(Lesion.parse("anhedonia"), (life, life), proven), 0.55, is_void=False)
+    assert (verdict, EXCESS in remark) == ("ok", told)
