@@ -35,15 +35,20 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
 
 
 def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> CountedRun:
-    """Return a run or baseline to compare: a run's id, directory or file, or a baseline's name or file.
+    """Return a run or baseline to compare; see ``locate_counted``."""
+    return read_counted(locate_counted(results, name, baselines))
+
+
+def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:
+    """Return the file of what is to be compared: a run's id, directory or file, or a baseline's name or file.
 
     Raises RunLogError with what there is when nothing has that name.
     """
     for path in (Path(name), baselines / f"{name}{SUFFIX}"):
         if path.is_file() and path.suffix == SUFFIX:
-            return read_baseline(path)
+            return path.absolute()
     try:
-        path = locate(results, name)
+        return locate(results, name)
     except RunLogError:
         known = sorted(found.stem for found in baselines.glob(f"*{SUFFIX}"))
         there = f"Baselines in {baselines}: {', '.join(known)}."
@@ -51,6 +56,12 @@ def find_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) ->
             there = f"There is no baseline in {baselines}; to make one of a run: cheesebench bless RUN NAME"
         hint = did_you_mean(name, [*known, *find_runs(results)])
         raise RunLogError(f"There is no baseline or run '{name}'.{hint} {there}") from None
+
+
+def read_counted(path: Path) -> CountedRun:
+    """Return the run or baseline in a file."""
+    if path.suffix == SUFFIX:
+        return read_baseline(path)
     with RunLog.open_read_only(path) as log:
         return count_run(log, path.parent.name)
 

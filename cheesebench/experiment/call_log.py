@@ -144,10 +144,11 @@ class CallLog:
         One is in memory at a time.
         """
         for place in self._log.select("SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)):
-            (row,) = self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place)
-            with damage_explained(self._log.path):
-                record = _record(row)
-            yield tuple(row[:4]), row[4], record
+            # A running session may have replaced it by now: what was refused is asked again.
+            for row in self._log.select(f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place):
+                with damage_explained(self._log.path):
+                    record = _record(row)
+                yield tuple(row[:4]), row[4], record
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
         """Return the reply as it is stored (without secrets), so that a resumed run reads the same reply."""

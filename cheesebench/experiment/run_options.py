@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,8 +43,9 @@ class RunOptions:
                 continue
             if option.minimum is not None and value < option.minimum:
                 raise OptionError(f"{self.spelling(option.key)} {value}: the minimum is {option.minimum}.")
-            if option.positive and not value > 0:
-                raise OptionError(f"{self.spelling(option.key)} {value}: give a number above 0.")
+            if option.positive and not 0 < value < math.inf:
+                finite = "finite " if value == math.inf else ""
+                raise OptionError(f"{self.spelling(option.key)} {value}: give a {finite}number above 0.")
 
     def value(self, key: str) -> Any:
         """Return the value of an option; a repeatable one is a list, None if there is no default.

@@ -161,6 +161,8 @@ def build_arena(document: arena_documents.Arena, node: Node, diagnostics: Diagno
     places = _read_map(text, legend, node, diagnostics)
     if places is None:
         return None
+    if not drawn:
+        _check_first_row(text, node.find(["map"]).position, diagnostics)
     _check_groups(groups, places, node, diagnostics)
     arena = Arena(
         kinds=tuple(places.kinds),
@@ -239,6 +241,19 @@ def _read_map(
         diagnostics.error(143, place, "The map has no floor.", _NO_FLOOR)
         return None
     return None if both else places
+
+
+def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
+    """328: as wide as the others, which all begin with the same blanks: YAML counts from where the first row begins."""
+    first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
+    blanks = {len(row) - len(row.lstrip(" ")) for row in others}
+    if len(others) < 2 or len(blanks) > 1 or first.startswith(" "):
+        return
+    (shift,) = blanks
+    if shift and {len(row) for row in others} == {len(first) + shift}:
+        much = "1 blank" if shift == 1 else f"{shift} blanks"
+        sentence = f"The first row begins {much} before all other rows of the map, so the rows do not line up."
+        diagnostics.warning(328, place, sentence, f"Indent the first row by {much} more.")
 
 
 def naming_position(node: Node, name: str) -> Position:

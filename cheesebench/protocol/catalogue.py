@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.errors import PluginError, ProtocolError, UnknownNameError
 from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
 from cheesebench.protocol.inherit import SUFFIX, file_names, protocol_name, resolve_parents
-from cheesebench.protocol.source import DUPLICATE_KEY, Node, read_file, read_text, real_path
+from cheesebench.protocol.source import DUPLICATE_KEY, MAX_BYTES, Node, read_file, read_text, real_path
 from cheesebench.protocol.specification import BaseSpecification, Specification
 from cheesebench.protocol.values import DEFAULT_EDITION
 
@@ -225,6 +225,8 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
     paths = list(paths)
     for path in paths:
         try:
+            if path.stat().st_size > MAX_BYTES or not path.is_file():  # a FIFO would be waited for
+                raise OSError
             left[path] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             found.add(path)  # loading it says what is wrong

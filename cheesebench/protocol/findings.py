@@ -122,6 +122,8 @@ _WARNINGS = {
     321: "`add` or `remove` is given a group, and takes its name instead of its members.",
     325: "The animals' value and the pass rate compared with it cover different sessions.",
     326: "The animals' curve and the schedule have different sessions.",
+    327: "A comparison of `trial` or `session` that the schedule never reaches.",
+    328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import eq, ge, gt, le, lt
 
 from cheesebench.protocol import expressions as ex
-from cheesebench.protocol.diagnostics import Diagnostics
+from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.references import judged_reference
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.specification import Assignment, RuleSpec, Specification
@@ -18,6 +19,12 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
     _estimand(spec, root, diagnostics)
     _reference(spec, root, diagnostics)
     _readable_rows(spec, root, diagnostics)
+    _beyond_the_schedule(spec, root, diagnostics)
+
+
+#: Comparisons, and what each is with its sides exchanged.
+_COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
+_TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
@@ -117,3 +124,40 @@ def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) ->
             diagnostics.info(
                 405, place, sentence, "Write 'order: balanced', which permutes the rows by the run's seed."
             )
+
+
+def _beyond_the_schedule(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
+    """327: a comparison of `trial` or `session` with a number that the schedule never reaches."""
+    most = {
+        "trial": (max(block.trials for block in spec.schedule), "the longest session has {} trials"),
+        "session": (max(block.sessions for block in spec.schedule), "no block has more than {} sessions in a row"),
+    }
+    remedies = {
+        "trial": "'trial' counts within the session: compare 'session', or change the schedule.",
+        "session": "'session' counts within one repetition of a block: compare 'block', or change the schedule.",
+    }
+    for tree, place in _conditions(spec, root):
+        for node in ex.walk(tree):
+            match node:
+                case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other) if sign in _COMPARED:
+                    pass
+                case ex.Binary(sign, other, ex.BuiltIn("trial" | "session" as name)) if sign in _COMPARED:
+                    sign = _TURNED[sign]
+                case _:
+                    continue
+            value = ex.constant(other)
+            highest, why = most[name]
+            if value is None or any(_COMPARED[sign](number, value) for number in range(1, highest + 1)):
+                continue
+            sentence = f"'{name} {sign} {value:g}' never holds: {why.format(highest)}."
+            diagnostics.warning(327, place, sentence, remedies[name])
+
+
+def _conditions(spec: Specification, root: Node) -> Iterator[tuple[ex.Expression | None, Position]]:
+    """Yield the conditions of a protocol, and where each stands."""
+    yield spec.success, root.find(["success"]).position
+    yield spec.where, root.find(("estimand", "where")).position
+    yield from ((entry.guard, entry.position) for entry in spec.entry)
+    yield from ((entry.guard, entry.position) for entry in spec.finish)
+    for rule in (*spec.watch, *(rule for state in spec.states.values() for rule in state.rules)):
+        yield rule.guard, rule.position

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cheesebench.baselines import DIRECTORY, count_run, find_counted
+from cheesebench.baselines import DIRECTORY, count_run, locate_counted, read_counted
 from cheesebench.errors import OptionError
+from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.options import BY_KEY
 from cheesebench.pytest_session.settings import read_options
 from cheesebench.statistics.counts import CountedRun, count_cell
@@ -26,12 +27,18 @@ if TYPE_CHECKING:
 class Comparing:
     """The baseline that this session's run is compared with. Methods raise ComparisonError if they do not match."""
 
-    def __init__(self, baseline: CountedRun, *, fails_if_worse: bool, only: bool) -> None:
-        self._baseline = baseline
+    def __init__(self, path: Path, *, fails_if_worse: bool, only: bool) -> None:
+        self.path = path
+        self._baseline = read_counted(path)
         self.fails_if_worse = fails_if_worse
         #: Whether the comparison alone decides the exit status.
         self._only = only
         self._cells: dict[CellKey, Baseline] = {}
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that it is; None if it is a baseline's file."""
+        return self.path.parent.name if self.path.name == FILE_NAME else None
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be compared with the baseline."""
@@ -52,8 +59,12 @@ class Comparing:
         return compare_runs(count_run(log), self._baseline)
 
 
-def read_comparing(config: pytest.Config, results: Path) -> Comparing | None:
-    """Return what the command line wants to be compared with; None for nothing."""
+def read_comparing(config: pytest.Config, results: Path, found: str | None, continued: Path | None) -> Comparing | None:
+    """Return what the command line wants to be compared with; None for nothing.
+
+    ``found`` is the file that the controller has found, for a worker: to that the run itself would be the latest.
+    ``continued`` is the run that is resumed.
+    """
     options = read_options(config)
     name, fail = options.value("compare"), options.given["compare_fail"]
     if name is None:
@@ -61,8 +72,12 @@ def read_comparing(config: pytest.Config, results: Path) -> Comparing | None:
             spelling = options.spelling("compare_fail")
             raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].long} BASELINE.")
         return None
-    baseline = find_counted(results, name, config.rootpath / DIRECTORY)
-    return Comparing(baseline, fails_if_worse=fail == "worse", only=bool(options.value("exit_zero")))
+    path = Path(found) if found else locate_counted(results, name, config.rootpath / DIRECTORY)
+    if continued is not None and path.samefile(continued):
+        raise OptionError(
+            f"{options.spelling('compare')} {name}: that is the run that is continued. Name the baseline."
+        )
+    return Comparing(path, fails_if_worse=fail == "worse", only=bool(options.value("exit_zero")))
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.log_file import LATEST
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.observers import OBSERVER, Observers
 from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
 from cheesebench.junit import comparison_properties, suite_properties
-from cheesebench.options import OPTIONS
+from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.github import annotate, annotate_comparison
@@ -236,11 +237,13 @@ class Reporting:
         unfinished = sum(not is_finished(log, plan, run.course_of) for plan in plans)
         if unfinished:
             spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
-            larger = _larger_budgets(run, log.calls.totals()) if spent else {}
-            how = ", with a larger budget" if larger else ""
+            changed = _larger_budgets(run, log.calls.totals()) if spent else {}
+            how = ", with a larger budget" if changed else ""
+            if config.getoption(BY_KEY["compare"].destination) == LATEST and run.comparing and run.comparing.run_id:
+                changed["compare"] = run.comparing.run_id  # from now on, the latest is this run
             self._lines.append(
                 f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
-                f"finished trials are kept. To continue{how}:\n  {_resume_command(config, log.run_id, larger)}"
+                f"finished trials are kept. To continue{how}:\n  {_resume_command(config, log.run_id, changed)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(

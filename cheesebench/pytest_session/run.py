@@ -41,6 +41,8 @@ class Run(ModelRun):
         self.is_worker = handed is not None
         self._handed = handed or {}
         resume = config.getoption(BY_KEY["resume"].destination)
+        if resume is not None:  # to a worker, the latest run may be another one by now
+            resume = self._handed.get("log", resume)
         models = config.getoption(BY_KEY["model"].destination) or ()
         earlier = read_earlier(plugins, results_directory(config), resume, models)
         replays = earlier.replayed is not None
@@ -49,7 +51,7 @@ class Run(ModelRun):
         settings = read_settings(options, plugins, directory, usual_protocols(config), earlier.replayed)
         super().__init__(settings, plugins, earlier, teller(config))
         #: What this run is to be compared with; a worker leaves that to its controller.
-        self._stopped_by = read_comparing(config, settings.results)
+        self._stopped_by = read_comparing(config, settings.results, self._handed.get("baseline"), earlier.existing)
         self.comparing = None if self.is_worker else self._stopped_by
         #: How far the whole run is; None before it is started, and where the cells are spread over workers.
         self.tally: Tally | None = None
@@ -134,6 +136,7 @@ class Run(ModelRun):
         self.call_off_halt()
         return {
             "log": str(self.log.path),
+            "baseline": str(self._stopped_by.path) if self._stopped_by is not None else None,
             "workers": workers,
             "one_worker": one_worker,
             "base_urls": self._base_urls,

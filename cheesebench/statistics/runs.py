@@ -119,8 +119,10 @@ class RunComparison:
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
         """What is worse: title, protocol (empty for all together), reason."""
+        several = len({(model.view, model.variant) for model in self.models}) > 1
         for model in self.models:
-            who = f"worse than {self.second}: {model.first_model} on"
+            where = f" ({', '.join(filter(None, (model.view, model.variant)))})" if several else ""
+            who = f"worse than {self.second}: {model.first_model}{where} on"
             yield from ((f"{who} {c.protocol}", c.protocol, c.reason) for c in model.cells if c.answer == "worse")
             if model.overall.answer == "worse":
                 yield f"{who} all protocols together", "", model.overall.reason

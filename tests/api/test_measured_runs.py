@@ -76,7 +76,7 @@ def test_the_verdict_is_the_mean_of_subjects(made: cheesebench.Run) -> None:
         assert cell.judged.mean == pytest.approx(mean)
         assert cell.difference == pytest.approx(mean - 14)
         assert cell.verdict is Verdict.FAIL, cell.reason
-        assert f"is {cell.judged.mean:.3g}, against 14 for" in cell.reason
+        assert f"is {cell.judged.mean:.3g}, against 14 (rodent)" in cell.reason
         assert "is above the margin of +5." in cell.reason
     assert found["ranged"].rate is None
     assert found["free"].rate is not None

@@ -62,6 +62,7 @@ def test_list_names_all_that_is_installed(run: Run) -> None:
     assert "cannot be loaded" not in result.out
 
 
+@pytest.mark.usefixtures("wide")
 def test_list_describes_a_protocol_and_goes_on_past_broken_ones(run: Run, strangers: Path, maze: str) -> None:
     (strangers / "little.protocol.yaml").write_text(maze, encoding="utf-8")
     (strangers / "bad.protocol.yaml").write_text(maze.replace("limit: 9", "limit: never ever"), encoding="utf-8")

@@ -475,6 +475,15 @@ def test_a_call_that_was_changed_is_found_before_a_run_goes_on(filled: RunLog) -
         log.check_pages()
 
 
+def test_a_call_that_is_asked_again_while_the_latest_are_read_is_left_out(filled: RunLog) -> None:
+    plan = filled.plans()[0]
+    filled.calls.write(plan, 1, call(0))
+    latest = filled.calls.latest(9)
+    assert next(latest)[1] == 1
+    changed(filled, "DELETE FROM calls WHERE subject = 0")
+    assert list(latest) == []
+
+
 @pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0, None, "", "1", math.inf, 2**53 + 1, "\udcff"])
 def test_a_seal_is_the_same_before_and_after_sqlite(value: object) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,3 +165,9 @@ def test_finding_one_reads_only_what_may_be_it(folders: Catalogue, write: Write)
         watched = Watched(folders.directories)
         assert watched.find(name).name == found
         assert sorted(watched.inspected) == sorted(read)
+
+
+@pytest.mark.timeout(20)
+def test_finding_one_waits_for_no_fifo(folders: Catalogue, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"mine/pipe{SUFFIX}")
+    assert folders.find("chamber").name == "chamber"

@@ -443,6 +443,14 @@ WARNINGS = {
         + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"
     ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
+    "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
+    "a session that no block has": (
+        "W327", "schedule: {one: {sessions: 2, trials: 9}}\n"
+        + trial("{enter: goal, reward: 1, end: found}, «{act: STAY, if: 3 <= session, end: lost}"),
+    ),
+    "a map whose first row is shifted": (
+        "W328", "arena:\n  map: «|\n    #####\n     #S..#\n     #..Z#\n     #####\n  legend: {S: box, Z: goal}"
+    ),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip
@@ -466,6 +474,19 @@ def test_every_warning_stands_where_its_cause_is(
     assert f"{code} {marked(text)}" in found
     beside = {"W303": {"W308"}, "W310": {"W311"}, "W307": {"W306"}, "W314": {"W311"}}.get(code, set())
     assert {one.split()[0] for one in found} <= {code} | beside
+
+
+@pytest.mark.parametrize("rows", ["L.Z|<.|<S", "#####|<#S#|<#Z###|<###"])
+def test_a_bar_above_a_stem_is_no_shifted_row(rows: str, findings: Findings) -> None:
+    lines = rows.replace("<", " ").split("|")
+    text = "arena:\n  map: |\n" + "".join(f"    {line}\n" for line in lines) + "  legend: {S: box, Z: goal, L: left}"
+    assert not [one for one in findings(text) if one.startswith("W328")]
+
+
+@pytest.mark.parametrize("condition", ["trial > 9", "10 == trial", "session >= 2", "trial % 20 == 3"])
+def test_a_trial_that_comes(condition: str, findings: Findings) -> None:
+    text = f"schedule: {{one: {{sessions: 2, trials: 10}}}}\nsuccess: last == found and {condition}"
+    assert not [one for one in findings(text) if one.startswith("W")]
 
 
 VISIBLE = {

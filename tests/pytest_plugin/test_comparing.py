@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cheesebench.cli import main
+from cheesebench.experiment.log import RunLog
 from cheesebench.pytest_session.step_summary import append_step_summary, cut
 
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=7", "-k", "east")
@@ -90,6 +91,30 @@ def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, basel
     result = project.runpytest_subprocess(*RUN, "--seed=5", "-n2", "--cheese-compare=main")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["*cannot be compared*the seed of * is 5, that of main is 0*"])
+
+
+def test_a_resumed_run_is_not_compared_with_itself(project: pytest.Pytester, baseline: Path) -> None:
+    given = ("--model=breaker", *RUN[2:], "--cheese-compare=latest", "--cheese-run-id=new")
+    first = project.runpytest_inprocess(*given)
+    first.stdout.fnmatch_lines(["*new (first) against old (second)*", "  pytest *--compare=old --resume new"])
+    again = project.runpytest_inprocess("--model=breaker", "--subjects=7", "--resume=new", "--cheese-compare=latest")
+    assert again.ret == pytest.ExitCode.USAGE_ERROR
+    again.stderr.fnmatch_lines(["*--cheese-compare latest: that is the run that is continued. Name the baseline.*"])
+
+
+def test_workers_of_xdist_know_the_baseline_of_their_controller(project: pytest.Pytester) -> None:
+    """To them the run itself is the latest; without a baseline, a cell would stop at the first look that decides it."""
+    whole = ("--model", "walker", "--protocols=lab", "-k", "east")
+    assert project.runpytest_inprocess(*whole, "--subjects=40", "--cheese-run-id=old").ret == 0
+    given = (*whole, "--subjects=40", "--design=sequential", "--cheese-compare=latest", "--compare-fail=worse")
+    found = []
+    for name, how in (("alone", ()), ("spread", ("-n1",))):
+        result = project.runpytest_subprocess(*given, *how, f"--cheese-run-id={name}")
+        result.stdout.fnmatch_lines([f"*{name} (first) against old (second)*"])
+        with RunLog.open_read_only(project.path / "results" / name / "run.sqlite") as log:
+            found.append([len(log.completed_subjects(plan)) for plan in log.plans()])
+        (project.path / "results" / name).rename(project.path / name)
+    assert found[0] == found[1] != [6]
 
 
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:

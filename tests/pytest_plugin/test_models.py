@@ -441,6 +441,7 @@ def _recorded(project: pytest.Pytester) -> int:
             "The prompt has '$action_form', *Did you mean 'actions_form'?*write $$.",
         ),
         (["--model", "openai/tiny", "--max-cost", "0"], "--max-cost 0.0: give a number above 0."),
+        (["--model", "openai/tiny", "--max-cost", "inf"], "--max-cost inf: give a finite number above 0."),
         (["--model", "openai/tiny", "--cheese-timeout", "nan"], "--cheese-timeout nan: give a number above 0."),
         (["--model", "openai/tiny", "--max-cost", "5"], "--max-cost 5: no price is known for 'openai/tiny', *"),
         (["--model", "openai/tiny", "--base-url", "http://x/v1?api_key=abc"], "--base-url contains a key and *"),

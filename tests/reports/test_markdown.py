@@ -48,7 +48,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert rows["pool"]["rodent"] == "80 % (declared)"
     assert rows["pool"]["random"] == "25 %"
     assert rows["cage"]["rate"] == rows["cage"]["95 %"] == rows["cage"]["rate − rodent"] == "–"
-    assert "200 missing" in rows["cage"]["remarks"]
+    assert "100 % of trials missing" in rows["cage"]["remarks"]
     undecided = section(report, "Undecided, and why")
     assert re.search(r"\*\*box\*\*: .* subjects would decide it", undecided)
     assert "**cage**" in undecided

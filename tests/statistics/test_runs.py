@@ -165,6 +165,22 @@ def test_what_only_one_run_has_is_named(run: MakeRun) -> None:
     assert found.left_out == ("y (ascii_2d): only in a", "z (ascii_2d): only in b")
 
 
+def test_losses_in_several_views_are_told_apart(run: MakeRun) -> None:
+    """In a JUnit file, two cases of one name would be one."""
+
+    def seen(name: str, lives: list[str], *views: str) -> CountedRun:
+        made = [run(name, {"x": lives}, view=view) for view in views]
+        return replace(made[0], cells=tuple(cell for one in made for cell in one.cells))
+
+    nothing = ["-" * 20] * 10
+    titles = [title for title, _, _ in compare_runs(seen("a", nothing, "v", "w"), seen("b", EVEN, "v", "w")).losses]
+    assert titles[0].startswith("worse than b: ")
+    assert titles[0].endswith(" (v) on x")
+    assert len(set(titles)) == len(titles) == 4
+    (alone, _) = compare_runs(seen("a", nothing, "v"), seen("b", EVEN, "v")).losses
+    assert "(v)" not in alone[0]
+
+
 def test_what_else_has_changed_is_told(run: MakeRun) -> None:
     new = replace(run("a", {"x": EVEN}, settings={"history": 1}), manifest={"versions": {"numpy": "2"}})
     old = replace(run("b", {"x": EVEN}, settings={"history": 9}), manifest={"versions": {"numpy": "1"}})

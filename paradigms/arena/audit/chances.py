@@ -15,6 +15,7 @@ from cheesebench.paradigms.arena.audit.policies import spelt
 from cheesebench.paradigms.arena.audit.runs import Order, Runner, Tally
 from cheesebench.paradigms.arena.audit.walkers import always_first, event_random, walk_subjects
 from cheesebench.protocol import Specification
+from cheesebench.protocol.expressions import Variable, walk
 
 #: The ceiling of blind policies where no choice has a higher chance, and the highest that any choice may have.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
@@ -64,11 +65,37 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
     if not drawn:
         return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that no fixed actions have it"
     if most < HIGHEST_CEILING and reached <= HIGHEST_CEILING + 0.05:
-        check = f"{{at: STATE, hidden: {drawn[0]}, chance: 0.5}}"
+        state, hidden = hidden_choice(specification)
+        if hidden is None:
+            lesion = "abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]"
+            return (
+                "If success is a choice of two whose cue is visible, state what hiding the cue leaves: "
+                f"'construct: {{name: NAME, {lesion}}}' sets the ceiling to .50"
+            )
+        check = f"{{at: {state}, hidden: {hidden}, chance: 0.5}}"
         return f"If success is a hidden choice of two, add 'checks: [{check}]', which sets the ceiling to .50"
     return (
         f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that no fixed actions have it"
     )
+
+
+def hidden_choice(specification: Specification) -> tuple[str, str | None]:
+    """Return a state that may end the trial, and the column of a draw that its rules read and it does not show.
+
+    The column is None where every one that is read is shown there (then it is a visible cue).
+    """
+    varied = {name for one in specification.draws if one.sample or len(set(one.rows)) > 1 for name in one.columns}
+    ends = [state for state in specification.states.values() if any(rule.end for rule in state.rules)]
+    for state in ends:
+        shown_here = {place.name for pair in state.show for place in pair if place.variable}
+        for rule in state.rules:
+            trees = (rule.guard, rule.effects.reward, specification.success)
+            read = {node.name for tree in trees for node in walk(tree) if isinstance(node, Variable)}
+            if rule.target is not None and rule.target.variable:
+                read.add(rule.target.name)
+            if hidden := [name for name in specification.columns if name in (read & varied) - shown_here]:
+                return state.name, hidden[0]
+    return "", None
 
 
 def audit_chances(

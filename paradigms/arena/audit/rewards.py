@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ class Solutions:
     best_success: float = -math.inf
     unsolved: str = ""
     """The first trial without a solution."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """How trials without a solution end on the way that pays most, by outcome."""
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
@@ -63,7 +66,8 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             found.lived += 1
             limit = specification.limit if isinstance(specification.limit, int) else life.values[specification.limit]
             effort = SOLVING if life.block in specification.judged_blocks else UNJUDGED
-            shortest = search.solve(life, effort).shortest
+            solutions, before = search.solve(life, effort), life.twin()
+            shortest = solutions.shortest
             _finish(life, shortest)
             if is_judged(life.result(), specification) is None:
                 continue
@@ -71,6 +75,8 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             found.trials += 1
             if shortest is None:
                 found.unsolved = found.unsolved or f"seed {own_seed}, subject {subject}, trial {number + 1}"
+                _finish(before, solutions.best_failure)
+                found.failures[before.result().outcome] += 1
             else:
                 _count(found, shortest, float(limit))
     return found

@@ -39,6 +39,9 @@ def audit_solvable(paradigm: ArenaParadigm, settings: AuditSettings) -> Iterator
         text += " (waiting for the protocol's clocks not counted)"
     if found.unsolved:
         text += f"; not: {found.unsolved}"
+    if not found.solved and found.failures:
+        outcome, times = found.failures.most_common(1)[0]
+        text += f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
     numbers: dict[str, object] = {"solved": share, "in_half": in_half, "trials": found.trials}
     yield AuditFinding("solvable", "FAIL" if fails else "ok", text, numbers)
     if found.latencies:

@@ -51,6 +51,11 @@ def test_what_is_solvable_early_and_impossible_late_fails(plant: Plant, settings
     assert found(plant(LATE), settings)["solvable"].verdict == "ok"
 
 
+def test_a_success_that_never_holds_says_how_trials_end(plant: Plant, settings: AuditSettings) -> None:
+    findings = found(plant(("success: last == correct", "success: last == correct and trial > 20")), settings)
+    assert findings["solvable"].text.endswith("; success never held; the outcome was 'correct' in 24 of 24")
+
+
 def test_an_impossible_paradigm_is_not_sound(tmp_path: Path) -> None:
     text = SOUND
     for old, new in IMPOSSIBLE:

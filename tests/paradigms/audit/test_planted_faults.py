@@ -134,10 +134,20 @@ def test_a_blind_ceiling_that_is_passed_says_what_to_do(plant: Plant) -> None:
         paradigm = plant(*changes)
         return blind_remedy(paradigm.specification, most, reached)
 
-    assert "add 'checks: [{at: STATE, hidden: side, chance: 0.5}]', which sets the ceiling to .50" in remedy()
+    assert "add 'checks: [{at: choice, hidden: side, chance: 0.5}]', which sets the ceiling to .50" in remedy()
     for high in (remedy(reached=0.9), remedy(most=0.5, reached=0.7)):
         assert "Let success depend on what is drawn for each trial (side" in high
     assert "Draw what decides success anew for each trial" in remedy(FIXED)
+    seen = remedy(("start: cue", "start: choice"), ("    choice:\n", '    choice:\n      show: {side: "*"}\n'))
+    assert "checks" not in seen, "a draw that is shown is not hidden"
+    assert "'construct: {name: NAME, abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]}'" in seen
+    signs = (
+        "  side: {of: {side: [left, right]}}",
+        "  sign: {sample: arm, into: [black, side]}\n  good: {of: {good: [1, 2]}}",
+    )
+    shown = ("    choice:\n", '    choice:\n      show: {black: "*", side: "o"}\n')
+    guarded = ("{enter: side, reward: 1", "{enter: side, if: good == 1, reward: 1")
+    assert "{at: choice, hidden: good, chance: 0.5}" in remedy(signs, shown, guarded)
 
 
 IN_ANOTHER_BLOCK = (
