@@ -8,8 +8,11 @@ from collections.abc import Callable
 
 #: What stands in a text where a secret was.
 REDACTED = "[redacted]"
-#: Names of environment variables whose values are secrets.
-_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+#: Names of environment variables whose values are secrets. The shorter words must be the last of a name: PATH begins
+#: like PAT, and SSH_AUTH_SOCK is no secret.
+_SECRET_NAMES = re.compile(
+    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$", re.IGNORECASE
+)
 #: Shorter values are no secrets, and would blot out ordinary words.
 _SHORTEST = 8
 #: Keys that are known by their look, and whatever follows ``Bearer`` or ``api_key=``.

@@ -14,6 +14,20 @@ def test_values_of_secret_variables_and_what_looks_like_a_key_are_taken_out(monk
     assert redact(text) == f"401: {REDACTED}; Authorization: Bearer {REDACTED}; {REDACTED} in the maze"
 
 
+@pytest.mark.parametrize(
+    "name", ["VENN_AUTH", "DB_PASS", "VENN_PAT", "PAT", "VENN_LICENCE", "VENN_LICENSE", "My_Access"]
+)
+def test_names_that_end_in_a_word_for_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "correct horse battery")
+    assert redact("401: correct horse battery") == f"401: {REDACTED}"
+
+
+@pytest.mark.parametrize("name", ["VENN_PATH", "SSH_AUTH_SOCK", "VENN_COMPASS", "PATTERN", "AUTHOR"])
+def test_names_that_only_look_like_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "correct horse battery")
+    assert redact("the correct horse battery") == "the correct horse battery"
+
+
 @pytest.mark.parametrize("text", ["", "an ordinary task-list", "risk-averse-subjects-of-the-maze", "sk-1"])
 def test_ordinary_words_stay(text: str) -> None:
     assert redact(text) == text

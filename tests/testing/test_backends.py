@@ -514,7 +514,7 @@ class Whole:
             return ChatReply(
                 text=answer["said"].encode("utf-8", "replace").decode(),
                 finish="length" if answer["ended"] == "limit" else "stop",
-                usage=Usage(prompt=tokens["in"], completion=tokens["out"]),
+                usage=Usage(prompt=tokens["in"], cached=tokens["cached"], completion=tokens["out"]),
             )
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ChatFaultError("malformed", f"no reply: {text[:200]}") from None
@@ -531,7 +531,7 @@ def test_the_server_of_the_page_on_plugins_serves_a_backend() -> None:
     exec(block, names)
     able = Capabilities(temperature=False, stop=False, images=False)
     spec = BackendSpec(name="acme", connect=Whole, capabilities=able, summary="another dialect")
-    but = ["usage: cached", "fault: quota", "fault: context too long"]
+    but = ["fault: quota", "fault: context too long"]
     call: dict[str, Any] = {"server": names["AcmeServer"], "key_env": "ACME_API_KEY"}
     assert broken_backend_rules(spec, but=but, **call) == []
     # What the API does not have hides nothing else.
