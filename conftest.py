@@ -71,6 +71,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.fixture(scope="session")
 def whole_package() -> None:
     """All of the package that the installed extras suffice for, imported."""
+    # Functions import it, and a second copy does not catch the errors of the compiled parser that the first one loaded.
+    import aiohttp.web  # noqa: F401
+
     import cheesebench
 
     for module in pkgutil.walk_packages(cheesebench.__path__, "cheesebench."):

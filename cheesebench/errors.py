@@ -114,17 +114,17 @@ def look_alike(word: str) -> str:
     return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with Latin letters."
 
 
-def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string; ``cutoff`` as in ``closest``."""
-    close = closest(name, known, cutoff)
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string."""
+    close = closest(name, known)
     return f" Did you mean '{close}'?" if close else ""
 
 
-def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that was probably meant, if there is one: so much alike (0 to 1), or longer."""
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
     # Who stops early means the name that goes on: 'gpt-4' is 'gpt-4-32k', though 'gpt-35' has more letters in common.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
-    close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, 1, cutoff)
+    close = difflib.get_close_matches(name, longer, n=1, cutoff=0) or difflib.get_close_matches(name, names, n=1)
     return close[0] if close else None

@@ -17,9 +17,6 @@ from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
 
-#: Keys that are suggested are so much alike: they are short, so that less would offer 'door' for 'color'.
-NEAR = 0.7
-
 _Path = tuple[str | int, ...]
 _Document = TypeVar("_Document", bound=BaseModel)
 
@@ -209,7 +206,7 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
             owner = next((top for top in ("arena", "trial") if key in _known_keys(model, (top,))), None)
             elsewhere = f"It belongs under '{owner}'." if owner and not path[:-1] else _home_of(key, model)
             near = any(one.startswith(key) or key.startswith(one) for one in known)
-            hint = (not near and elsewhere) or did_you_mean(key, known, NEAR).strip() or elsewhere
+            hint = (not near and elsewhere) or did_you_mean(key, known).strip() or elsewhere
             if key in ("color", "colour", "colors", "colours"):
                 hint = "There are no colours: a glyph is one character in quotes."
             remedy = look_alike(key) or hint or (f"Known keys here: {', '.join(known)}." if known else "Remove it.")
