@@ -23,6 +23,7 @@ from cheesebench.film import printable
 from cheesebench.junit import comparison_properties, suite_properties
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
+from cheesebench.pytest_session import items
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.github import annotate, annotate_comparison
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
@@ -89,6 +90,9 @@ class Reporting:
         if ours is not None:
             # pytest formats it first, and would read and parse the source of every frame: 0.1 s for a failure.
             ours.traceback = ours.traceback[-1:]
+        elif call.excinfo is not None:
+            # Nothing of pytest's own way to the item: whoever wrote a plugin looks for the last lines.
+            call.excinfo.traceback = call.excinfo.traceback.cut(path=items.__file__)
         report = yield
         if ours is not None:
             report.longrepr = _without_traceback(ours, item)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cheesebench import Report
+from cheesebench import Report, WorkerDiedError
 
 #: Length of a message in a pipe, before the message.
 HEADER = struct.Struct(">I")
@@ -83,7 +83,10 @@ def take_output() -> Any:
 
 
 async def start(module: str, log: Path) -> Process:
-    """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``."""
+    """Start ``main`` of a module with the sys.path of this process; what it prints is appended to ``log``.
+
+    Raises WorkerDiedError where the machine has no room for another process.
+    """
     try:
         output: Any = open(log, "ab")  # noqa: SIM115 - closed below, the child has its own
     except OSError:
@@ -101,6 +104,8 @@ async def start(module: str, log: Path) -> Process:
             # Ctrl-C is for the parent, which ends its workers itself.
             start_new_session=True,
         )
+    except (OSError, RuntimeError) as error:  # no memory, process or thread is left (Python starts one to wait for it)
+        raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
         if output is not subprocess.DEVNULL:
             output.close()

@@ -150,7 +150,7 @@ class Reader:
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(here)]),
             # Hypothesis is no business of the reader's, and takes longer than everything else.
-            "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:cacheprovider {addopts}",
+            "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:cacheprovider --tb=short {addopts}",
             "HOME": str(here.parent),
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "80",

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -178,6 +179,16 @@ def test_a_worker_that_died_leaves_the_rest_missing(
             missing = ["", *["infrastructure"] * (plan.trials - 1)]
             assert [record.missing for record in log.trials(plan, subject)] == missing
         assert [entry.text for entry in log.journal(plan, "error")] == ["the node is gone"] * 2
+
+
+def test_a_machine_without_room_for_a_process_is_a_cause_and_no_traceback(
+    stranger: ModuleType, documented: PluginManager, run: Callable[..., RunLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    cells = stranger.cells(["walker"], subjects=1)
+    with run(documented, cells, "local") as log:
+        [cause] = [entry.text for entry in log.journal(*cells, "error")]
+    assert re.fullmatch(r"no process could be started: .*'/nowhere/python'", cause)
 
 
 @pytest.mark.parametrize("executor", ["local", "threads"])

@@ -99,3 +99,21 @@ def test_a_view_that_draws_nothing_is_an_error_with_its_cause(project: pytest.Py
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--view", "blank")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*The view 'blank' has drawn None. Its render must return text.*"])
+
+
+def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(project: pytest.Pytester) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\nfrom cheesebench import ExecutorSpec\n"
+            "class Odd:\n"
+            "    capacity = 1\n"
+            "    async def run(self, job, report): return {}['nobody']\n"
+            "    async def close(self): pass\n"
+            "def cheesebench_executors(): return [ExecutorSpec('odd', lambda context: Odd(), in_process=True)]\n"
+        )
+    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--executor", "odd")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*async def run(self, job, report): return*", "E *KeyError: 'nobody'"])
+    assert "Cause: KeyError: 'nobody'" in " ".join(result.stdout.str().split())
+    for before in ("/pluggy/", "/_pytest/"):  # pytest's own way to the cell is of no use to anybody
+        result.stdout.no_fnmatch_line(f"*{before}*")
