@@ -429,7 +429,7 @@ class ArenaSubject(Path, Past):
         program = self._program
         return Ending(
             self.outcome,
-            None if program.success is None else bool(program.success(self)),
+            self.success(),
             {name: plain_value(measure(self)) for name, measure in program.measures.items()},
             {name: self.values[name] for name in program.specification.counters},
         )

@@ -21,10 +21,14 @@ class Past:
     #: Of each ``Recent`` of the program, whether the last trials ended so.
     _past: tuple[tuple[bool, ...], ...]
 
-    def is_success(self) -> bool:
-        """Return whether the trial that has ended is a success (``ending`` says the same, and more)."""
+    def success(self) -> bool | None:
+        """Return whether the trial that has ended is a success, as ``ending`` does; None where nothing is one."""
         success = self._program.success
-        return success is not None and bool(success(self))
+        return None if success is None else bool(success(self))
+
+    def is_success(self) -> bool:
+        """Return whether the trial that has ended is a success."""
+        return bool(self.success())
 
     def recent(self, what: Recent) -> int:
         """Return how many of the last trials ended so; once a trial has ended, it is one of them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY, TrialResult
+from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
 from cheesebench.paradigms.arena.audit.runs import is_judged
 from cheesebench.paradigms.arena.audit.ways import NO_WAY, events_of, ways_of
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -25,13 +25,18 @@ Move = tuple[str, str]
 """What is done ("go to", "stand before", "wait"), and where."""
 WAIT: Move = ("wait", "")
 
-Judge = Callable[[TrialResult, Specification], bool | None]
-"""Says of a trial whether it is a success; None: it does not count."""
+Judge = Callable[[ArenaSubject, Specification], bool | None]
+"""Says of a trial that has just ended whether it is a success; None: it does not count."""
 
 
-def is_success(result: TrialResult, _: Specification) -> bool | None:
+def counts(life: ArenaSubject, specification: Specification) -> bool | None:
+    """Return whether the trial is a success; None if the pass rate is taken over others."""
+    return is_judged(life.result(), specification)
+
+
+def is_success(life: ArenaSubject, _: Specification) -> bool | None:
     """Return whether the trial is a success, also where the pass rate is taken over others."""
-    return result.success
+    return life.success()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,13 @@ class Found:
     shortest: Ending | None = None
     best_success: Ending | None = None
     best_failure: Ending | None = None
+
+    def needs(self, ending: Ending) -> bool:
+        """Return whether an ending would be recorded if it is a success, or if it is a failure."""
+        if self.shortest is None or self.best_success is None or self.best_failure is None:
+            return True
+        least = min(self.best_success.reward, self.best_failure.reward)
+        return ending.steps < self.shortest.steps or ending.reward > least
 
     def add(self, ending: Ending, success: bool | None) -> None:
         """Record an ending."""
@@ -87,7 +99,7 @@ class Node:
 class Search:
     """Searches the trials of one program; the life must have begun a trial, and is left as it was."""
 
-    def __init__(self, program: Program, specification: Specification, judge: Judge = is_judged) -> None:
+    def __init__(self, program: Program, specification: Specification, judge: Judge = counts) -> None:
         self._ways, self._events, self._specification = ways_of(program), events_of(program), specification
         self._states, self._spent, self._judge = program.states, 0, judge
 
@@ -125,7 +137,7 @@ class Search:
 
     def judged(self, life: ArenaSubject) -> bool | None:
         """Return whether the trial that has just ended is a success; None: it does not count."""
-        return self._judge(life.result(), self._specification)
+        return self._judge(life, self._specification)
 
     def greedy(self, life: ArenaSubject, effort: int) -> Found:
         """Return the result of a search for reward alone, whether or not the trial succeeds."""
@@ -143,8 +155,9 @@ class Search:
                 if child is None:
                     continue
                 if child.status != RUNNING:
-                    before = found.shortest
-                    found.add(child.ending(), self.judged(child.life))
+                    before, ending = found.shortest, child.ending()
+                    if found.needs(ending):  # judging takes as long as walking there
+                        found.add(ending, self.judged(child.life))
                     if polish is not None and before is None and found.shortest is not None:
                         allowed = min(allowed, self._spent + polish)
                 elif self._is_worth_it(child, seen, found if polish is not None else None):
