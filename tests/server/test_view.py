@@ -569,3 +569,31 @@ def test_runs_lists_the_same(finished: Path, capsys: pytest.CaptureFixture[str])
     assert "wednesday" not in printed
     assert main(["runs", "--results", str(finished), "--model", "nobody"]) == 0
     assert "no runs of 'nobody'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", ["60", "80", "200"])
+def test_runs_breaks_no_word(
+    tmp_path: Path,
+    maze: Specification,
+    lived: Lived,
+    width: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = tmp_path / "results"
+    for name in ("20261123-040809-d4d7", "broken"):
+        lived(results, maze, name, "hippocampal-ql").close()
+    (results / "broken" / "run.sqlite").write_bytes(b"no log")
+    assert main(["runs", "--results", str(results), "--json"]) == 0
+    found = {line["run"]: line for line in json.loads(capsys.readouterr().out)}
+    monkeypatch.setenv("COLUMNS", width)
+    assert main(["runs", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out
+    # The path to the broken one may be longer than the terminal is wide, and is left whole.
+    assert max(len(line) for line in printed.splitlines() if "/" not in line) <= int(width)
+    assert str(results / "broken" / "run.sqlite") in printed
+    run = found["20261123-040809-d4d7"]
+    verdict = next(name for name, count in run["verdicts"].items() if count)
+    words = {run["run"], run["created"][:10], run["created"][11:16], "hippocampal-ql", "finished", verdict}
+    assert words <= set(printed.replace(";", " ").split())
+    assert " ".join(printed.split()).count(" ".join(found["broken"]["problem"].split()[-8:])) == 1
