@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -42,6 +44,7 @@ from cheesebench.server.watch import RunWatch
 from cheesebench.statistics import judge
 from cheesebench.statistics.course import CellCourse
 from cheesebench.testing.fake_server import Call, FakeServer
+from fuzz.run_logs import rewritten
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -405,6 +408,31 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
     for query in ("cell=9&subject=0", "cell=-1&subject=0", "cell=0", "cell=x&subject=0", "cell=0&subject=1e3", ""):
         assert ask(base, f"/{TOKEN}/run/monday/subject?{query}")[0] == 404, query
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
+
+
+def test_the_comparison_warns_on_every_surface_of_the_same(
+    finished: Path, serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = serve(viewer(finished))
+    for name, passed in (("monday", "subject = 0"), ("tuesday", "subject + trial = 0")):
+        with rewritten(finished / name / "run.sqlite") as connection:
+            connection.execute(f"UPDATE trials SET success = {passed}")
+            plugins = json.dumps({"acme": name})
+            connection.execute("UPDATE manifest SET value = ? WHERE key = 'plugins'", (plugins,))
+    said = {}
+    for form in ("json", "text", "markdown"):
+        assert main(["compare", "monday", "tuesday", "--results", str(finished), "--format", form]) == 0
+        said[form] = capsys.readouterr().out
+    status, _, body = ask(base, f"/{TOKEN}/compare?a=monday&b=tuesday")
+    assert status == 200
+    said["page"] = html.unescape(body)
+    found = json.loads(said["json"])
+    assert found["warnings"]
+    assert ["plugin acme", "monday", "tuesday"] in found["changed"]
+    for text in said.values():
+        words = " ".join(re.sub(r"\\(?=\W)", "", text).split())
+        assert all(warning in words for warning in found["warnings"])
+        assert "plugin acme" in words
 
 
 def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
