@@ -19,7 +19,7 @@ FORMAT = 1
 DIRECTORY = "baselines"
 SUFFIX = ".json"
 #: What of the manifest goes into a baseline.
-_MANIFEST = ("run_id", "created", "versions", "git", "options")
+_MANIFEST = ("run_id", "created", "versions", "git", "options", "plugins")
 _MARKER = "cheesebench_baseline"
 
 

@@ -156,6 +156,7 @@ def comparison_properties(found: RunComparison) -> Properties:
             pairs += [(name, cell.answer), (f"{name}_difference", cell.paired.difference)]
         pairs.append((f"{model.first_model}[{where}].compared", model.overall.answer))
     pairs.append(("not_compared", list(found.unseen) or None))
+    pairs.append(("comparison_warnings", " ".join(found.warnings)))
     return _properties(pairs)
 
 

@@ -10,8 +10,8 @@ from cheesebench.reports.cells import NOTHING
 from cheesebench.reports.escaping import clean, escape
 from cheesebench.reports.json_report import plain_json
 from cheesebench.reports.markdown import table as markdown_table
+from cheesebench.statistics import to_plain
 from cheesebench.statistics.paired import ALPHA
-from cheesebench.statistics.regression import Change
 from cheesebench.statistics.wording import number, percent, plural, points, signed
 
 if TYPE_CHECKING:
@@ -57,8 +57,10 @@ def markdown(comparison: RunComparison) -> str:
 
 
 def json(comparison: RunComparison) -> str:
-    """Return everything as JSON with sorted keys."""
-    return plain_json(comparison)
+    """Return everything as JSON with sorted keys, the warnings included."""
+    plain = to_plain(comparison)
+    assert isinstance(plain, dict)
+    return plain_json({**plain, "warnings": comparison.warnings})
 
 
 def _filled(line: str) -> str:
@@ -120,26 +122,13 @@ def _row(cell: CellComparison) -> tuple[str, ...]:
         *_numbers(cell.paired, signed if cell.measure else points),
         _p(cell.adjusted_p),
         _pairs(cell),
-        ", ".join(_remarks(cell)),
+        ", ".join(cell.remarks),
     )
 
 
 def _pairs(cell: CellComparison) -> str:
     most = max(cell.subjects)
     return str(cell.paired.pairs) if cell.paired.pairs == most else f"{cell.paired.pairs} of {most}"
-
-
-def _remarks(cell: CellComparison) -> list[str]:
-    lost = [
-        f"{count} {what} in the {side}"
-        for what, counts in (("missing", cell.missing), ("settled", cell.settled))
-        for count, side in zip(counts, ("first", "second"), strict=True)
-        if count
-    ]
-    cleared = cell.change is not None and cell.change.change is Change.NOT_WORSE
-    loss = number(cell.loss) if cell.measure else f"{100 * cell.loss:.0f}"
-    excluded = [f"no loss of {loss}"] if cleared and not cell.identical else []
-    return [*lost, *(["identical"] if cell.identical else []), *excluded]
 
 
 def _needs_reason(cell: CellComparison) -> bool:

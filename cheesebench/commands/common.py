@@ -80,10 +80,15 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((NARROW, 0)).columns
 
 
-def paragraph(text: object) -> str:
+def paragraph(text: object, indent: str = "") -> str:
     """Return text as printable lines that are no longer than the terminal is wide, unless a word (a path) is."""
     return textwrap.fill(
-        one_line(text), terminal_width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        one_line(text),
+        terminal_width(),
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -94,12 +99,23 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """
     from tabulate import tabulate
 
-    cells = [["" if cell is None else one_line(cell) for cell in row] for row in (headers, *rows)]
+    cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
     cells = [["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)] for row in cells]
     # Not headers of tabulate's, which take two columns more than they have letters.
     text: str = tabulate([cells[0], ["-" * room for room in wide], *cells[1:]], tablefmt="plain", disable_numparse=True)
     return coloured("\n".join(line.rstrip() for line in text.splitlines()))
+
+
+def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
+    """Return whether a ``table`` of this would have to break words to be no wider than the terminal."""
+    cells = _cells(headers, rows)
+    wide = _widths(cells, terminal_width())
+    return any(len(word) > room for row in cells for cell, room in zip(row, wide, strict=True) for word in cell.split())
+
+
+def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
+    return [["" if cell is None else one_line(cell) for cell in row] for row in (headers, *rows)]
 
 
 #: Where a cell may be wrapped: at blanks, and in a word that is too long after its slashes and hyphens.

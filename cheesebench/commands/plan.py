@@ -7,6 +7,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the forecast."""
     from cheesebench.planning import forecast
     from cheesebench.planning.earlier import EarlierRuns
+    from cheesebench.planning.enough import sufficiency
 
     plugins = installed_plugins()
     run_options = RunOptions(vars(options))
@@ -116,8 +118,9 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         icc=options.icc,
     )
-    budget = "" if options.max_cost is None else f"\n{_filled(found.suffices(options.max_cost))}\n"
-    sys.stdout.write(_json(found) if options.json else _text(found) + budget)
+    if options.max_cost is not None:
+        found = replace(found, budget=sufficiency(found, options.max_cost))
+    sys.stdout.write(json.dumps(to_plain(found), sort_keys=True, indent=2) + "\n" if options.json else _text(found))
     return 0
 
 
@@ -166,11 +169,6 @@ def _protocols(catalogue: Catalogue, options: RunOptions) -> Iterator[BaseSpecif
         yield one
 
 
-def _json(found: Forecast) -> str:
-    plain = to_plain(found)
-    return json.dumps(plain, sort_keys=True, indent=2) + "\n"
-
-
 def _text(found: Forecast) -> str:
     asks = any(cell.most.calls != 0 for cell in found.cells)
     parts = [*_respondents(found), *_estimate(found)] if asks else ["No calls are made, so it is free."]
@@ -187,6 +185,8 @@ def _text(found: Forecast) -> str:
         parts.append(_filled("This design makes no claim, so there is no power to compute."))
     if asks:
         parts.append(_calls(found))
+    if found.budget is not None:
+        parts.append(_filled(found.budget.text))
     return "\n\n".join(parts) + "\n"
 
 

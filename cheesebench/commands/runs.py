@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import table
+from cheesebench.commands.common import breaks_words, counted, one_line, paragraph, table
 from cheesebench.commands.parsing import add_json, add_option, describe
 from cheesebench.errors import OptionError
+from cheesebench.terminal import coloured
+
+if TYPE_CHECKING:
+    from cheesebench.server.overview import RunLine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the runs."""
-    from cheesebench.server.overview import Overview, RunLine, to_json
+    from cheesebench.server.overview import Overview, to_json
 
     results = Path(options.results)
     if not results.is_dir():
@@ -41,13 +46,40 @@ def run(options: argparse.Namespace) -> int:
         print(f"{results} holds no runs{whose}.")
         return 0
 
-    def row(line: RunLine) -> list[str]:
+    columns: tuple[str, ...] = ("run", "UTC", "models", "", "trials", "cost", "verdicts")
+    rows = [_row(line) for line in matching]
+    if not any(row[5] for row in rows):  # nothing was paid for
+        columns, rows = (*columns[:5], columns[6]), [[*row[:5], row[6]] for row in rows]
+    if breaks_words(columns, rows):
+        print(coloured("\n".join(map(_paragraphs, matching))))
+    else:
+        print(table(columns, rows))
+    for line in matching:
         if line.problem:
-            return [line.run_id, "", "", "unreadable", "", "", line.problem]
-        date = line.created[:16].replace("T", " ")
-        cost = f"${line.cost:.2f}" if line.cost else ""
-        trials = f"{line.done:,}" if not line.left or line.status != "running" else f"{line.done:,} + {line.left:,}"
-        return [line.run_id, date, ", ".join(line.models), line.status, trials, cost, line.verdict_text]
-
-    print(table(("run", "UTC", "models", "", "trials", "cost", "verdicts"), map(row, matching)))
+            print(paragraph(f"{line.run_id}: {line.problem}"))
     return 0
+
+
+def _row(line: RunLine) -> list[str]:
+    if line.problem:
+        return [line.run_id, "", "", "unreadable", "", "", ""]
+    cost = f"${line.cost:.2f}" if line.cost else ""
+    return [line.run_id, _date(line), ", ".join(line.models), line.status, _trials(line), cost, line.verdict_text]
+
+
+def _date(line: RunLine) -> str:
+    return line.created[:16].replace("T", " ")
+
+
+def _trials(line: RunLine) -> str:
+    return f"{line.done:,}" if not line.left or line.status != "running" else f"{line.done:,} + {line.left:,}"
+
+
+def _paragraphs(line: RunLine) -> str:
+    """Return what a row says, for a terminal that has no room for one."""
+    if line.problem:
+        return f"{one_line(line.run_id)}  unreadable"
+    trials = counted(line.done, "trial") if _trials(line) == "1" else f"{_trials(line)} trials"
+    cost = f"; ${line.cost:.2f}" if line.cost else ""
+    about = f"{', '.join(line.models)}; {trials}{cost}; {line.verdict_text or 'no verdicts'}"
+    return f"{one_line(line.run_id)}  {_date(line)} UTC  {line.status}\n{paragraph(about, '  ')}"

@@ -81,13 +81,18 @@ def _wrong_usage(usage: object) -> str:
         return f"usage={_shown(usage)}, but a Usage is expected"
     for name in (field.name for field in dataclasses.fields(usage)):
         count: object = getattr(usage, name)
-        if not isinstance(count, int) or not 0 <= count < _TOO_MANY:
+        if not is_count(count):
             return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
     # They are parts of the prompt; more than the whole would make a call cost less than nothing.
     if usage.cached + usage.written > usage.prompt:
         parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
         return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
     return ""
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value is a number of tokens that a log can store. ``True`` is none, although it is an int."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY
 
 
 def _shown(value: object) -> str:

@@ -39,6 +39,7 @@ from cheesebench.experiment.servers import (
     THROTTLES,
     ModelServer,
     ServerPool,
+    Told,
     addresses,
     each_address,
     is_private,
@@ -267,13 +268,13 @@ class LanguageModels:
         """Return how many servers a model has."""
         return max(1, len(self.models[name].base_urls))
 
-    def _tell(self, line: str) -> None:
+    def _tell(self, kind: Told, line: str) -> None:
         self._news.append(redact(line))
         with contextlib.suppress(RunLogError):  # a full disk shows where a record is to be written
-            self._log.note("server", line)
+            self._log.note(kind, line)
 
     def news(self) -> list[str]:
-        """Return lines about servers that have died or come back since the last call. From any thread."""
+        """Return lines about servers that have died or come back, and retries, since the last call. From any thread."""
         lines = []
         while self._news:
             lines.append(self._news.popleft())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -258,7 +259,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer CheeseBench (format {number}; this one reads {FORMAT}). "
             "Upgrade with: pip install --upgrade pytest-cheesebench"
         )
-    objects = {row for row in connection.execute(_OBJECTS) if row[0] in ("trigger", "view") or row in _expected()}
+    objects = {row for row in _objects(connection) if row[0] in ("trigger", "view") or row in _expected()}
     if objects != _expected():
         raise damaged(path, "its tables are not those of a run log")
 
@@ -266,12 +267,23 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
+#: A comment in SQL. Neither strings nor other comments are told apart, because the tables of a log have none. SQLite
+#: stops reading at a NUL, so that it ends what is taken for a comment.
+_COMMENT = re.compile(r"--[^\n\0]*")
+_BLANKS = re.compile(r"[ \t\n\f\r]+")
+
+
+def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
+    """Yield type, name and SQL of every table and index; comments are left out, because they may be reworded."""
+    for kind, name, sql in connection.execute(_OBJECTS):
+        yield kind, name, _BLANKS.sub(" ", _COMMENT.sub("", sql or ""))
+
+
 @cache
 def _expected() -> frozenset[tuple[str, str, str]]:
-    """Return type, name and text of every table and index of a log."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
-        return frozenset(connection.execute(_OBJECTS))
+        return frozenset(_objects(connection))
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from cheesebench.chat import TRANSIENT, ChatFaultError, Connection, FaultKind
@@ -22,6 +22,9 @@ from cheesebench.errors import OptionError
 if TYPE_CHECKING:
     from cheesebench.experiment.limiter import Limiter
 
+#: What the journal calls a line about a server, and one about a call that is tried again.
+Told = Literal["server", "retry"]
+Tell = Callable[[Told, str], None]
 #: Faults that tell of a crowd rather than of a call.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
 #: Seconds until a dead server is tried again; doubled each time, up to LONGEST_ABSENCE.
@@ -72,10 +75,11 @@ class Stay:
 class ServerPool:
     """The servers of one model, at least one. For one event loop.
 
-    ``tell`` is given a line when a server dies or comes back.
+    ``tell`` is given a kind of the journal and a line: ``server`` when one dies or comes back, ``retry`` when a call is
+    tried again.
     """
 
-    def __init__(self, servers: Sequence[ModelServer], tell: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(self, servers: Sequence[ModelServer], tell: Tell = lambda kind, line: None) -> None:
         self.servers = tuple(servers)
         self._tell = tell
         #: Until when (monotonic) nothing more is said of calls that are tried again.
@@ -116,7 +120,7 @@ class ServerPool:
         server.faults, server.answered_at = 0, now
         if not server.up and not server.retired:
             server.up, server.up_since = True, now
-            self._tell(f"{server.name} answers again.")
+            self._tell("server", f"{server.name} answers again.")
 
     def failed(self, server: ModelServer, fault: ChatFaultError, sent: float) -> bool:
         """A call that was sent at ``sent`` (monotonic) has failed; return whether another server can take it at once.
@@ -141,7 +145,7 @@ class ServerPool:
             return
         self._hushed_until = now + HUSH
         of = "" if most is None else f" of {most}"
-        self._tell(f"{text}; retry {retry}{of} in {pause:.0f} s")
+        self._tell("retry", f"{text}; retry {retry}{of} in {pause:.0f} s")
 
     def retire(self, server: ModelServer, text: str) -> bool:
         """Never ask a server again; return whether there are others."""
@@ -179,7 +183,7 @@ class ServerPool:
         server.limiter.resume()
         up = sum(other.up for other in self.servers)
         rest = f"its subjects go on with the other {up}" if up > 1 else "its subjects go on with the other one"
-        self._tell(f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})")
+        self._tell("server", f"{server.name} does not answer any more; {rest if up else 'no server is left'} ({text})")
 
     def _fewest(self) -> ModelServer:
         """Return the server with the fewest subjects, the first of those in the list, among those that are up."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -13,6 +12,7 @@ from cheesebench.experiment.log_types import check_fits
 from cheesebench.experiment.servers import server_name
 from cheesebench.family import Seat
 from cheesebench.planning.earlier import Earlier, EarlierRuns
+from cheesebench.planning.enough import Sufficiency
 from cheesebench.planning.profiles import ProfiledRun, outdated, profiled, shipped_profiles
 from cheesebench.planning.rehearsal import (
     LongestPrompt,
@@ -134,23 +134,8 @@ class Forecast:
     """The same with the sequential design, if the plan has a fixed number of subjects."""
     outdated: tuple[str, ...] = ()
     """Protocols that have changed since the respondents were measured."""
-
-    def suffices(self, cost: float) -> str:
-        """Return in a sentence whether ``cost`` dollars suffice: for any model, for some respondents, or for none."""
-        budget, most = f"--max-cost {cost:g}", self.most.dollars
-        needs = {run.respondent: run.dollars for run in self.as_planned if run.dollars is not None}
-        if most is not None and most <= cost:
-            return f"{budget} suffices for any model: the bound is ${most:.2f}."
-        if needs:
-            can = [name for name, dollars in needs.items() if dollars <= cost]
-            dearest = f"${math.ceil(100 * max(needs.values())) / 100:.2f} would do for all of them"
-            if len(can) == len(needs):
-                return f"{budget} suffices for all of these respondents, but not for the bound."
-            return f"{budget} suffices for {', '.join(can) or 'none'} of these respondents; {dearest}."
-        about = None if self.estimate is None else self.estimate.dollars
-        if about is None:
-            return f"Nobody can say whether {budget} suffices: there is no price, or no earlier run."
-        return f"{budget} {'suffices' if about <= cost else 'does not suffice'} by the estimate of ${about:.2f}."
+    budget: Sufficiency | None = None
+    """Whether a budget suffices, if one is asked about."""
 
 
 def forecast(

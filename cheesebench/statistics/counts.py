@@ -85,7 +85,7 @@ class CountedRun:
     seed: object
     cells: tuple[CellCounts, ...]
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``."""
+    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``, ``plugins``."""
 
 
 def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:

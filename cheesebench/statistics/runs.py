@@ -25,7 +25,7 @@ from cheesebench.statistics.paired import (
 )
 from cheesebench.statistics.regression import LOSS, Change, RegressionLook, loss_of, regression_look
 from cheesebench.statistics.summary import PairedComparison
-from cheesebench.statistics.wording import percent, plural, points, signed
+from cheesebench.statistics.wording import number, percent, plural, points, signed
 
 #: Protocol, view and variant: where two models can meet.
 Place = tuple[str, str, str]
@@ -59,6 +59,21 @@ class CellComparison:
     """Whether the trials of every paired subject are exactly the same in both runs."""
     change: RegressionLook | None = None
     """The sequential rule's result for the first run, with the second as its baseline; None without a pair."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the numbers has to know."""
+        lost = [
+            f"{count} {what} in the {side}"
+            for what, counts in (("missing", self.missing), ("settled", self.settled))
+            for count, side in zip(counts, ("first", "second"), strict=True)
+            if count
+        ]
+        if self.identical:
+            return (*lost, "identical")
+        cleared = self.change is not None and self.change.change is Change.NOT_WORSE
+        loss = number(self.loss) if self.measure else f"{100 * self.loss:.0f}"
+        return (*lost, *([f"no loss of {loss}"] if cleared else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +203,10 @@ def match_runs(
         pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
         only += [(_where(place), 0) for place in mine if place not in theirs]
         only += [(_where(place), 1) for place in theirs if place not in mine]
-    for number in range(2):
-        seen = {pair[number] for pair in matched}
-        absent = dict.fromkeys(cell.model for cell in cells[number] if cell.model not in seen)
-        only += [(model, number) for model in absent]
+    for side in range(2):
+        seen = {pair[side] for pair in matched}
+        absent = dict.fromkeys(cell.model for cell in cells[side] if cell.model not in seen)
+        only += [(model, side) for model in absent]
     _check(first, second, pairs)
     return pairs, only
 
@@ -405,6 +420,8 @@ def _changes(
 ) -> tuple[tuple[str, str, str], ...]:
     """Return what could explain a difference, according to the manifests."""
     before, after = _facts(first, [a for a, _ in pairs]), _facts(second, [b for _, b in pairs])
+    if "plugins" in first.manifest and "plugins" in second.manifest:  # not in older baselines
+        before, after = _plugins(first) | before, _plugins(second) | after
     names = dict.fromkeys((*before, *after))
     return tuple((n, before.get(n, "-"), after.get(n, "-")) for n in names if before.get(n) != after.get(n))
 
@@ -420,6 +437,10 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
         facts["agent"] = cell.agent
         facts |= {f"setting {name}": str(value) for name, value in cell.settings.items()}
     return facts
+
+
+def _plugins(run: CountedRun) -> dict[str, str]:
+    return {f"plugin {name}": str(origin) for name, origin in _mapping(run.manifest["plugins"]).items()}
 
 
 def _mapping(value: object) -> Mapping[str, object]:

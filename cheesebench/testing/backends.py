@@ -18,6 +18,7 @@ from cheesebench.chat import (
     Usage,
 )
 from cheesebench.errors import UnknownNameError
+from cheesebench.experiment.connections import is_count
 from cheesebench.redaction import quoted
 from cheesebench.testing.backend_calls import KEY, BackendCase, Outcome, ask, until
 from cheesebench.testing.backend_faults import NO_RETRIES, add_first, add_last
@@ -147,8 +148,7 @@ def _check_types(reply: ChatReply) -> None:
     need(reply.finish in get_args(Finish), f"finish is '{quoted(str(reply.finish), 30)}'")
     need(isinstance(reply.usage, Usage), "usage is not a Usage object")
     for name, count in dataclasses.asdict(reply.usage).items():
-        counts = isinstance(count, int) and 0 <= count < 2**63
-        need(counts, f"usage.{name} is {count!r}, but a number of tokens is expected")
+        need(is_count(count), f"usage.{name} is {count!r}, but a number of tokens is expected")
 
 
 @RULES.rule("concurrent calls")

@@ -178,6 +178,13 @@ def test_a_plan_says_whether_a_budget_suffices(run: Run) -> None:
     # What would do is rounded up, so that it does.
     [(enough,)] = [re.findall(r"; (\$[0-9.]+) would do", said["0.01"])]
     assert "suffices for all of these" in " ".join(run(*options, enough.strip("$")).out.split())
+    for cost, text in said.items():
+        budget = json.loads(run(*options, cost, "--json").out)["budget"]
+        assert budget["text"] in text
+        assert budget["dollars"] == float(cost)
+        assert budget["any_model"] == (cost == "100000")
+        assert sum(budget["respondents"].values()) == {"0.01": 0, "0.5": 1}.get(cost, 4)
+    assert json.loads(run(*options[:-1], "--json").out)["budget"] is None
     # The extremes are named by what was measured, not by how good they are.
     assert "the fewest for 'hopeless', the most for 'ratlike'" in said["20"]
 

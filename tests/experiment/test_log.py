@@ -427,6 +427,39 @@ def test_a_trial_has_no_more_values_than_any_protocol(filled: RunLog) -> None:
         filled.trials()
 
 
+def _rewrite_schema(log: RunLog, table: str, old: str, new: str) -> None:
+    with closing(sqlite3.connect(log.path)) as connection:
+        [(sql,)] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+        assert old in sql
+        connection.execute("PRAGMA writable_schema = ON")
+        statement = "UPDATE sqlite_master SET sql = ? WHERE name = ?"
+        connection.execute(statement, (sql.replace(old, new, 1), table))
+        connection.commit()
+
+
+@pytest.mark.parametrize("opened", [RunLog.open, RunLog.open_read_only])
+def test_a_log_whose_comments_were_worded_otherwise_is_read(filled: RunLog, opened: Callable[[Path], RunLog]) -> None:
+    before = list(filled.dump())
+    _rewrite_schema(filled, "journal", "  -- what happened to the run", "\t-- all that's happened;\n  -- in time")
+    with opened(filled.path) as log:
+        assert list(log.dump()) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("seal INTEGER NOT NULL", "seal INTEGER"),
+        ("seal INTEGER NOT NULL", "seal INTEGER -- NOT NULL"),
+        (") STRICT", ") --\0\nSTRICT"),  # SQLite reads up to the NUL: values of any type
+        ("TEXT NOT NULL", "TEXT\N{NO-BREAK SPACE}NOT NULL"),
+    ],
+)
+def test_what_only_looks_like_a_comment_is_no_reworded_one(filled: RunLog, old: str, new: str) -> None:
+    _rewrite_schema(filled, "trials", old, new)
+    with pytest.raises(RunLogError, match=r"damaged"):
+        RunLog.open_read_only(filled.path)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

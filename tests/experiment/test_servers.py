@@ -151,14 +151,14 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def test_a_call_that_is_tried_again_is_told_once_a_minute() -> None:
-    told: list[str] = []
-    pool = ServerPool([], told.append)
+    told: list[tuple[str, str]] = []
+    pool = ServerPool([], lambda kind, line: told.append((kind, line)))
     pool.retrying("server: HTTP 500", 1, 6, 1.0)
     assert told == [], "nobody would notice"
     pool.retrying("server: HTTP 500", 2, 6, 20.4)
     pool.retrying("server: HTTP 500", 3, 6, 40.0)
     pool.retrying("rate limit: HTTP 429", 3, None, 40.0)
-    assert told == ["server: HTTP 500; retry 2 of 6 in 20 s"]
+    assert told == [("retry", "server: HTTP 500; retry 2 of 6 in 20 s")]
 
 
 def test_servers_of_different_speed_share_the_subjects_evenly(
@@ -341,7 +341,7 @@ def test_a_server_that_is_not_there_at_the_start_is_named_and_done_without(place
 
 def pool(count: int, told: list[str] | None = None) -> ServerPool:
     found = [ModelServer(f"http://h{n}:80", None, Limiter(4)) for n in range(count)]
-    return ServerPool(found, (told if told is not None else []).append)
+    return ServerPool(found, lambda kind, line: None if told is None else told.append(line))
 
 
 def fail(pool: ServerPool, number: int, kind: FaultKind = "connection") -> bool:

@@ -133,6 +133,11 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
             "return ChatReply(text='', usage=Usage(completion='12'))",
             "returned usage.completion='12', but a number of *",
         ),
+        ("return ChatReply(text='', usage=Usage(prompt=True))", "returned usage.prompt=True, but a number of tokens *"),
+        (
+            "return ChatReply(text='', usage=Usage(reasoning=float('nan')))",
+            "returned usage.reasoning=nan, but a number of *",
+        ),
         (
             "return ChatReply(text='', usage=Usage(prompt=1, cached=9))",
             "returned usage.cached=9 and usage.written=0, but they are parts of usage.prompt=1. *",

@@ -76,6 +76,7 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     found = {one.get("name"): one.get("value") for one in suite[0].iter("property")}
     assert found["cheesebench.statue[ascii_2d].east.compared"] == "worse"
     assert found["cheesebench.not_compared"] == "west (ascii_2d)"
+    assert str(found["cheesebench.comparison_warnings"]).startswith("main does not have west (ascii_2d): a loss there ")
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:

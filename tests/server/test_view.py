@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -42,6 +44,7 @@ from cheesebench.server.watch import RunWatch
 from cheesebench.statistics import judge
 from cheesebench.statistics.course import CellCourse
 from cheesebench.testing.fake_server import Call, FakeServer
+from fuzz.run_logs import rewritten
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -407,6 +410,31 @@ def test_no_path_leads_out_of_the_directory(finished: Path, serve: Serve) -> Non
     assert ask(base, f"/{TOKEN}/trend?model=nobody")[0] == 404
 
 
+def test_the_comparison_warns_on_every_surface_of_the_same(
+    finished: Path, serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = serve(viewer(finished))
+    for name, passed in (("monday", "subject = 0"), ("tuesday", "subject + trial = 0")):
+        with rewritten(finished / name / "run.sqlite") as connection:
+            connection.execute(f"UPDATE trials SET success = {passed}")
+            plugins = json.dumps({"acme": name})
+            connection.execute("UPDATE manifest SET value = ? WHERE key = 'plugins'", (plugins,))
+    said = {}
+    for form in ("json", "text", "markdown"):
+        assert main(["compare", "monday", "tuesday", "--results", str(finished), "--format", form]) == 0
+        said[form] = capsys.readouterr().out
+    status, _, body = ask(base, f"/{TOKEN}/compare?a=monday&b=tuesday")
+    assert status == 200
+    said["page"] = html.unescape(body)
+    found = json.loads(said["json"])
+    assert found["warnings"]
+    assert ["plugin acme", "monday", "tuesday"] in found["changed"]
+    for text in said.values():
+        words = " ".join(re.sub(r"\\(?=\W)", "", text).split())
+        assert all(warning in words for warning in found["warnings"])
+        assert "plugin acme" in words
+
+
 def test_every_reply_forbids_what_it_can(finished: Path, serve: Serve) -> None:
     base = serve(viewer(finished))
     paths = [
@@ -569,3 +597,31 @@ def test_runs_lists_the_same(finished: Path, capsys: pytest.CaptureFixture[str])
     assert "wednesday" not in printed
     assert main(["runs", "--results", str(finished), "--model", "nobody"]) == 0
     assert "no runs of 'nobody'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", ["60", "80", "200"])
+def test_runs_breaks_no_word(
+    tmp_path: Path,
+    maze: Specification,
+    lived: Lived,
+    width: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = tmp_path / "results"
+    for name in ("20261123-040809-d4d7", "broken"):
+        lived(results, maze, name, "hippocampal-ql").close()
+    (results / "broken" / "run.sqlite").write_bytes(b"no log")
+    assert main(["runs", "--results", str(results), "--json"]) == 0
+    found = {line["run"]: line for line in json.loads(capsys.readouterr().out)}
+    monkeypatch.setenv("COLUMNS", width)
+    assert main(["runs", "--results", str(results)]) == 0
+    printed = capsys.readouterr().out
+    # The path to the broken one may be longer than the terminal is wide, and is left whole.
+    assert max(len(line) for line in printed.splitlines() if "/" not in line) <= int(width)
+    assert str(results / "broken" / "run.sqlite") in printed
+    run = found["20261123-040809-d4d7"]
+    verdict = next(name for name, count in run["verdicts"].items() if count)
+    words = {run["run"], run["created"][:10], run["created"][11:16], "hippocampal-ql", "finished", verdict}
+    assert words <= set(printed.replace(";", " ").split())
+    assert " ".join(printed.split()).count(" ".join(found["broken"]["problem"].split()[-8:])) == 1

@@ -216,6 +216,14 @@ async def swaps_tokens(self: Wrong, request: ChatRequest) -> ChatReply:
     return dataclasses.replace(reply, usage=usage)
 
 
+async def counts_yes_or_no(self: Wrong, request: ChatRequest) -> ChatReply:
+    return dataclasses.replace(await self.inner.complete(request), usage=Usage(prompt=True))
+
+
+async def counts_no_number(self: Wrong, request: ChatRequest) -> ChatReply:
+    return dataclasses.replace(await self.inner.complete(request), usage=Usage(prompt=float("nan")))  # type: ignore[arg-type]
+
+
 async def never_gives_up(self: Wrong, request: ChatRequest) -> ChatReply:
     while True:
         try:
@@ -306,6 +314,8 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (sleeps_after, "concurrent calls"),
         (mixes_up, "each call its own reply"),
         (returns_words, "replies"),
+        (counts_yes_or_no, "replies"),
+        (counts_no_number, "replies"),
         (lets_half_characters_through, "replies"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
