@@ -25,6 +25,7 @@ class AuditReport:
     protocol: str
     path: Path
     sha256: str
+    life_sha256: str
     trials: int
     seed: int
     findings: tuple[AuditFinding, ...]
@@ -50,6 +51,8 @@ def audit_specification(
 
     Raises OptionError when the protocol's family has no audit, UnknownNameError for an unknown view.
     """
+    from cheesebench.protocol.validation import life_hash
+
     plugins = plugins or installed_plugins()
     views = [plugins.view(name) for name in dict.fromkeys(view_names)] if view_names else list(plugins.views.values())
     paradigm = plugins.compile(specification)
@@ -66,6 +69,7 @@ def audit_specification(
         protocol=specification.name,
         path=Path(specification.path),
         sha256=specification.sha256,
+        life_sha256=life_hash(specification),
         trials=settings.trials,
         seed=settings.seed,
         findings=tuple(findings),

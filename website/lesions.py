@@ -16,7 +16,7 @@ from typing import Any
 from cheesebench.audit import audit_specification
 from cheesebench.interfaces import AuditSettings
 from cheesebench.protocol import Specification
-from cheesebench.protocol.validation import RULE, SUFFIX
+from cheesebench.protocol.validation import RULE, SUFFIX, applies
 from website.installed import CATALOGUE
 from website.markup import code, escape, table
 
@@ -67,7 +67,7 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
     """Return whether this was measured on this protocol, with all lesions of its construct."""
     return (
         entry is not None
-        and entry["sha256"] == specification.sha256
+        and applies(specification, entry)
         and construct(specification).items() <= {name: row["at_most"] for name, row in rows_of(entry).items()}.items()
     )
 
@@ -85,8 +85,8 @@ def measure(specification: Specification, effort: float = 1.0, seed: int = 0) ->
         for one in report.findings
         if one.rule.startswith(RULE)
     ]
-    kept = {"protocol": specification.name, "sha256": specification.sha256, "effort": effort, "seed": seed}
-    return {**kept, "findings": findings}
+    marks = {"sha256": report.sha256, "life_sha256": report.life_sha256}
+    return {"protocol": specification.name, **marks, "effort": effort, "seed": seed, "findings": findings}
 
 
 def lesions(specification: Specification) -> str:

@@ -91,6 +91,7 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
         "protocol": report.protocol,
         "file": shown_path(report.path),
         "sha256": report.sha256,
+        "life_sha256": report.life_sha256,
         "trials": report.trials,
         "seed": report.seed,
         "passed": report.passed,

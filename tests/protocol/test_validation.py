@@ -10,7 +10,7 @@ import pytest
 
 from cheesebench.cli import main
 from cheesebench.protocol import Specification, load_protocol
-from cheesebench.protocol.validation import MAX_BYTES, construct_status
+from cheesebench.protocol.validation import MAX_BYTES, construct_status, life_hash
 
 MAZE = """version: 1
 paradigm: maze
@@ -112,3 +112,18 @@ def test_odd_findings_say_nothing(tmp_path: Path, findings: object) -> None:
 
 def test_without_a_construct_there_is_nothing_to_validate(tmp_path: Path) -> None:
     assert status(tmp_path, written(tmp_path, "")) == "declared"
+
+
+ANIMALS = """measures: {latency: steps}
+reference: [{measure: latency, value: 9, sd: 2, n_animals: 8, better: lower, margin: 1, status: made up}]"""
+JUDGED = "reference: [{measure: success, value: 0.5, status: made up, where: trial > 1}]"
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"), [(ANIMALS, "validated"), ("margin: 0.2", "validated"), (JUDGED, "declared")]
+)
+def test_an_audit_holds_whatever_animals_models_are_compared_with(tmp_path: Path, changed: str, expected: str) -> None:
+    kept = report(written(tmp_path)) | {"life_sha256": life_hash(written(tmp_path))}
+    other = written(tmp_path, f"{CONSTRUCT}\n{changed}\n")
+    assert other.sha256 != kept["sha256"]
+    assert status(tmp_path, other, [kept]) == expected
