@@ -42,6 +42,7 @@ CLASSICS = (
     "y_maze",
 )
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
+PAGE = Path(__file__).parents[1] / "docs" / "classics.md"
 every_classic = pytest.mark.parametrize("name", CLASSICS)
 
 
@@ -133,6 +134,13 @@ def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
         trials = [result for result, _ in walk(life, walker, specification, specification.planned_trials)]
         reached += sum(result.block == "acquisition" for result in trials) < 40
     assert reached / lives < 0.06
+
+
+def test_the_page_names_those_that_are_judged_by_a_measure() -> None:
+    judged = {name: specification_of(name).judged for name in CLASSICS}
+    by_measure = [name for name, one in judged.items() if one is not None and one.better is not None]
+    [said] = re.findall(r"The verdict on (.*?)\nis about \[a measure\]", PAGE.read_text(encoding="utf-8"))
+    assert re.findall("`(.*?)`", said) == sorted(by_measure)
 
 
 def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:
