@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 import random
 import re
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +44,7 @@ CLASSICS = (
     "y_maze",
 )
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
+PAGE = Path(__file__).parents[1] / "docs" / "classics.md"
 every_classic = pytest.mark.parametrize("name", CLASSICS)
 
 
@@ -133,6 +136,32 @@ def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
         trials = [result for result, _ in walk(life, walker, specification, specification.planned_trials)]
         reached += sum(result.block == "acquisition" for result in trials) < 40
     assert reached / lives < 0.06
+
+
+def animals() -> dict[str, list[tuple[str, float]]]:
+    """Return measure and value of every animal that was counted, by protocol."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    with (CATALOGUE.folders["classics"].parent / "animals" / "classics.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["protocol"], []).append((row["measure"], float(row["value"])))
+    return found
+
+
+@pytest.mark.parametrize(("name", "rows"), animals().items())
+def test_a_reference_is_what_its_animals_did(name: str, rows: list[tuple[str, float]]) -> None:
+    reference = specification_of(name).judged
+    assert reference is not None
+    values = [value for measure, value in rows if measure == reference.measure]
+    assert len(values) == len(rows) == reference.n_animals
+    assert reference.value == pytest.approx(statistics.fmean(values), abs=0.0005)
+    assert reference.sd == pytest.approx(statistics.stdev(values), abs=0.0005)
+
+
+def test_the_page_names_those_that_are_judged_by_a_measure() -> None:
+    judged = {name: specification_of(name).judged for name in CLASSICS}
+    by_measure = [name for name, one in judged.items() if one is not None and one.better is not None]
+    [said] = re.findall(r"The verdict on (.*?)\nis about \[a measure\]", PAGE.read_text(encoding="utf-8"))
+    assert re.findall("`(.*?)`", said) == sorted(by_measure)
 
 
 def test_a_session_of_the_progressive_ratio_ends_with_the_first_pellet_that_is_not_earned() -> None:

@@ -13,6 +13,7 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import Specification
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import ReferenceSpec
+from cheesebench.protocol.values import DEFAULT_EDITION
 
 #: A line of a card: what it is, and the text; and a card: its title and sections of such lines with a heading.
 Facts = list[tuple[str, str]]
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Prints value, interval, curve, species and source of every reference, and how it was obtained. Without a "
-        "name: all installed protocols.",
+        "name: all installed protocols and the classics.",
         "",
         "t_maze my_maze.protocol.yaml",
         "--format markdown --output references.md",
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
         found, broken = catalogue.all()
         if broken:
             raise broken[0]
+        found += [one for one in map(catalogue.load, catalogue.inside()) if one.edition == DEFAULT_EDITION]
     specifications = [one.walkable() for one in found if one.has_place]
     write_output(markdown(specifications) if options.format == "markdown" else text(specifications), options.output)
     return 0
