@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import re
 import secrets
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
 #: Seconds after which git is not waited for any longer (a cold network drive, a huge repository).
 _GIT_PATIENCE = 10.0
+#: Exit status of ``git config`` where nothing of that name is set.
+_NOT_SET = 1
+#: Where git finds settings that are the user's own. What a repository says is its author's.
+_OWN_SCOPES = frozenset({"system", "global", "command"})
+#: What makes a filter of contents do nothing.
+_NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def new_run_id() -> str:
@@ -102,26 +109,46 @@ def versions() -> dict[str, str]:
 
 
 def git_state(directory: Path) -> dict[str, Any] | None:
-    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None outside a work tree."""
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None outside a work tree.
+
+    The work tree can be a stranger's, and git would start programs that its configuration names: a monitor of the
+    file system, filters of contents, and what fetches missing objects. None of them is started.
+    """
     revision = _git(directory, "rev-parse", "HEAD")
-    changes = _git(directory, "status", "--porcelain")
-    if revision is None or changes is None:
+    filters = _git(directory, "config", "--show-scope", "--null", "--name-only", "--get-regexp", r"^filter\.")
+    if revision is None or filters is None or revision.returncode or filters.returncode not in (0, _NOT_SET):
         return None
-    return {"revision": revision, "dirty": bool(changes)}
+    fields = filters.stdout.split("\0")
+    theirs = {
+        name.rpartition(".")[0]
+        for scope, name in zip(fields[::2], fields[1::2], strict=False)
+        if scope not in _OWN_SCOPES
+    }
+    if any("=" in name for name in theirs):  # it cannot be named on a command line
+        return None
+    settings = [word for name in sorted(theirs) for key in _NO_FILTER for word in ("-c", f"{name}.{key}")]
+    # A submodule is asked for its commit only: its filters are named in another file.
+    changes = _git(directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty")
+    if changes is None or changes.returncode:
+        return None
+    return {"revision": revision.stdout.strip(), "dirty": bool(changes.stdout.strip())}
 
 
-def _git(directory: Path, *arguments: str) -> str | None:
+def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    """Return what git says; None where it does not run, or does not end."""
+    # Nothing is fetched: an empty list allows no protocol. Newer versions of git know the other variable, too.
+    environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     try:
-        finished = subprocess.run(
+        return subprocess.run(
             ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", *arguments),
             cwd=directory,
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            errors="replace",
+            errors="surrogateescape",
             timeout=_GIT_PATIENCE,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return finished.stdout.strip() if finished.returncode == 0 else None

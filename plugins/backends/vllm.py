@@ -50,6 +50,9 @@ _ALWAYS = (
     "vllm",
     "--disable-uvicorn-access-log",
 )
+#: Before our own ways to start it: neither it nor interpreters that it starts find modules in the working directory,
+#: which can be a stranger's. (An interpreter's ``-P`` would not reach those, and is unknown before Python 3.11.)
+_SAFE = ("env", "PYTHONSAFEPATH=1")
 #: Environment variables that reach the server: of the system, of accelerators, and of the libraries under vLLM. Keys of
 #: other services do not.
 _NEEDED = re.compile(
@@ -157,7 +160,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
         return [*_module(typed("python", python, str)), model]
     beside = str(Path(sys.executable).parent)
     if found := shutil.which("vllm", path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath)))):
-        return [found, "serve", model]
+        return [*_SAFE, found, "serve", model]
     if importlib.util.find_spec("vllm"):
         return [*_module(sys.executable), model]
     raise PluginError(
@@ -183,7 +186,7 @@ def connect(context: BackendContext) -> Connection:
 
 
 def _module(python: str) -> list[str]:
-    return [python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
+    return [*_SAFE, python, "-m", "vllm.entrypoints.openai.api_server", "--model"]
 
 
 def _free_port(host: str) -> int:

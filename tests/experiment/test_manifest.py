@@ -60,14 +60,42 @@ def test_no_repository_and_no_git_are_no_error(tmp_path: Path, monkeypatch: pyte
 
 
 def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=tmp_path, check=True)
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $0 >> {tmp_path}/started\ncat\n", encoding="utf-8")
+    program.chmod(0o755)
 
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "one")
-    hook = tmp_path / "hook"
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
-    hook.chmod(0o755)
-    git("config", "core.fsmonitor", str(hook))
-    assert git_state(tmp_path) is not None
+    def git(place: Path, *arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *identity, *arguments], cwd=place, check=True, capture_output=True)
+
+    outer, inner, part = tmp_path / "outer", tmp_path / "outer/inner", tmp_path / "part"
+    for tree in (outer, inner, part):
+        tree.mkdir()
+        git(tree, "init", "-q")
+        (tree / ".gitattributes").write_text("*.txt filter=theirs\n", encoding="utf-8")
+        (tree / "a.txt").write_text("one", encoding="utf-8")
+    for tree in (inner, outer, part):
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "one")
+        git(tree, "config", "filter.theirs.clean", str(program))
+        git(tree, "config", "filter.theirs.required", "true")
+    # A commit whose tree is elsewhere: git fetches it, with a program that the repository names.
+    (objects,) = (one for one in part.glob(".git/objects/*/*") if _is_tree(part, one))
+    objects.unlink()
+    git(part, "config", "extensions.partialClone", "origin")
+    git(part, "config", "core.repositoryFormatVersion", "1")
+    for key, value in {"url": str(outer), "promisor": "true", "uploadpack": str(program)}.items():
+        git(part, "config", f"remote.origin.{key}", value)
+    for tree in (outer, inner):
+        (tree / "a.txt").write_text("two", encoding="utf-8")
+        git(tree, "config", "core.fsmonitor", str(program))
+    state = git_state(outer)
+    assert state is not None
+    assert state["dirty"] is True
+    assert git_state(part) is None
     assert not (tmp_path / "started").exists()
+
+
+def _is_tree(place: Path, path: Path) -> bool:
+    name = path.parent.name + path.name
+    return subprocess.check_output(["git", "cat-file", "-t", name], cwd=place, text=True).strip() == "tree"

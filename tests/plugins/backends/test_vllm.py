@@ -209,10 +209,13 @@ def test_a_server_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     assert "Loading safetensors: 3 of 40" in text
 
 
+SAFE = ("env", "PYTHONSAFEPATH=1")
+
+
 def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ["-m", "vllm.entrypoints.openai.api_server", "--model", "org/tiny"]
     assert server_command({"command": "docker run it --"}, "org/tiny") == ["docker", "run", "it", "--", "org/tiny"]
-    assert server_command({"python": "/opt/python"}, "org/tiny") == ["/opt/python", *module]
+    assert server_command({"python": "/opt/python"}, "org/tiny") == [*SAFE, "/opt/python", *module]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PluginError, match=re.escape(install_command("vllm")) + r".*python=.*--base-url"):
@@ -220,7 +223,18 @@ def test_how_the_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program = tmp_path / "vllm"
     program.write_text("#!/bin/sh\n", encoding="ascii")
     program.chmod(0o755)
-    assert server_command({}, "org/tiny") == [str(program), "serve", "org/tiny"]
+    assert server_command({}, "org/tiny") == [*SAFE, str(program), "serve", "org/tiny"]
+
+
+def test_no_module_of_the_working_directory_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "cwd/vllm/entrypoints/openai/api_server.py"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("print('not to be run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "cwd")
+    with pytest.raises(PluginError) as raised:
+        serve(context(tmp_path, python=sys.executable))
+    assert "not to be run" not in str(raised.value)
+    assert "module" in str(raised.value)
 
 
 def test_what_cannot_be_is_refused_when_connecting(tmp_path: Path) -> None:
