@@ -38,18 +38,27 @@ class Earlier:
 
 
 class EarlierRuns:
-    """The readable runs in a directory."""
+    """The readable runs in a directory; without one, those that are added."""
 
-    def __init__(self, results: Path) -> None:
+    def __init__(self, results: Path | None = None) -> None:
         self._found: dict[tuple[str, str, str], Earlier] = {}
-        paths = sorted(results.glob(f"*/{FILE_NAME}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        logs = [] if results is None else results.glob(f"*/{FILE_NAME}")
+        paths = sorted(logs, key=lambda path: path.stat().st_mtime, reverse=True)
         for path in paths[:MOST_RUNS]:
             try:
                 with RunLog.open_read_only(path) as log:
-                    for place, earlier in _cells(log, path.parent.name):
-                        self._found[place] = self._found.get(place, Earlier()) + earlier
+                    self.add(log, path.parent.name)
             except RunLogError:
                 continue  # another version, or damaged: skip it
+
+    def add(self, log: RunLog, run: str) -> None:
+        """Add a run of this name."""
+        for place, earlier in _cells(log, run):
+            self._found[place] = self._found.get(place, Earlier()) + earlier
+
+    def has(self, model: str, protocol: str, view: str) -> bool:
+        """Return whether there are figures of this very model."""
+        return (model, protocol, view) in self._found
 
     def of(self, model: str, protocol: str, view: str) -> Earlier | None:
         """Return this model's figures, or else those of all others; None if there are none."""

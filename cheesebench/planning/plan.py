@@ -219,10 +219,10 @@ def _cell(
         steps = 1 if asked is None else -(-sum(times for times, _ in asked) // (plan.subjects * plan.trials))
     if model is not None:
         most = _bound(model, asked)
-        estimate, seconds, earlier = _from_earlier(plan, model, runs)
+        estimate, seconds, earlier = from_earlier(plan, model, runs)
     if estimate is not None and outlook is not None and outlook.subjects_at_rodent is not None:
         # A model as good as the rodent takes longest to decide: for most models this is an overestimate.
-        estimate = _scaled(estimate, outlook.subjects_at_rodent / plan.subjects)
+        estimate = scaled(estimate, outlook.subjects_at_rodent / plan.subjects)
     return CellForecast(
         plan=plan,
         steps=steps,
@@ -247,7 +247,7 @@ def _questions_asked(plugins: PluginManager, plan: CellPlan, specification: Base
     return [(plan.subjects, prompt) for prompt in rehearse_conversations(family, family.compile(specification), seat)]
 
 
-def _from_earlier(
+def from_earlier(
     plan: CellPlan, model: LanguageModel, runs: EarlierRuns
 ) -> tuple[Amount | None, float | None, Earlier | None]:
     """Return what earlier runs make of a cell, and the seconds of one of their calls."""
@@ -278,7 +278,9 @@ def _estimate(plan: CellPlan, earlier: Earlier, price: Price | None) -> Amount:
     return _priced(amount, price, cached=totals.cached * share)
 
 
-def _scaled(amount: Amount, by: float) -> Amount:
+def scaled(amount: Amount, by: float) -> Amount:
+    """Return so many times an amount."""
+
     def scale(value: float | None) -> float | None:
         return None if value is None else value * by
 

@@ -8,7 +8,6 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Mapping
-from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log_file import LATEST
 from cheesebench.experiment.looks import is_finished
 from cheesebench.experiment.observers import OBSERVER, Observers
-from cheesebench.experiment.records import CallTotals
 from cheesebench.film import printable
 from cheesebench.junit import comparison_properties, suite_properties
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.pytest_plugin import SPELLINGS
 from cheesebench.pytest_session import items
+from cheesebench.pytest_session.budgets import larger_budgets
 from cheesebench.pytest_session.comparing import shown
 from cheesebench.pytest_session.github import annotate, annotate_comparison
 from cheesebench.pytest_session.items import BrokenProtocol, CellItem
@@ -243,16 +242,17 @@ class Reporting:
         self._lines.append(run.plugins.reporter("text").render(summary).rstrip())
         compared = self._compare()
         text = run.plugins.reporter("markdown").render(summary)
-        unfinished = sum(not is_finished(log, plan, run.course_of) for plan in plans)
+        unfinished = [plan for plan in plans if not is_finished(log, plan, run.course_of)]
         if unfinished:
             spent = any(cell.outcomes.get("budget") or (cell.look and cell.look.spent) for cell in summary.cells)
-            changed = _larger_budgets(run, log.calls.totals()) if spent else {}
+            changed, why = larger_budgets(run, unfinished) if spent else ({}, "")
             how = ", with a larger budget" if changed else ""
             if config.getoption(BY_KEY["compare"].destination) == LATEST and run.comparing and run.comparing.run_id:
                 changed["compare"] = run.comparing.run_id  # from now on, the latest is this run
             self._lines.append(
-                f"{unfinished} of {plural(len(plans), 'cell')} {'is' if unfinished == 1 else 'are'} unfinished; "
-                f"finished trials are kept. To continue{how}:\n  {_resume_command(config, log.run_id, changed)}"
+                f"{why}{len(unfinished)} of {plural(len(plans), 'cell')} {'is' if len(unfinished) == 1 else 'are'} "
+                f"unfinished; finished trials are kept. To continue{how}:\n"
+                f"  {_resume_command(config, log.run_id, changed)}"
             )
         shown = _short(log.directory, config)
         self._lines.append(
@@ -344,21 +344,6 @@ def _write(text: str, path: Path) -> str:
     except OSError as error:
         return f"The report could not be written to {path}: {error.strerror}."
     return ""
-
-
-def _larger_budgets(run: Run, spent: CallTotals) -> dict[str, str]:
-    """Return the budgets of the whole run, by key, doubled: with what they were nothing would go on.
-
-    Minutes are those of a session, so that the next one has as many again.
-    """
-    limits, found = run.settings.calls.limits, {}
-    if limits.cost is not None:
-        doubled = Decimal(str(2 * max(limits.cost, spent.cost)))
-        # Two digits are enough of a sum that somebody is to decide on.
-        found["max_cost"] = f"{doubled.quantize(Decimal(1).scaleb(doubled.adjusted() - 1), ROUND_UP):f}"
-    if limits.tokens is not None:
-        found["max_tokens"] = str(2 * max(limits.tokens, spent.prompt + spent.completion))
-    return found
 
 
 def _resume_command(config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None) -> str:

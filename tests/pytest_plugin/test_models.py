@@ -340,13 +340,19 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(project: pytest.Pytester)
         result = project.runpytest(*options(server, "--max-tokens=1", "--cheese-concurrency=1", "-k", "east or west"))
     assert result.ret == pytest.ExitCode.OK
     assert result.parseoutcomes()["inconclusive"] == 2
+    said = " ".join(" ".join(result.outlines).split())
+    assert "tokens spent so far. What the rest takes cannot be estimated yet, so the budget is doubled." in said
+    spent = int(re.findall(r"([\d,]+) tokens spent", said)[0].replace(",", ""))
+    assert int(re.findall(r"--max-tokens=(\d+)", said)[0]) >= 2 * spent
     result.stdout.fnmatch_lines(["*To continue, with a larger budget:"])
 
 
 def test_the_line_that_continues_with_a_larger_budget_does_so(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         result = project.runpytest(*options(server, "--max-tokens=2000", "-k", "east"))
-        for _ in range(10):
+        said = " ".join(" ".join(result.outlines).split())
+        assert re.search(r"2,\d+ tokens spent so far, at most about \d+,\d+ tokens more needed\. 1 of 1 cell", said)
+        for _ in range(2):  # the estimate is of equal trials; what was in flight may be a little more
             before, line = server.count, str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
             if not line:
                 break
