@@ -1,6 +1,6 @@
-"""Gymnasium wrappers that turn observations into numbers, for learners that do not accept text.
+"""Gymnasium wrappers: text as numbers, for learners that do not accept text; a whole life as one episode.
 
-A wrapper computes its result from the observation alone, so the learner gets exactly the same information.
+They give the learner exactly the information that an agent gets when CheeseBench judges it, and nothing more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, StepAfterEndError
+
+#: Lives are drawn from seeds below this number where none is given.
+SEEDS = 2**31
 
 
 class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str], RecordConstructorArgs):
@@ -55,3 +58,81 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         points = np.frombuffer(observation.encode("utf-32-le"), np.uint32)
         encoded[np.arange(len(points)), self._columns.searchsorted(points)] = 1
         return encoded.reshape(-1)
+
+
+class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """A whole life (all the trials of one subject) as one episode, for agents that learn or remember across trials.
+
+    A trial's last step returns the trial's last observation and its reward. The step after it ignores its action, pays
+    nothing and returns the first observation of the next trial, as in a vector environment. ``terminated`` is True at
+    the end of the last trial of the subject's schedule. ``truncated`` is never True: the step limit of a trial ends the
+    trial only, and so does a ``TimeLimit`` inside of this wrapper (one outside of it cuts lives off).
+
+    ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``, and each ``reset()`` after it the
+    life of the next subject under the same seed. So the lives are those of a run with ``--seed s``, one after the
+    other. ``reset(options={"subject": n})`` goes on with subject ``n``.
+
+    ``info`` has what the environment put there, and ``trial_over`` (bool) after every step and reset: whether the trial
+    has just ended. A policy may use it, because an agent that is judged is told, too.
+
+    Args:
+        env: an environment of one subject. For many at once, ``gymnasium.make_vec(..., vectorization_mode="sync",
+            wrappers=[WholeLife])``.
+
+    Raises:
+        OptionError: if it is a vector environment, or none of CheeseBench's.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)  # so that a ``spec`` makes it again
+        given: Any = env
+        if isinstance(given, gymnasium.vector.VectorEnv):
+            raise OptionError(
+                "WholeLife takes the environment of one subject, not a vector environment. Call "
+                "make_vec(..., vectorization_mode='sync', wrappers=[WholeLife]), or read infos['life_over']."
+            )
+        gymnasium.Wrapper.__init__(self, env)
+        if not hasattr(env.unwrapped, "life_over"):
+            raise OptionError(f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives.")
+        #: Seed of all lives, the subject of the first one, and of the present one; None until it is known.
+        self._seed: int | None = None
+        self._first: int | None = None
+        self._subject: int | None = None
+        self._trial_over = self._life_over = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin the life of the next subject; with ``seed``, start again with the first subject, under this seed."""
+        wanted = dict(options or {})
+        if seed is None and self._subject is not None:
+            wanted.setdefault("subject", self._subject + 1)
+        elif self._first is not None:
+            wanted.setdefault("subject", self._first)
+        if seed is None:
+            seed = int(self.np_random.integers(SEEDS)) if self._seed is None else self._seed
+        observation, info = self.env.reset(seed=seed, options=wanted)
+        self._seed, self._subject = seed, info["subject"]
+        if self._first is None or "subject" in (options or {}):
+            self._first = self._subject
+        self._trial_over = self._life_over = False
+        return observation, {**info, "trial_over": False}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Execute one action, or begin the next trial; for the results see the class.
+
+        Raises:
+            StepAfterEndError: if the life is over.
+        """
+        if self._life_over:
+            raise StepAfterEndError("This life is over. Call reset() to begin that of the next subject.")
+        if self._trial_over:
+            self._trial_over = False
+            observation, info = self.env.reset()
+            return observation, 0.0, False, False, {**info, "trial_over": False}
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._trial_over = terminated or truncated
+        self._life_over = self._trial_over and bool(self.get_wrapper_attr("life_over"))
+        return observation, reward, self._life_over, False, {**info, "trial_over": self._trial_over}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the life: the environment in a copy is new, and begins with ``reset``."""
+        return {**vars(self), "_subject": None, "_trial_over": False, "_life_over": False}

@@ -75,3 +75,13 @@ def test_the_script_prints_the_tables_of_the_page() -> None:
 def test_the_script_prints_what_lesions_leave_of_learners_in_the_chamber(agent: str) -> None:
     learner = script("lesioned_learner")
     assert learner.row(agent, "operant_chamber", learner.lesions()["operant_chamber"]) in PAGE.splitlines()
+
+
+def test_the_page_on_training_says_what_each_agent_remembers() -> None:
+    page = (ROOT / "docs" / "how-to" / "gymnasium.md").read_text(encoding="utf-8")
+    table = page.partition("| agent | from step to step")[2].partition("\n\n")[0]
+    remembered = dict(re.findall(r"^\| `([a-z-]+)`[^|]* \|[^|]*\| ([^|]*) \|$", table, re.M))
+    plugins = PluginManager()
+    assert remembered.keys() == plugins.agents.keys() | plugins.model_agents.keys()
+    for name, agent in (plugins.agents | plugins.model_agents).items():
+        assert (remembered[name] == "nothing") == (agent.memory == "none"), name

@@ -40,8 +40,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     is True when a rule or ``finish`` ended the trial, ``truncated`` at the step limit.
 
     ``info`` has ``state`` (str) on every step, and at the end of a trial ``outcome`` (str), ``success`` (bool or
-    None), ``measures`` (dict) and ``counters`` (dict); after a reset ``block`` (str), ``session`` and ``trial``
-    (int, from 1) and ``subject`` (int, from 0).
+    None), ``measures`` (dict), ``counters`` (dict) and ``life_over`` (bool: this was the last trial of the subject's
+    schedule); after a reset ``block`` (str), ``session`` and ``trial`` (int, from 1) and ``subject`` (int, from 0).
 
     A copied or unpickled environment is newly created with the same arguments: it has no current trial.
 
@@ -98,8 +98,13 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         self._observation, reward, status = life.step(number)
         if not status:
             return observed(self._observation), reward, False, False, {"state": life.state}
-        info = {"state": life.state, **life.ending()._asdict()}
+        info = {"state": life.state, **ending(life)}
         return observed(self._observation), reward, status == TERMINATED, status == TRUNCATED, info
+
+    @property
+    def life_over(self) -> bool:
+        """Whether the latest trial was the last one of the subject's life, also if it was broken off."""
+        return self._life is not None and self._life.life_over
 
     def render(self) -> str | Pixels | None:
         """Return the observation as text (``"ansi"``), or uint8 of shape (height, width, 3) (``"rgb_array"``)."""
@@ -135,6 +140,11 @@ def _made_again(specification: Specification, arguments: dict[str, Any]) -> Aren
 def beginning(life: ArenaSubject) -> dict[str, Any]:
     """Return the ``info`` at the start of a trial."""
     return {"block": life.block, "session": life.session, "trial": life.trial, "subject": life.subject}
+
+
+def ending(life: ArenaSubject) -> dict[str, Any]:
+    """Return the ``info`` at the end of a trial, without the state."""
+    return {**life.ending()._asdict(), "life_over": life.life_over}
 
 
 def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:

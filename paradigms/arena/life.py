@@ -97,6 +97,11 @@ class ArenaSubject(Path, Past):
         """Restart the schedule for the same subject (for indefinite training)."""
         self._schedule.repeat()
 
+    @property
+    def life_over(self) -> bool:
+        """Whether the trial is the last one of the schedule; where that depends on how it ends, known at its end."""
+        return self._schedule.over
+
     def begin_next_trial(self) -> str:
         """Begin the next trial like ``begin_trial``, restarting the schedule at its end."""
         observation = self.begin_trial()

@@ -88,6 +88,11 @@ class Schedule:
         return other
 
     @property
+    def over(self) -> bool:
+        """Whether no trial follows the latest one, as far as is known: a block with ``until`` reads how it ended."""
+        return self.copy().next() is None
+
+    @property
     def left(self) -> int:
         """Trials that are planned after this one; fewer where a block has ``until``."""
         rest = sum(block.planned for block in self._blocks[self._block + 1 :])

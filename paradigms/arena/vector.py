@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cheesebench.interfaces import RUNNING, TERMINATED, View
-from cheesebench.paradigms.arena.environment import beginning
+from cheesebench.paradigms.arena.environment import beginning, ending
 from cheesebench.paradigms.arena.infos import gather
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.pages import Album, Pages
@@ -138,7 +138,7 @@ class ScalarLanes:
             if status != RUNNING:
                 self._over[lane] = True
                 (steps.terminated if status == TERMINATED else steps.truncated)[lane] = True
-                ended[lane] = life.ending()._asdict()
+                ended[lane] = ending(life)
         self._settle(lanes.tolist())
         infos = gather(self._count, ended) | gather(self._count, begun)
         self._add_states(infos, list(begun))

@@ -46,6 +46,18 @@ def advance(code: Any, lane: Any) -> int:
 
 
 @compiled
+def is_over(code: Any, lane: Any) -> bool:
+    """Return whether the trial that has just ended is the last one of the schedule."""
+    block = lane[at.BLOCK]
+    if block + at.BLOCK_SIZE != code[at.BLOCKS_END]:
+        return False
+    if _spent(code, lane):
+        return True
+    is_last = lane[at.TRIAL] == code[block + at.BLOCK_TRIALS] and lane[at.SESSION] == code[block + at.BLOCK_SESSIONS]
+    return lane[at.REPEAT] + 1 == code[block + at.BLOCK_REPEAT] and (is_last or _reached(code, lane, block))
+
+
+@compiled
 def _open_block(code: Any, lane: Any, began: int) -> int:
     """Begin the next repetition of a block, or the next block, or the first one again."""
     block = lane[at.BLOCK]

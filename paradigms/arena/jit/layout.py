@@ -107,8 +107,9 @@ DRAWN, RUN_LENGTH, RUN_VALUE, DRAWN_BLOCK = range(4)
     ERROR, ERROR_STATE, ERROR_KIND, ERROR_REFERS,
     PREFIX,  # bytes of what all keys of the life begin with
     SHARED, SHARED_PREFIX,  # where the text that all subjects share begins, and bytes of what its keys begin with
+    LIFE_OVER,  # whether the trial that has ended was the last one of the schedule
     SLOTS,
-) = range(36)  # fmt: skip
+) = range(37)  # fmt: skip
 ERROR_NUMBER, REALS = range(2)
 
 #: What can go wrong in a life.

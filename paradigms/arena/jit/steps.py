@@ -11,7 +11,7 @@ from typing import Any
 
 from cheesebench.paradigms.arena.jit import layout as at
 from cheesebench.paradigms.arena.jit.compiled import compiled
-from cheesebench.paradigms.arena.jit.draws import BAR, advance, append_listed, draw_rows, note
+from cheesebench.paradigms.arena.jit.draws import BAR, advance, append_listed, draw_rows, is_over, note
 from cheesebench.paradigms.arena.jit.expressions import evaluate, true
 from cheesebench.paradigms.arena.jit.hashing import append_byte, append_number, below, bits, uniform
 from cheesebench.paradigms.arena.jit.paths import cell_here, within
@@ -182,6 +182,7 @@ def happen(code: Any, numbers: Any, lane: Any, real: Any, trace: Any, text: Any,
     if lane[at.OUTCOME] != at.NOTHING:
         lane[at.OVER], lane[at.LAST] = 1, lane[at.OUTCOME]
         note(code, lane, lane[at.OUTCOME])
+        lane[at.LIFE_OVER] = is_over(code, lane)
     elif code[now + at.BUSY]:  # 16
         text_each = code[at.TEXT_EACH]
         pay = _apply(code, numbers, lane, real, trace, text, code[now + at.DURING], text_each)

@@ -169,6 +169,7 @@ class CompiledLanes:
             "success": self._column(lanes, success), "_success": ended.copy(),
             "measures": self._columns(ended, lanes, values), "_measures": ended.copy(),
             "counters": self._columns(ended, lanes, counters), "_counters": ended.copy(),
+            "life_over": ended & (self._lanes[:, at.LIFE_OVER] != 0), "_life_over": ended.copy(),
         }  # fmt: skip
 
     def _columns(self, ended: NDArray[np.bool_], lanes: NDArray[np.intp], slots: dict[str, int]) -> Infos:
