@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+from cheesebench.experiment import jobs, log_file
 from cheesebench.exporting import files
+from cheesebench.paradigms.arena import pages as arena_pages
+from cheesebench.paradigms.arena import scenes, tables
+from cheesebench.plugins.views import boards
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -78,3 +82,28 @@ def test_figures_of_these_sections_are_in_their_tables(pages: Any) -> None:
     sections = written[written.index("## Large logs") : written.index("## Where the time goes")]
     sentences = re.sub(pages["BLOCK"], "", sections).replace("300 MB", "").replace("2 kB", "")
     assert re.findall(r"\d[\d.,]* (?:MB|GB|ms|s|times|a second)\b", sentences) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("scenes.MAX_BYTES", f"{scenes.MAX_BYTES // 2**20} MB"),
+        ("boards.Boards.BITS", f"{boards.Boards.BITS // 1_000_000} million bits"),
+        ("tables.MAX_POSES", f"{tables.MAX_POSES:,} poses"),
+        ("pages.MAX_POSES", f"{arena_pages.MAX_POSES:,} poses"),
+        ("log_file.CHECKPOINT", f"{log_file.CHECKPOINT * 4 // 1000} MB"),
+        ("jobs.KEPT", f"{jobs.KEPT}, because"),
+    ],
+)
+def test_bounds_on_memory_are_those_of_the_code(pages: Any, name: str, said: str) -> None:
+    [row] = [
+        line for line in text(pages, "performance.md").splitlines() if line.startswith("| ") and f"`{name}`" in line
+    ]
+    assert f"| {said}" in row
+
+
+def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
+    """A table that no test compares can be measured again with the script that is named beside it."""
+    named = set(re.findall(r"`(?:python )?(?:benchmarks/)?([a-z_]+\.py)\b", text(pages, "performance.md")))
+    assert {"engine.py", "batch.py", "views.py", "whole_runs.py", "calls.py", "client.py"} <= named
+    assert {name for name in named if not (BENCHMARKS / name).is_file()} == set()

@@ -25,7 +25,7 @@ COMMANDS = {
         CommandSpec("schema", "print the JSON Schema of protocol files", "cheesebench.commands.schema"),
         CommandSpec("report", "report on a run", "cheesebench.commands.report"),
         CommandSpec("runs", "list the runs of a directory", "cheesebench.commands.runs"),
-        CommandSpec("view", "show runs in the browser, also while they are in progress", "cheesebench.commands.view"),
+        CommandSpec("view", "show runs in the browser, even while they are in progress", "cheesebench.commands.view"),
         CommandSpec("people", "run protocols with people, in the browser", "cheesebench.commands.people"),
         CommandSpec("compare", "compare two runs: better, worse or indistinguishable", "cheesebench.commands.compare"),
         CommandSpec("bless", "save the results of a run as a baseline", "cheesebench.commands.bless"),

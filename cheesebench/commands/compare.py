@@ -17,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Subjects are paired by seed. The answer, per protocol and over all of them, is about the first run. Runs "
-        "with different protocols, seeds or numbers of trials are refused. A baseline can take the place of a run.",
+        "Subjects with the same number form a pair. The answer, per protocol and over all of them, is about the first "
+        "run. Runs with different protocols, seeds or numbers of trials are refused. A baseline can take the place of "
+        "a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Write it where the shell looks for it: ~/.local/share/bash-completion/completions/cheesebench,\n"
         "~/.zfunc/_cheesebench, ~/.config/fish/completions/cheesebench.fish. Needs the extra 'completion'.\n"
-        "In bash, the names of the protocols that are installed now are completed, too: write it again for new ones.\n"
+        "In bash, the names of the protocols that are installed now are completed, too; for new ones, write it again.\n"
         "Options of pytest itself are completed by argcomplete: see pytest's manual.",
         "bash",
         "fish",

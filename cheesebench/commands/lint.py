@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Prints every error, warning and note with its place and a remedy. The exit code is 1 if there are errors.",
+        "Prints every error, warning and note with its position and a remedy. The exit code is 1 if there are errors.",
         "my_maze.protocol.yaml",
         "--strict -q my_protocols/",
     )

@@ -22,13 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "With PART, only models with it in their name, alias, family, backend or id. Any other model can be named "
+        "With PART, only models that have it in their name, alias, family, backend or id. Any other model can be named "
         "BACKEND/ID. Prices are in dollars per million tokens of prompt, cached prompt and reply.",
         "",
         "qwen",
         "--models my_models.yaml --json",
     )
-    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only models with this in their name")
+    parser.add_argument("part", nargs="?", default="", metavar="PART", help="show only models that match this")
     add_option(parser, "models")
     add_json(parser)
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Prints a link. Whoever opens it is told what is recorded. If they agree, they see exactly what a model is "
         "shown, with the same instructions, and act by pressing keys. Each person is a subject of the run, under the "
         "model 'human'. No names and no addresses are recorded. Ctrl-C ends the command; --resume continues the run. "
-        "It takes a run of a model, too: people then do the same protocols, and one report shows both.",
+        "--resume also takes a run of a model: people then do the same protocols, and one report shows both.",
         "--protocols t_maze --subjects 20",
         "--resume 20250131-093000-ab12",
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",

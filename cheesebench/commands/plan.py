@@ -72,8 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Prints calls, tokens and dollars (for respondents from hopeless to competent, from "
-        "earlier runs, and at most), power, and how often the verdict would change if the same model were run again.",
+        "Prints calls, tokens and dollars (for scripted respondents from hopeless to competent, from earlier "
+        "runs, and as an upper bound), power, and how often the verdict would change if the same model were run "
+        "again.",
         "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",

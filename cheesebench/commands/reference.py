@@ -27,9 +27,9 @@ _INTRODUCTION = """\
 For anyone who quotes a verdict. This page lists every number that a verdict compares a model with, as the protocols
 declare it (`reference:` in each file), and how it was obtained. A *measured* value has a spread between animals (or an
 interval), and the comparison is between two groups of subjects. A *declared* value has none: it is used as a point, and
-the verdict ignores how uncertain it is. An *analogy* measured another event than the one that counts as a success here.
-The *mapping* states how the laboratory's measurement became a proportion of successful trials; read it before you quote
-a verdict."""
+the verdict ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from
+the one that counts as a success here. The *mapping* states how the laboratory's measurement became a proportion of
+successful trials; read it before you quote a verdict."""
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = (
