@@ -22,6 +22,11 @@ class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
 
+def cause_of(error: BaseException) -> str:
+    """Return an error as the cause of something: its text, with its kind unless it is one of ours."""
+    return str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
+
+
 class _FindingsError(CheeseBenchError):
     """A file has errors: ``findings`` has one entry each, with code, position, message and remedy.
 

@@ -171,7 +171,7 @@ def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
             (text,) = connection.execute(f"SELECT {column} FROM {table} WHERE {where}", key).fetchone()
             try:
                 content = json.loads(text)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, RecursionError):  # damaged before, perhaps
                 content = text
             mutated = _mutated(content, random.Random(value))
             connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (json.dumps(mutated), *key))

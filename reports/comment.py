@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MARK = "<!-- cheesebench -->"
 #: Characters that a comment on GitHub may have, with room for the comparison that may follow.
 LARGEST = 60_000
+#: Cells of which it says why their numbers are doubtful; the report has all of them.
+MOST_DOUBTFUL = 40
 
 
 def render(summary: RunSummary) -> str:
@@ -39,6 +41,17 @@ def render(summary: RunSummary) -> str:
         for cell in summary.cells
         if cell.verdict is not Verdict.PASS and not cell.plan.control
     ]
+    # Not folded away: without these a number looks better than it is.
+    doubtful = [
+        f"- **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
+        f"{escape(clean('; '.join(cell.warnings)))}"
+        for cell in summary.cells
+        if cell.warnings and not cell.plan.control
+    ]
+    if len(doubtful) > MOST_DOUBTFUL:
+        doubtful[MOST_DOUBTFUL:] = [f"- and {len(doubtful) - MOST_DOUBTFUL} more"]
+    if doubtful:
+        parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
     end = f"Run `{run}`; the whole report is its `report.md`."
     details = _folded("What did not pass, and why", undecided, LARGEST - sum(map(len, parts)) - len(end))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from cheesebench.errors import CheeseBenchError, PluginError, RunLogError
+from cheesebench.errors import PluginError, RunLogError, cause_of
 from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
@@ -454,8 +454,7 @@ class RunSession:
 
     def _fail(self, cell: CellRun, error: Exception) -> None:
         cell.error = error
-        cause = str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(RunLogError):
-            self._log.note("error", cause, cell.plan)
+            self._log.note("error", cause_of(error), cell.plan)
         cell.over.set()
         self._admit()

@@ -134,7 +134,12 @@ def _header(log: RunLog, plan: CellPlan, result: CellResult, spec: Json, written
                     "name": _SCORE,
                     "scorer": _SCORE,
                     "metrics": metrics,
-                    "metadata": {"verdict": result.verdict.value, "reason": result.reason, "n": result.n_text},
+                    "metadata": {
+                        "verdict": result.verdict.value,
+                        "reason": result.reason,
+                        "n": result.n_text,
+                        "doubtful": list(result.warnings),
+                    },
                 }
             ],
         },

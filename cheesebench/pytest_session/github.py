@@ -18,7 +18,7 @@ _KINDS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.INCONCLUSIVE: "
 def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells that are no PASS, if this is one; ``paths`` are files by protocol.
 
-    A FAIL that the exit code forgives is a warning.
+    A FAIL that the exit code forgives is a warning, and so is whatever makes the numbers of a cell doubtful.
     """
     if not is_github():
         return
@@ -27,11 +27,16 @@ def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_er
         kind = _KINDS.get(cell.verdict, "")
         if cell.verdict is Verdict.FAIL and not fail_is_error:
             kind = "warning"
-        if cell.plan.control or not kind or (kind == "warning" and not cell.plan.claims) or not left[kind]:
+        if kind == "warning" and not cell.plan.claims:
+            kind = ""
+        if not kind and cell.warnings:
+            kind = "warning"
+        if cell.plan.control or not kind or not left[kind]:
             continue
         left[kind] -= 1
         title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
-        yield command(kind, title, cell.reason, paths.get(cell.plan.protocol), root)
+        doubts = f" Doubtful: {'; '.join(cell.warnings)}." if cell.warnings else ""
+        yield command(kind, title, f"{cell.reason}{doubts}", paths.get(cell.plan.protocol), root)
 
 
 def annotate_comparison(

@@ -45,6 +45,8 @@ class RunLine:
     protocols: int = 0
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
+    doubtful: int = 0
+    """Plain cells whose replies or trials are missing or unusable to such a part that their numbers are doubtful."""
     gates: tuple[tuple[str, str], ...] = ()
     """Each model (with its view), and its verdict over all protocols."""
     done: int = 0
@@ -55,8 +57,9 @@ class RunLine:
 
     @property
     def verdict_text(self) -> str:
-        """As in ``3 PASS, 1 FAIL``."""
-        return ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        """As in ``3 PASS, 1 FAIL (1 doubtful)``."""
+        shown = ", ".join(f"{count} {name}" for name, count in self.verdicts.items() if count)
+        return f"{shown} ({self.doubtful} doubtful)" if self.doubtful else shown
 
 
 #: Name of what is not decided yet, among the verdicts of a line.
@@ -112,6 +115,7 @@ def _line(name: str, state: RunState) -> RunLine:
         models=state.names,
         protocols=len({cell.plan.protocol for cell in plain}),
         verdicts={verdict: shown.count(verdict) for verdict in (*(one.value for one in Verdict), OPEN)},
+        doubtful=sum(bool(cell.result.warnings) and not _is_open(cell, state) for cell in plain),
         gates=tuple((f"{one.model} in {one.view}", one.gate.value) for one in state.models),
         done=state.done,
         left=state.left,
@@ -149,6 +153,7 @@ def to_json(line: RunLine) -> dict[str, Any]:
         "models": list(line.models),
         "protocols": line.protocols,
         "verdicts": dict(line.verdicts),
+        "doubtful": line.doubtful,
         "gates": [list(gate) for gate in line.gates],
         "trials": line.done,
         "left": line.left,

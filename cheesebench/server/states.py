@@ -62,7 +62,9 @@ def to_json(state: RunState) -> dict[str, Any]:
 
 def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
     plan, result = cell.plan, cell.result
-    look = result.look
+    look, decided = result.look, cell.decided or state.status != "running"
+    # While a cell is run, what has not been run yet is missing.
+    doubts = f" Doubtful: {'; '.join(result.warnings)}." if decided and result.warnings else ""
     return {
         "number": number,
         "model": shown(plan.model),
@@ -71,8 +73,8 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "view": shown(", ".join(filter(None, (plan.view, "" if plan.in_words else str(plan.variant))))),
         "control": bool(plan.control),
         "verdict": result.verdict.value,
-        "decided": cell.decided or state.status != "running",
-        "reason": shown(result.reason),
+        "decided": decided,
+        "reason": shown(result.reason + doubts),
         "rate": result.rate,
         "interval": result.interval,
         "reference": None if plan.reference is None or plan.measured is not None else plan.reference.value,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.run import summarise_model, with_causes
 from cheesebench.statistics.sample import draw_sample
 from cheesebench.statistics.summary import CellResult, ModelSummary
+from cheesebench.statistics.wording import with_calls
 
 #: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``: neither.
 Status = Literal["running", "finished", "interrupted"]
@@ -166,7 +167,7 @@ class RunWatch:
                 judged = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
                 result = with_causes(judged, causes.get(plan.key, ()))
             known.cells[plan.key] = (mark, result)
-            states.append(_cell(replace(result, calls=calls.get(plan.key)), own, complete, plan.key in ended))
+            states.append(_cell(with_calls(result, calls.get(plan.key)), own, complete, plan.key in ended))
         known.states = tuple(states)
         known.models = _summaries(state.result for state in states)
         known.calls = log.calls.totals()

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cheesebench.experiment.records import CellPlan, Measured
+from cheesebench.experiment.records import CellCalls, CellPlan, Measured
 from cheesebench.statistics.merit import PASS_RATE, Scale, measured_scale
 from cheesebench.statistics.sample import SubjectCount, SubjectRecords, draw_sample
+from cheesebench.statistics.wording import doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ class CellCounts:
     settings: Mapping[str, Any] = field(default_factory=dict)
     measured: CountedMeasure | None = None
     """What is compared if it is not the pass rate."""
+    doubts: tuple[str, ...] = ()
+    """What makes its numbers doubtful, as reports say it: replies that are no answers, and missing trials."""
 
     @property
     def scale(self) -> Scale:
@@ -88,8 +91,14 @@ class CountedRun:
     """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``, ``plugins``."""
 
 
-def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
-    """Return the counts of a cell; ``trials`` yields its subjects in ascending order; none is kept in memory."""
+def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCalls | None = None) -> CellCounts:
+    """Return the counts of a cell; ``trials`` yields its subjects in ascending order; none is kept in memory.
+
+    ``calls`` are the totals of its calls to a model, if it made any.
+    """
+    sample = draw_sample(plan, trials)
+    not_run = sample.absent * sample.absent_trials
+    missing, planned = sample.missing + not_run, sample.entered + not_run
     return CellCounts(
         model=plan.model,
         protocol=plan.protocol,
@@ -102,8 +111,9 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords]) -> CellCounts:
         estimand=plan.estimand,
         agent=plan.agent,
         settings=plan.settings,
-        subjects=count_subjects(draw_sample(plan, trials).per_subject, of_measure=plan.measured is not None),
+        subjects=count_subjects(sample.per_subject, of_measure=plan.measured is not None),
         measured=counted_measure(plan),
+        doubts=doubts(sample.tally.agent_counts(), calls, missing, planned) if sample.per_subject else (),
     )
 
 

@@ -55,6 +55,8 @@ class CellComparison:
     """The measure that is compared, whose unit all numbers are in; empty for the pass rate."""
     loss: float = LOSS
     """The loss that is excluded if the sequential rule clears the first run; in the measure's unit if there is one."""
+    doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """What makes the numbers of the first and of the second run doubtful."""
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
     change: RegressionLook | None = None
@@ -116,7 +118,7 @@ class RunComparison:
     @property
     def warnings(self) -> list[str]:
         """What a green answer does not cover, in sentences."""
-        second, found = self.second, []
+        second, found = self.second, list(self._doubts())
         if self.unseen:
             what = ", ".join(self.unseen)
             found.append(f"{second} does not have {what}: a loss there would not be seen. Bless a run that has it.")
@@ -130,6 +132,15 @@ class RunComparison:
             rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
             found.append(f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse.")
         return found
+
+    def _doubts(self) -> Iterator[str]:
+        for model in self.models:
+            for cell in model.cells:
+                for name, who, doubts in zip(
+                    (self.first, self.second), (model.first_model, model.second_model), cell.doubts, strict=True
+                ):
+                    if doubts:
+                        yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubts)}."
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
@@ -318,6 +329,7 @@ def _cell(
         subjects=(len(a.subjects), len(b.subjects)),
         missing=(sum(x.missing - x.settled for x, _ in pairs), sum(y.missing - y.settled for _, y in pairs)),
         settled=(sum(x.settled for x, _ in pairs), sum(y.settled for _, y in pairs)),
+        doubts=(a.doubts, b.doubts),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
         change=change and replace(change, difference=b.scale.difference(change.difference)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cheesebench.experiment.records import CellCalls, CellPlan
@@ -332,23 +332,27 @@ _NO_ANSWERS = {"empty": "empty", "truncated": "cut off", "unparsed": "without a 
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
-    """Return what makes the numbers of a cell doubtful, whatever its verdict.
+    """Return what makes the numbers of a cell doubtful, whatever its verdict."""
+    return doubts(cell.agent_counts, cell.calls, cell.missing, cell.planned)
+
+
+def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int) -> tuple[str, ...]:
+    """Return what makes numbers doubtful: what the agent counts, the calls, and how many of the trials are missing.
 
     Kinds that are rare each may be many together: answers of all kinds that are none, and missing trials, count as one.
     """
-    counts, malformed = cell.agent_counts, 0 if cell.calls is None else cell.calls.totals.malformed
-    calls = counts.get("calls", 0)
+    calls, malformed = counts.get("calls", 0), 0 if asked is None else asked.totals.malformed
     kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
     # A reply may be of several kinds; an agent that does not say how many are of any has each counted for itself.
     unusable = min(counts.get("unusable", sum(kinds.values())), calls)
     share = (unusable + malformed) / max(1, calls + malformed)
-    if share + cell.missing / max(1, cell.planned) <= DOUBTFUL:
+    if share + missing / max(1, planned) <= DOUBTFUL:
         return ()
     shares = [f"{percent(count / calls)} of replies {said}" for said, count in kinds.items() if calls and count]
     if malformed:
         shares.append(f"{percent(malformed / (calls + malformed))} of answers malformed or refused")
-    if cell.missing:
-        shares.append(f"{percent(cell.missing / cell.planned)} of trials missing")
+    if missing:
+        shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
 
 

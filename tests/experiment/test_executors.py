@@ -187,7 +187,8 @@ def test_a_machine_without_room_for_a_process_is_a_cause_and_no_traceback(
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     cells = stranger.cells(["walker"], subjects=1)
     with run(documented, cells, "local") as log:
-        [cause] = [entry.text for entry in log.journal(*cells, "error")]
+        [plan] = cells
+        [cause] = [entry.text for entry in log.journal(plan, "error")]
     assert re.fullmatch(r"no process could be started: .*'/nowhere/python'", cause)
 
 

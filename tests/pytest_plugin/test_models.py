@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -22,6 +22,8 @@ from cheesebench.experiment.log_file import claim
 from cheesebench.experiment.provenance import made_here
 from cheesebench.options import BY_KEY, OPTIONS
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.server.states import to_json
+from cheesebench.server.watch import RunWatch
 from cheesebench.statistics import summarise_subjects
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from fuzz.run_logs import rewritten
@@ -175,6 +177,47 @@ def test_replies_that_are_no_answer_are_said_beside_the_verdict(
         result = project.runpytest(*options(server, "--junitxml=junit.xml", "-k", "east", "--cheese-concurrency=1"))
     for name, text in (_surfaces(project) | {"terminal": str(result.stdout)}).items():
         assert _letters(said) in _letters(text), name
+
+
+def test_where_a_run_is_only_mentioned_its_doubts_are_too(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is looked at instead of a report: a comment, an annotation, lists of runs, comparisons, the live page."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.chdir(project.path)
+
+    def script(call: Call) -> str | Answer:
+        return "I cannot say." if call.number % 5 == 2 else walk(call)
+
+    def run(name: str, script: Callable[[Call], str | Answer]) -> str:
+        with FakeServer(script) as server:
+            result = project.runpytest(*options(server, "-k", "east", "--cheese-concurrency=1", run=name))
+        capsys.readouterr()
+        return next((line for line in result.outlines if line.startswith("::")), "")
+
+    def printed(*words: str) -> str:
+        main(list(words))
+        return capsys.readouterr().out
+
+    annotation, none = run("one", script), run("sound", walk)
+    assert annotation.startswith("::warning ")
+    said = "20 % of replies without a readable answer"
+    state = to_json(RunWatch(project.path / "results/one").look())
+    printed("bless", "one", "base")
+    surfaces = {
+        "annotation": annotation.replace("%25", "%"),
+        "comment": (project.path / "results/one/comment.md").read_text(encoding="utf-8"),
+        "view": state["cells"][0]["reason"],
+        "compare": printed("compare", "sound", "one"),
+        "compare --json": printed("compare", "one", "sound", "--json"),
+        "compare with a baseline": printed("compare", "sound", "base"),
+    }
+    for name, text in surfaces.items():
+        assert _letters(said) in _letters(text), name
+    assert "1 PASS (1 doubtful)" in " ".join(printed("runs").split())
+    assert {one["run"]: one["doubtful"] for one in json.loads(printed("runs", "--json"))} == {"one": 1, "sound": 0}
+    assert none == ""
+    assert "oubtful" not in (project.path / "results/sound/comment.md").read_text(encoding="utf-8")
 
 
 RARE = {
