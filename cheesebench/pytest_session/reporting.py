@@ -100,6 +100,7 @@ class Reporting:
         if isinstance(item, CellItem) and call.when == "call" and item.result is not None:
             # A plain attribute: pytest-xdist carries it from the worker to the controller.
             report.cheesebench_verdict = item.result.verdict.value  # type: ignore[attr-defined]
+            report.cheesebench_control = bool(item.plan.control)  # type: ignore[attr-defined]
             if report.skipped:
                 path, _, _ = item.location
                 report.longrepr = (path, 1, f"INCONCLUSIVE: {item.result.reason}")
@@ -125,6 +126,8 @@ class Reporting:
                 # pytest, which asks this now, would cut the reason at the end of the line.
                 self._blanked = report.longrepr
                 report.longrepr = (*report.longrepr[:2], "")
+            if getattr(report, "cheesebench_control", False):  # no claim is tested, so that nothing is undecided
+                return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 

@@ -44,6 +44,12 @@ def test_several_lesions_are_cells_of_their_own(seeing: pytest.Pytester) -> None
         assert name in said
 
 
+def test_a_control_is_no_open_verdict(seeing: pytest.Pytester) -> None:
+    given = ("--model", "random", "--control", "blind", "--design", "smoke", "seeing.protocol.yaml")
+    found = seeing.runpytest_inprocess(*given).parseoutcomes()
+    assert (found.get("inconclusive"), found.get("controls")) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("control", "complaint"),
     [
