@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,8 @@ class Queues:
                 )
             spec = self._plugins.executor(IN_PROCESS)
         if spec.name not in self._executors:
-            executor = spec.create(self._context)
-            self._executors[spec.name] = executor, WorkQueue(executor, max(executor.capacity, 1))
+            executor = checked_executor(spec.name, spec.create(self._context))
+            self._executors[spec.name] = executor, WorkQueue(executor, executor.capacity)
         return self._executors[spec.name][1]
 
     async def start(self, cells: Iterable[CellRun]) -> None:
@@ -117,6 +118,17 @@ class Queues:
     async def close(self) -> None:
         """Close all executors, even if one of them fails to close."""
         await asyncio.gather(*(executor.close() for executor, _ in self._executors.values()), return_exceptions=True)
+
+
+def checked_executor(name: str, executor: Executor) -> Executor:
+    """Return the executor. Raises PluginError if something that it must have is missing or of another kind."""
+    for method in ("run", "close"):
+        if not inspect.iscoroutinefunction(getattr(executor, method, None)):
+            raise PluginError(f"The executor '{name}' has no 'async def {method}'. Add it.")
+    capacity = getattr(executor, "capacity", None)
+    if not isinstance(capacity, int) or capacity < 1:
+        raise PluginError(f"The executor '{name}' has capacity {capacity!r}. Give a whole number from 1.")
+    return executor
 
 
 def check_options(spec: ExecutorSpec, options: Mapping[str, str]) -> None:

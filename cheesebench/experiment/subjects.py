@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import PluginError
@@ -78,10 +79,12 @@ def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observati
                 act, observe = mind.agent.act, mind.agent.observe
             continue
         actions = act(observation)
-        if isinstance(actions, int):
-            raise PluginError(f"The agent '{name}' returned {actions!r}, not a list of actions such as [0].")
+        try:
+            chosen = iter(actions)
+        except TypeError:
+            raise PluginError(f"The agent '{name}' returned {actions!r}, not a list of actions such as [0].") from None
         action = None
-        for action in actions:
+        for action in chosen:
             note(letter_of(name, action))
             observation, reward, status = step(action)
             total += reward
@@ -100,7 +103,7 @@ def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observati
 def letter_of(agent: str, action: object) -> str:
     """Return the letter of an action. Raises PluginError if it is not an action."""
     try:
-        return _LETTER_OF[action]  # type: ignore[index]
+        return _LETTER_OF[index(action)]  # type: ignore[arg-type]
     except (KeyError, TypeError):
         raise PluginError(
             f"The agent '{agent}' returned the action {action!r}. "

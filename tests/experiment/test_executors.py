@@ -162,6 +162,29 @@ def test_who_waits_hears_of_a_broken_executor(
         run(plugins, stranger.cells(["walker"], subjects=1), "odd")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("close", None, "The executor 'odd' has no 'async def close'"),
+        ("run", lambda job, report: None, "The executor 'odd' has no 'async def run'"),
+        ("capacity", 0, "The executor 'odd' has capacity 0"),
+        ("capacity", "two", "The executor 'odd' has capacity 'two'"),
+    ],
+)
+def test_what_an_executor_lacks_is_said(
+    name: str, value: object, message: str, stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
+) -> None:
+    def create(context: ExecutorContext) -> Executor:
+        executor = InProcess(context.plugins, list)
+        setattr(executor, name, value)
+        return executor
+
+    spec = ExecutorSpec("odd", create, in_process=True)
+    plugins.register(SimpleNamespace(cheesebench_executors=hookimpl(lambda: [spec])), name="odd")
+    with pytest.raises(PluginError, match=message):
+        run(plugins, stranger.cells(["walker"], subjects=1), "odd")
+
+
 def test_a_worker_that_died_leaves_the_rest_missing(
     stranger: ModuleType, plugins: PluginManager, run: Callable[..., RunLog]
 ) -> None:

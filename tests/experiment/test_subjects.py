@@ -78,11 +78,14 @@ def test_numbers_of_numpy_are_actions_too(stranger: ModuleType) -> None:
         ((7,), "returned the action 7. Actions are 0 \\(FORWARD\\)"),
         ((0, -1), "returned the action -1"),
         ((1.5,), "returned the action 1.5"),
+        ((1.0,), "returned the action 1.0"),
         ("F", "returned the action 'F'"),
         (([0],), "returned the action \\[0\\]"),
         ((None,), "returned the action None"),
         ((), "returned no action"),
         (3, "returned 3, not a list of actions such as \\[0\\]"),
+        (np.int64(3), "returned .*3\\)?, not a list of actions such as \\[0\\]"),
+        (None, "returned None, not a list"),
     ],
 )
 def test_what_is_no_action_is_the_agents_fault(stranger: ModuleType, answer: object, complaint: str) -> None:
