@@ -103,7 +103,7 @@ class BanditParadigm:
 
 class BanditFamily(StepwiseFamily):
     name, plural, document = "bandit", "bandits", BanditDocument
-    recognised_by: ClassVar[dict[str, Any]] = {"required": ["bandit"]}  # for editors; ``matches`` is for us
+    recognised_by: ClassVar[dict[str, Any]] = {"required": ["bandit"]}  # for editors; CheeseBench calls ``matches``
 
     def matches(self, tree: Node) -> bool:
         return tree.child("bandit") is not None
