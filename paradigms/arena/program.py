@@ -89,7 +89,7 @@ class State:
     listen: int
     timed: bool
     busy: bool
-    """Whether every step needs the slow path, because ``each`` does more than pay a fixed reward."""
+    """Whether every step needs the slow path: ``each`` does more than pay a fixed reward, or a timer reads the pose."""
     pay: float
     steady: bool
     """Whether neither its look nor its timers can change while it lasts."""
@@ -297,7 +297,7 @@ class Program:
             rules=rules,
             listen=listen,
             timed=timed,
-            busy=not calm,
+            busy=not calm or any(reads_clock(rule.after) for rule in state.rules),
             pay=(each.constant or 0.0) + (self.each.constant or 0.0) if calm else 0.0,
             steady=not shows and calm and not timed,
             shows=shows,

@@ -736,3 +736,16 @@ schedule: {one: {trials: 2}}
         with pytest.raises(StepAfterEndError):
             life.step(action)
     assert life.begin_trial() == last
+
+
+@pytest.mark.parametrize("rule", ["", "{act: any, reward: 0}"])
+def test_a_timer_may_read_what_changes_with_every_step(film: Film, reel: Reel, rule: str) -> None:
+    """The path, or the pose, changes without anything that fires: it is looked at on every step."""
+    rules = ", ".join(filter(None, ("{after: 10 - 9 * moves, end: moved}", rule)))
+    trial = f"trial: {{limit: 9, start: run, states: {{run: {{rules: [{rules}]}}}}}}"
+    assert film(f"{CORRIDOR}{trial}", "SSF") == reel("""
+        - →...Z 0 run
+        S →...Z 0 run
+        S →...Z 0 run
+        F .→..Z 0 moved (terminated)
+    """)
