@@ -39,6 +39,8 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
+#: Seconds that the server takes for a call; and in the long run.
+LATENCY, BRIEF = 0.2, 0.02
 #: What the server answers: a subject that moves and turns, and never looks.
 REPLY = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD, FORWARD, FORWARD, ROTATE_RIGHT, FORWARD"
 VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
@@ -238,17 +240,17 @@ def memory() -> int:
 def main() -> None:
     """Measure what the command line asks for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--latency", type=float, default=0.2, help="seconds of a call (default: 0.2)")
+    parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of a call (default: %(default)s)")
     parser.add_argument("--subjects", type=int, nargs="+", default=[1, 2], help="subjects of a cell (default: 1 2)")
     parser.add_argument("--trials", type=int, default=3, help="most trials of each of them (default: 3)")
     parser.add_argument("--only", choices=("paper", "steady"), help="only the first two runs, or the third")
-    parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of 20 ms, and the memory they take")
+    parser.add_argument("--long", action="store_true", help=f"{LONG:,} calls of {1000 * BRIEF:g} ms, and their memory")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
     parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
     options = parser.parse_args()
     table: common.Table = {}
     if options.long:
-        setup = Setup(subjects=1000, capacity=64, latency=0.02, views=VIEWS[:1])
+        setup = Setup(subjects=1000, capacity=64, latency=BRIEF, views=VIEWS[:1])
         table[setup.name] = long(setup)
     elif options.only != "steady":
         for subjects in options.subjects:

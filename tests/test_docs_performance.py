@@ -14,19 +14,27 @@ from cheesebench.experiment import jobs, log_file
 from cheesebench.exporting import files
 from cheesebench.paradigms.arena import pages as arena_pages
 from cheesebench.paradigms.arena import scenes, tables
-from cheesebench.plugins.views import boards
+from cheesebench.plugins.backends import chat_completions
+from cheesebench.plugins.views import boards, topdown_2d
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+#: kB that a command may keep for each subject of a log: what the pages promise.
+PER_SUBJECT = 2
+
+
+def benchmark(name: str) -> Any:
+    """What a script of the benchmarks defines."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return runpy.run_path(str(BENCHMARKS / f"{name}.py"))
+    finally:
+        sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture(scope="module")
 def pages() -> Any:
     """What ``benchmarks/pages.py`` defines."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return runpy.run_path(str(BENCHMARKS / "pages.py"))
-    finally:
-        sys.path.remove(str(BENCHMARKS))
+    return benchmark("pages")
 
 
 def text(pages: Any, page: str) -> str:
@@ -66,8 +74,8 @@ def test_memory_does_not_grow_with_the_log(pages: Any) -> None:
     grown = {command: many[command] - few[command] for command in few.keys() & many.keys()}
     del grown["report --html"]  # it grows until as many steps as it may are replayed; the test above bounds it
     assert grown
-    # The pages promise less than 2 kB for each subject; what a process takes varies by a few MB.
-    most = (larger - smaller) / 36 * 2 / 1024 + 8
+    # What a process takes varies by a few MB.
+    most = (larger - smaller) / 36 * PER_SUBJECT / 1024 + 8
     assert {command: size for command, size in grown.items() if size > most} == {}
 
 
@@ -76,30 +84,55 @@ def test_groups_of_parquet_are_as_large_as_the_page_says(pages: Any) -> None:
     assert said in " ".join(text(pages, "performance.md").split())
 
 
-def test_figures_of_these_sections_are_in_their_tables(pages: Any) -> None:
-    """A figure in a sentence would be copied by hand."""
+#: Bounds on memory that the page on performance states, and the values that the code has.
+BOUNDS = {
+    "scenes.MAX_BYTES": f"{scenes.MAX_BYTES // 2**20} MB",
+    "boards.Boards.BITS": f"{boards.Boards.BITS // 1_000_000} million bits",
+    "topdown_2d.Topdown2D.CACHED_SCENES": f"{topdown_2d.Topdown2D.CACHED_SCENES} |",
+    "tables.MAX_POSES": f"{tables.MAX_POSES:,} poses",
+    "pages.MAX_POSES": f"{arena_pages.MAX_POSES:,} poses",
+    "pages.MAX_TEXTS": f"{arena_pages.MAX_TEXTS:,} texts",
+    "log_file.CHECKPOINT": f"{log_file.CHECKPOINT * 4 // 1000} MB",
+    "chat_completions.MAX_BODY": f"{chat_completions.MAX_BODY // 2**20} MB",
+    "chat_completions.MAX_ERROR_BODY": f"{chat_completions.MAX_ERROR_BODY // 2**10} kB",
+    "jobs.KEPT": f"{jobs.KEPT}, because",
+}
+
+
+def bounds(pages: Any) -> dict[str, str]:
+    """What the table of bounds says, by the name of the constant."""
+    section = text(pages, "performance.md").partition("## Bounds on memory")[2].partition("## ")[0]
+    return dict(re.findall(r"^\| .*\(`([\w.]+)`\) \| (.*)$", section, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_on_memory_are_those_of_the_code(pages: Any, name: str) -> None:
+    assert bounds(pages)[name].startswith(BOUNDS[name])
+
+
+def test_every_bound_is_compared(pages: Any) -> None:
+    assert bounds(pages).keys() == BOUNDS.keys()
+
+
+def test_every_other_figure_is_compared(pages: Any) -> None:
+    """A figure in a sentence would be copied by hand, so all of them are derived here."""
     written = text(pages, "performance.md")
-    sections = written[written.index("## Large logs") : written.index("## Where the time goes")]
-    sentences = re.sub(pages["BLOCK"], "", sections).replace("300 MB", "").replace("2 kB", "")
-    assert re.findall(r"\d[\d.,]* (?:MB|GB|ms|s|times|a second)\b", sentences) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("scenes.MAX_BYTES", f"{scenes.MAX_BYTES // 2**20} MB"),
-        ("boards.Boards.BITS", f"{boards.Boards.BITS // 1_000_000} million bits"),
-        ("tables.MAX_POSES", f"{tables.MAX_POSES:,} poses"),
-        ("pages.MAX_POSES", f"{arena_pages.MAX_POSES:,} poses"),
-        ("log_file.CHECKPOINT", f"{log_file.CHECKPOINT * 4 // 1000} MB"),
-        ("jobs.KEPT", f"{jobs.KEPT}, because"),
-    ],
-)
-def test_bounds_on_memory_are_those_of_the_code(pages: Any, name: str, said: str) -> None:
-    [row] = [
-        line for line in text(pages, "performance.md").splitlines() if line.startswith("| ") and f"`{name}`" in line
+    sentences = re.sub(pages["BLOCK"], "", written)
+    sentences = re.sub(r"(?m)^\|.*$|`[^`]*`|\]\(.*?\)", "", sentences)
+    calls = benchmark("calls")
+    [machine] = {
+        row["machine"] for name in ("calls", "large_logs", "ray_speed") for row in pages["kept"](name).values()
+    }
+    assert machine in written
+    compared = [
+        *re.findall(r"[\d.]+", machine),
+        *(f"{1000 * seconds:g}" for seconds in (calls["LATENCY"], calls["BRIEF"])),
+        str(PER_SUBJECT),
+        str(pages["LIMIT"]),
+        f"{files.GROUP:,}",
+        str(files.GROUP_TEXT // 1_000_000),
     ]
-    assert f"| {said}" in row
+    assert sorted(re.findall(r"\d(?:[\d.,]*\d)?", sentences)) == sorted(compared)
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
