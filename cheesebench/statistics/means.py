@@ -56,7 +56,7 @@ class Bounded:
         return most_wrong(looks, found)
 
 
-#: A verdict without a range needs this many subjects: fewer do not show how skewed they are.
+#: A verdict on a measure without a range needs this many subjects: fewer do not show how skewed they are.
 LEAST_SUBJECTS = 6
 #: Less skewness is none: the correction would only lose digits.
 SYMMETRIC = 1e-6

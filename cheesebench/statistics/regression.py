@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 #: Numbers of pairs at which a comparison is judged, up to the number in the baseline, which is the last look.
 PAIR_LOOKS = (6, 8, 10, 12, 14, 18, 24, 30, 40, 50, 60)
-#: The loss that a model must be shown not to have.
+#: *Not worse* excludes a loss of pass rate as large as this.
 LOSS = 0.3
-#: The same for a measure, in its margins.
+#: For a measure, *not worse* excludes a loss of this many margins (or of half of its range, if that is less).
 LOSS_IN_MARGINS = 3
 #: Up to so many pairs all sign flips are tried, beyond them so many as below.
 EXACT_PAIRS = 12

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-#: From this many subjects on, a cell stops if no decision can be expected.
+#: From this many subjects on, a cell stops if no decision can be expected any more.
 FUTILE_FROM = 24
-#: To find that out, the rate is moved up and down by this many standard errors.
+#: No decision can be expected if the last look would not decide even with a rate this many standard errors away.
 FUTILE_ERRORS = 1.5
 
 __all__ = ["Decision", "Standing", "decide", "futile", "is_settled", "looks_until", "next_look", "what_it_still_needs"]

@@ -113,7 +113,7 @@ class Flags:
     truncated: bool = False
     """Trials were settled: they could not have changed the verdict, but rate and curve leave them out."""
     goal_visible: bool = False
-    """The goal can be seen in the observation (from the plan)."""
+    """A rewarded place is drawn unlike its neighbours, so the goal can be seen (W311)."""
     reference_declared: bool = False
     """The reference has neither an interval nor a spread between animals and is used as a constant."""
     analogy: bool = False
