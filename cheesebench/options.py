@@ -131,8 +131,8 @@ OPTIONS = (
     ),
     Option(
         name="protocols",
-        help="Run these protocols instead: a name, a *.protocol.yaml file or a directory of them; repeatable (or use "
-        "commas).",
+        help="Run these protocols instead of the nine: a name, a *.protocol.yaml file or a directory of them; "
+        "repeatable (or use commas).",
         metavar="WHAT",
         default_text="cheese_protocols in the ini file, or CHEESEBENCH_PROTOCOLS",
         example="my_protocols",
@@ -165,8 +165,8 @@ OPTIONS = (
     Option(
         name="ahead",
         help=(
-            "Sequential design: never, or auto. With auto, on your own server (no price), subjects of the next look "
-            "start while it has spare capacity; they count only if they are needed."
+            "Sequential design: with auto, subjects of the next look start while your own server (no price) has spare "
+            "capacity; they count only if they are needed."
         ),
         choices=("auto", "never"),
         default="auto",
@@ -197,8 +197,8 @@ OPTIONS = (
     ),
     Option(
         name="shard",
-        help="Run only this part of the cells: 2/8 is the second of eight parts, always the same. See: cheesebench "
-        "merge --help",
+        help="Run only this part of the cells: 2/8 is the second of eight parts, always the same. 'cheesebench merge' "
+        "joins them.",
         metavar="PART",
         example="2/8",
         recorded=True,
@@ -334,7 +334,7 @@ OPTIONS = (
     ),
     Option(
         name="trial-timeout",
-        help="Time limit of all calls of one trial, in seconds, not counting waiting.",
+        help="Time limit of all calls of one trial together, in seconds; the time between calls does not count.",
         metavar="SECONDS",
         type=float,
         default=3600,
@@ -397,12 +397,12 @@ OPTIONS = (
     ),
     Option(
         name="compare",
-        help="Compare the run with this baseline or earlier run, subject by subject. See: cheesebench bless --help",
+        help="Compare the run with this baseline or earlier run, subject by subject. 'cheesebench bless' saves one.",
         metavar="BASELINE",
     ),
     Option(
         name="compare-fail",
-        help="worse: exit with 1 if the run is worse than the baseline, overall or on a protocol.",
+        help="With worse, exit with 1 if the run is worse than the baseline, overall or on a protocol.",
         choices=("never", "worse"),
         default="never",
     ),

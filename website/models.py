@@ -14,7 +14,15 @@ def models() -> str:
     entries = sorted(PLUGINS.models.values(), key=lambda entry: (entry.family.casefold(), entry.name))
     parts = []
     for family, members in groupby(entries, key=lambda entry: entry.family):
-        headers = ["name", "served by", "billions", "context", "pictures", "$ per million tokens", "note"]
+        headers = [
+            "name",
+            "served by",
+            "billions of parameters",
+            "context, tokens",
+            "pictures",
+            "$ per million tokens",
+            "note",
+        ]
         parts += [f"## {escape(family or 'Others')}", table(headers, [_row(entry) for entry in members])]
     return sections(parts)
 

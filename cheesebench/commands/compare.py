@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-model", metavar="NAME", help="the model of RUN_B, if it has several")
     parser.add_argument("--format", metavar="NAME", default="text", help="text (default), markdown, json, ...")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    add_option(parser, "compare-fail", help="worse: exit with 1 if RUN_A is worse. Default: never")
+    add_option(parser, "compare-fail", help="With worse, exit with 1 if RUN_A is worse. Default: never")
     add_output(parser)
 
 

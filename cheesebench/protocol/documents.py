@@ -104,7 +104,7 @@ class MeasureClass(Model):
     """A value of a categorical measure, and its condition."""
 
     if_: Expression | None = Field(None, alias="if", description="The condition; without one it always holds.")
-    is_: Name = Field(alias="is", description="The name.")
+    is_: Name = Field(alias="is", description="The value, a name.")
 
 
 class Entry(Model):
@@ -148,14 +148,16 @@ class Trial(Model):
     )
     close: Names = Field(default_factory=list, description="Doors that are closed whatever the state.")
     each: Effects | None = Field(None, description="Effects on every step, whatever the state.")
-    watch: list[Rule] = Field(default_factory=list, description="Rules that never move the trial.")
+    watch: list[Rule] = Field(
+        default_factory=list, description="Rules that never change the state; all that hold fire."
+    )
     finish: list[Finish] = Field(
         default_factory=list, description="Ends (or `go`), tested on steps where a rule fired."
     )
 
 
 class Estimand(Model):
-    """The trials that the pass rate is taken over: the last of each subject, or those of some blocks; and `where`."""
+    """The trials that the pass rate is taken over: `last` or `block`, and of these those for which `where` holds."""
 
     last: Count | None = Field(None, description="The last trials of each subject.")
     block: Names | None = Field(None, description="The trials of this block, or of these.", min_length=1)
@@ -189,7 +191,9 @@ class Reference(Model):
     )
     n_animals: Count | None = Field(None, description="Number of animals behind the value.")
     sd: Number | None = Field(None, description="Standard deviation, between animals, of each animal's rate.")
-    sem: Number | None = Field(None, description="Standard error of the mean: `sd` over the root of `n_animals`.")
+    sem: Number | None = Field(
+        None, description="Standard error of the mean: `sd` divided by the square root of `n_animals`."
+    )
     curve: list[Number] = Field(default_factory=list, description="The value for each session, from session 1.")
     curve_sd: list[Number] = Field(
         default_factory=list, description="Standard deviation between animals, for each session."
@@ -235,7 +239,7 @@ class Check(Model):
 
 
 class LesionKeys(Model):
-    """A lesion by what it takes away; one that is a word stands for itself: `blind`, `anhedonia`."""
+    """A lesion with its object; a lesion without one is written as a word, such as `blind`."""
 
     hide: Annotated[list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])] = Field(
         default_factory=list, description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`."
@@ -253,7 +257,7 @@ class LesionKeys(Model):
 
 
 class Abolished(Model):
-    """A lesion that the construct cannot survive."""
+    """A lesion that must abolish success."""
 
     lesion: str | LesionKeys = Field(description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys.")
     at_most: Probability = Field(description="The highest pass rate that may remain.")
@@ -271,7 +275,7 @@ class Construct(Model):
 
 
 class Fidelity(Model):
-    """What a protocol keeps of the one that it is named after, and what it does not."""
+    """What a protocol keeps of the laboratory's protocol, and what it does not."""
 
     preserved: Text = Field(description="What is the same as in the laboratory.")
     simplified: Text = Field(description="What is left out or replaced.")
@@ -377,7 +381,7 @@ class ProtocolDocument(Model):
         default_factory=list, description="Variables and measures by which reports split the pass rate."
     )
     reference: list[Reference] = Field(default_factory=list, description="The animals' numbers.")
-    chance: Chance | None = Field(None, description="The pass rate of random moves.")
+    chance: Chance | None = Field(None, description="The measured pass rate of random actions.")
     margin: float = Field(0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict.")
     checks: list[Check] = Field(default_factory=list, description="What the audit looks for in observations.")
     construct_: Construct | None = Field(  # `construct` is a name of pydantic's
@@ -385,7 +389,7 @@ class ProtocolDocument(Model):
         alias="construct",
         description="What is measured, and what abolishes it; without this key a result is not validated.",
     )
-    tests: list[Test] = Field(default_factory=list, description="Trials that prove the protocol.")
+    tests: list[Test] = Field(default_factory=list, description="Example trials that check the protocol.")
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 
     @property

@@ -35,7 +35,7 @@ class Range(Model):
     """Numbers at equal distances, all equally likely where rows are drawn at random."""
 
     from_: Number = Field(alias="from", description="The first number.")
-    to: Number = Field(description="The largest number that there can be.")
+    to: Number = Field(description="The last number; if `step` does not fit, the range ends below it.")
     step: Number = Field(1, description="The distance between two numbers, above 0.")
 
     @model_validator(mode="after")

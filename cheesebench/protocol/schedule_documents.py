@@ -40,7 +40,7 @@ class Repeat(Model):
     at_most: Count = Field(description="Repetitions of the block, at most.")
     trials: Count | None = Field(None, description="Trials of all repetitions together, at most.")
     until: Until | None = Field(
-        None, description="Ends the block after a repetition; its last trial says whether a repetition counts."
+        None, description="Ends the block early: a criterion, tested after each repetition on its last trial."
     )
 
 

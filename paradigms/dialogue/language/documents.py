@@ -133,7 +133,7 @@ class AnswerShape(Model):
     """What is asked for."""
 
     form: Literal["path", "first_step"] = Field("path", description="The whole path, or its first step.")
-    include_start: Truth = Field(True, description="Whether a path must begin with its start; if not given, it may.")
+    include_start: Truth = Field(True, description="Whether a path must begin with its start; if false, it may.")
 
 
 class Condition(Model):
@@ -200,7 +200,9 @@ class DialogueDocument(Model):
         min_length=1, description="Conditions (ways of asking), by name."
     )
     answer: AnswerShape = Field(AnswerShape(), description="The form of the answer, unless a condition sets another.")
-    margin: float = Field(0.10, gt=0, lt=1, description="How far above chance counts as above chance.")
+    margin: float = Field(
+        0.10, gt=0, lt=1, description="Margin of the verdict: FAIL means not better than chance by this much."
+    )
     notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
 
     @property
