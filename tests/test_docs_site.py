@@ -46,6 +46,7 @@ PAGES = {
     "cheesebench.dialogue": "reference/dialogue.html",
     "cheesebench.errors": "reference/errors.html",
     "cheesebench.executor": "reference/interfaces.html",
+    "cheesebench.experiment.jobs": "reference/interfaces.html",
     "cheesebench.family": "reference/families.html",
     "cheesebench.stepwise": "reference/families.html",
     "cheesebench.words": "reference/families.html",
