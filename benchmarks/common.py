@@ -66,10 +66,12 @@ def cpu_times(work: Callable[[], object], repetitions: int = REPETITIONS) -> Tim
     return Times(tuple(times))
 
 
-def arguments(about: str | None, *, protocols: bool = True) -> argparse.Namespace:
-    """Read the command line: ``--json PATH``, and protocol files or names."""
+def arguments(about: str | None, *, protocols: bool = True, keeps: bool = False) -> argparse.Namespace:
+    """Read the command line: ``--json PATH``, ``--keep`` where a page has the figures, and protocol files or names."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file, for pyperf")
+    if keeps:
+        parser.add_argument("--keep", action="store_true", help="put the figures into measured/, for the documentation")
     if protocols:
         parser.add_argument("protocols", nargs="*", help="protocol files, or names of shipped ones (default: all)")
     return parser.parse_args()

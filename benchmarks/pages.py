@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from common import MEASURED
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("performance.md", "scale.md")
+PAGES = ("performance.md", "prompts.md", "scale.md")
 #: A marker, and the table after it.
 BLOCK = re.compile(r"(<!-- measured: ([a-z-]+) -->\n)((?:.+\n)*)")
 #: Calls of each trial of the logs, and the subjects of cells without any.
 CALLS, SUBJECTS = 10, (1_000, 10_000, 100_000)
+#: Histories and actions in a reply, of the prompts that are counted.
+HISTORIES, ACTIONS = ("1", "3", "5", "3-7", "10"), (1, 4, 8, 16)
 #: MB that no command takes that reads a log, however large: what the pages promise.
 LIMIT = 300
 #: The export that keeps a summary of each trial, because Inspect AI reads them as a whole.
@@ -157,8 +160,28 @@ def driver() -> str:
     return table(["the driver", "measured"], rows)
 
 
+def prompts(protocol: str) -> str:
+    """Return the characters of prompt for each step of a protocol, and which part of them is new with 8 actions."""
+    found = kept("prompt_size")
+    rows = []
+    for history in HISTORIES:
+        row = {actions: found[f"{protocol} full h={history} k={actions}"] for actions in ACTIONS}
+        new = row[8]["new per step"] / row[8]["characters per step"]
+        sent = (number(one["characters per step"], 4) for one in row.values())
+        rows.append([f"`history={history}`", *sent, f"{100 * new:.0f} %"])
+    return table(["", "1 action", *(f"{actions} actions" for actions in ACTIONS[1:]), "new, with 8"], rows)
+
+
 #: The blocks of the pages by name.
-BLOCKS = {"large-logs": large_logs, "subjects": subjects, "executors": executors, "calls": calls, "driver": driver}
+BLOCKS: dict[str, Callable[[], str]] = {
+    "large-logs": large_logs,
+    "subjects": subjects,
+    "executors": executors,
+    "calls": calls,
+    "driver": driver,
+    "prompts-t-maze": partial(prompts, "t_maze"),
+    "prompts-water-maze": partial(prompts, "morris_water_maze"),
+}
 
 
 def filled(text: str) -> str:

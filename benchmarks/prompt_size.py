@@ -5,7 +5,9 @@ every length of the history, every number of actions per call, and both ways of 
 part of the prompts that no prefix cache of a server can know: what comes behind the longest beginning shared with the
 prompt before. ``observed`` is what the view drew, once for each step. ``CPU/call, us`` is what the agent costs.
 
-    python benchmarks/prompt_size.py t_maze
+    python benchmarks/prompt_size.py t_maze morris_water_maze --keep
+
+Characters are counted, not timed: they are the same on every machine, and ``--keep`` keeps only them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ HISTORIES: tuple[int | str, ...] = (1, 3, 5, 10, "3-7")
 NUMBERS = (1, 4, 8, 16)
 #: Executed steps of a figure, over as many trials as it takes.
 STEPS = 2000
+#: Columns that docs/prompts.md needs.
+KEPT = ("characters per step", "new per step")
 LEARNINGS = ("What I have learnt: " + "and so on, " * 20)[:200]
 
 
@@ -84,11 +88,14 @@ def measure(paradigm: Paradigm, history: int | str, number: int, observations: s
 
 
 if __name__ == "__main__":
-    options = common.arguments(__doc__)
+    options = common.arguments(__doc__, keeps=True)
     table = {}
     for specification in common.specifications(options.protocols or ["t_maze"]):
         paradigm = installed_plugins().compile(specification)
         for told, history, number in itertools.product(("full", "changes"), HISTORIES, NUMBERS):
             row = f"{specification.name} {told} h={history} k={number}"
             table[row] = measure(paradigm, history, number, told)
+    if options.keep:
+        full = {name: {column: row[column] for column in KEPT} for name, row in table.items() if " full " in name}
+        common.keep("prompt_size", full)
     common.report("prompt_size", table, options.json)

@@ -14,6 +14,7 @@ from cheesebench.experiment import jobs, log_file
 from cheesebench.exporting import files
 from cheesebench.paradigms.arena import pages as arena_pages
 from cheesebench.paradigms.arena import scenes, tables
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends import chat_completions
 from cheesebench.plugins.views import boards, topdown_2d
 
@@ -64,7 +65,7 @@ def test_no_command_takes_more_memory_than_the_pages_say(pages: Any) -> None:
     assert peaks(pages, largest).keys() >= {"write", "report", "report --html", "compare", "measures", "runs", "show"}
     for trials in pages["sizes"]():
         assert max(peaks(pages, trials).values()) <= pages["LIMIT"]
-    for page in pages["PAGES"]:
+    for page in ("performance.md", "scale.md"):
         assert f" {pages['LIMIT']} MB" in text(pages, page)
 
 
@@ -133,6 +134,17 @@ def test_every_other_figure_is_compared(pages: Any) -> None:
         str(files.GROUP_TEXT // 1_000_000),
     ]
     assert sorted(re.findall(r"\d(?:[\d.,]*\d)?", sentences)) == sorted(compared)
+
+
+def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
+    """Characters do not depend on the machine: one row is counted again."""
+    counted = benchmark("prompt_size")
+    paradigm = installed_plugins().compile(next(counted["common"].specifications(["t_maze"])))
+    found = counted["measure"](paradigm, "3-7", 8, "full")
+    kept = pages["kept"]("prompt_size")["t_maze full h=3-7 k=8"]
+    assert {column: float(f"{found[column]:.4g}") for column in counted["KEPT"]} == {
+        column: kept[column] for column in counted["KEPT"]
+    }
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:

@@ -11,7 +11,7 @@ from cheesebench.protocol.values import Glyph, GlyphOrBlank, Name, short_form
 
 
 class Model(BaseModel):
-    """Base of all models here: unknown keys are errors, values are not converted; built on first use."""
+    """Base of the models of a protocol file: unknown keys are errors, and values are not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
