@@ -142,9 +142,8 @@ def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
     paradigm = installed_plugins().compile(next(counted["common"].specifications(["t_maze"])))
     found = counted["measure"](paradigm, "3-7", 8, "full")
     kept = pages["kept"]("prompt_size")["t_maze full h=3-7 k=8"]
-    assert {column: float(f"{found[column]:.4g}") for column in counted["KEPT"]} == {
-        column: kept[column] for column in counted["KEPT"]
-    }
+    again = {column: float(f"{found[column]:.4g}") for column in counted["KEPT"]}
+    assert again.items() <= kept.items(), "benchmarks/prompt_size.py t_maze morris_water_maze --keep counts them anew"
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
