@@ -48,7 +48,7 @@ def load(name: str) -> Specification:
 
 
 def attack(name: str, lesion: str) -> Ceiling:
-    """Return what an adversary with the lesion makes of an old protocol: with the effort of the audit, as if asked for it."""
+    """Return what an adversary with the lesion makes of an old protocol, at the default effort."""
     settings = AuditSettings()
     return measure(ArenaParadigm(load(name)), Order(Lesion.parse(lesion), settings.effort, settings.seed))
 
