@@ -1,4 +1,4 @@
-"""A badge (SVG) for a README: how many paradigms a model passes, in the colour of its gate."""
+"""A badge (SVG) for a README: how many paradigms a model passes, in the colour of its worst verdict."""
 
 from __future__ import annotations
 
