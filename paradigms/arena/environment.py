@@ -6,7 +6,7 @@ again for the same subject (with the subject's draws), so that training can cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ import gymnasium
 from gymnasium import spaces
 
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
-from cheesebench.gymnasium_plugin import class_name
+from cheesebench.gymnasium_plugin import checked_options, class_name
 from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -169,12 +169,9 @@ def checked_subject(subject: object) -> int:
     return number
 
 
-def wanted_subject(options: Mapping[str, Any] | None, current: int) -> int:
+def wanted_subject(options: object, current: int) -> int:
     """Return the subject named in the options of ``reset``, else the current one. Raises for other options."""
-    for name in options or ():
-        if name != "subject":
-            raise UnknownNameError("option of reset() called", name, ["subject"])
-    return checked_subject((options or {}).get("subject", current))
+    return checked_subject(checked_options(options).get("subject", current))
 
 
 def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:
