@@ -103,7 +103,8 @@ class Reporting:
             report.cheesebench_control = bool(item.plan.control)  # type: ignore[attr-defined]
             if report.skipped:
                 path, _, _ = item.location
-                report.longrepr = (path, 1, f"INCONCLUSIVE: {item.result.reason}")
+                kind = "CONTROL" if item.plan.control else "INCONCLUSIVE"
+                report.longrepr = (path, 1, f"{kind}: {item.result.reason}")
         return report
 
     @pytest.hookimpl(tryfirst=True)

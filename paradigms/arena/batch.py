@@ -131,7 +131,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def _seeds(self, seed: int | Sequence[int] | None) -> Sequence[int]:
         """Return the seed of each lane."""
-        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes):
+        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
             if len(seed) != self.num_envs:
                 raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} environments. Give one for each.")
             seeds = [_whole("seed", number) for number in seed]

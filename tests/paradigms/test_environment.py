@@ -114,17 +114,19 @@ def test_options_of_reset() -> None:
             reset(options={"subject": 1.5})
         with pytest.raises(OptionError, match="A subject must be a whole number from 0 to 1000000000000000, not True"):
             reset(options={"subject": True})
+        wrong: Any
         for wrong in ([1], 5, "subject", []):
             with pytest.raises(
                 OptionError, match=r"options of reset\(\) must be a dictionary such as .'subject': 3., not"
             ):
                 reset(options=wrong)
         with pytest.raises(UnknownNameError, match=r"no option of reset\(\) called '1'\. Known: subject"):
-            reset(options={1: 2})
+            reset(options={1: 2})  # type: ignore[dict-item]  # to see
 
 
 def test_wrong_seeds_are_named() -> None:
-    vector = gymnasium.make_vec(MAZE, num_envs=2)
+    vector: Any = gymnasium.make_vec(MAZE, num_envs=2)
+    wrong: Any
     for reset in (gymnasium.make(MAZE).reset, vector.reset):
         for wrong in ("12", 1.0):
             with pytest.raises(gymnasium.error.Error, match="Seed must be a python integer, actual type"):
