@@ -32,6 +32,7 @@ from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_subjects
 from cheesebench.statistics.runs import RunComparison
 from cheesebench.statistics.wording import plural
+from cheesebench.whole_files import write_whole
 
 #: How a verdict at the beginning of a line is written.
 _COLOURS = {
@@ -344,7 +345,7 @@ def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
 def _write(text: str, path: Path) -> str:
     """Write a report; return what went wrong, or an empty string."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         return f"The report could not be written to {path}: {error.strerror}."
     return ""

@@ -129,7 +129,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self._living = True
         return self._observe(), infos
 
-    def _seeds(self, seed: int | Sequence[int] | None) -> Sequence[int]:
+    def _seeds(self, seed: Any) -> Sequence[int]:
         """Return the seed of each lane."""
         if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
             if len(seed) != self.num_envs:
