@@ -31,7 +31,6 @@ from cheesebench import (
     quoted,
 )
 from cheesebench.plugins.backends.vllm_options import copies, typed
-from cheesebench.whole_files import write_whole
 
 #: Seconds until the cluster has to take a connection, and that the servers have to end.
 REACH_SECONDS, STOP_SECONDS = 10.0, 45.0
@@ -90,7 +89,10 @@ def main() -> None:
             answer = {"error": str(error), "usage": isinstance(error, OptionError)}
         except Exception as error:  # Ray says in many ways that something is wrong
             answer = {"error": f"Ray: {_line(error)}"}
-        write_whole(asked["answer"], json.dumps(answer))
+        path = Path(asked["answer"])
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(answer), encoding="utf-8")
+        draft.replace(path)
         if "urls" in answer:
             told.wait()
 
