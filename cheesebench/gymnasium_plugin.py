@@ -9,12 +9,9 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
-
-from cheesebench.errors import OptionError, UnknownNameError
 
 
 def register() -> None:
@@ -47,25 +44,6 @@ def register() -> None:
 def class_name(name: str) -> str:
     """Convert ``t_maze@rodent`` (or the file name ``t_maze.rodent``) to ``TMazeRodent``."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_@.]", name))
-
-
-def checked_options(options: object) -> dict[str, Any]:
-    """Return the options of ``reset``: the number of a ``subject``, or nothing.
-
-    Raises:
-        OptionError: if they are no dictionary.
-        UnknownNameError: if there is another option among them.
-    """
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise OptionError(f"The options of reset() must be a dictionary such as {{'subject': 3}}, not {options!r}.")
-    for name in options:
-        if name != "subject":
-            raise UnknownNameError(
-                "option of reset() called", name if isinstance(name, str) else repr(name), ["subject"]
-            )
-    return dict(options)
 
 
 def register_when_imported() -> None:

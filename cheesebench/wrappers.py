@@ -5,6 +5,7 @@ They give the learner exactly the information that an agent gets when CheeseBenc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -14,11 +15,29 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TransformObservation
 from numpy.typing import NDArray
 
-from cheesebench.errors import OptionError, StepAfterEndError
-from cheesebench.gymnasium_plugin import checked_options
+from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 
 #: Lives are drawn from seeds below this number where none is given.
 SEEDS = 2**31
+
+
+def checked_options(options: object) -> dict[str, Any]:
+    """Return the options of ``reset``: the number of a ``subject``, or nothing.
+
+    Raises:
+        OptionError: if they are no dictionary.
+        UnknownNameError: if there is another option among them.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise OptionError(f"The options of reset() must be a dictionary such as {{'subject': 3}}, not {options!r}.")
+    for name in options:
+        if name != "subject":
+            raise UnknownNameError(
+                "option of reset() called", name if isinstance(name, str) else repr(name), ["subject"]
+            )
+    return dict(options)
 
 
 class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):

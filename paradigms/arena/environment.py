@@ -15,13 +15,14 @@ import gymnasium
 from gymnasium import spaces
 
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
-from cheesebench.gymnasium_plugin import checked_options, class_name
+from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import ACTIONS, TERMINATED, TRUNCATED, PictureView, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.spaces import Pixels, observation_space, observed, pixels
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, load_protocol
+from cheesebench.wrappers import checked_options
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31

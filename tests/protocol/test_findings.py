@@ -250,6 +250,10 @@ ERRORS = {
     "spreads without a curve": (
         "E226", SCORED + "reference: [{measure: success, value: 1, curve: [1], «curve_sd: [0, 0], status: x}]"
     ),
+    "a curve over sessions of which there may be fewer": (
+        "E226", "schedule: {one: {trials: 4, until: {outcome: found, count: 2}, repeat: {at_most: 3, trials: 8}}}\n"
+        + SCORED + "reference: [{measure: success, «curve: [0, 1, 1], status: x}]"
+    ),
     "no number": ("E226", SCORED + "reference: [«{measure: success, status: x}]"),
     "curve that is too short": (
         "E226", "schedule: {one: {sessions: 2}}\n" + SCORED + "reference: [«{measure: success, curve: [1], status: x}]"
@@ -438,6 +442,10 @@ WARNINGS = {
     ),
     "a curve that is too long": (
         "W326", SCORED + "reference: [{measure: success, curve: «[0, 1], status: x}]"
+    ),
+    "a curve with a session for which no trials are left": (
+        "W326", "schedule: {one: {trials: 4, repeat: {at_most: 3, trials: 6}}}\n" + SCORED
+        + "reference: [{measure: success, curve: «[0, 1, 1], status: x}]"
     ),
     "animals with gaps": (
         "W326", "schedule: {one: {sessions: 2}}\n" + SCORED
