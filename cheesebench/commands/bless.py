@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         said = f"Warning: at or below chance, where a run cannot be shown to be worse: {'; '.join(low)}."
         print(paragraph(said), file=sys.stderr)
     print(
-        f"To compare a run with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols "
+        f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
         "and seed "
         "of that run",
         file=sys.stderr,
