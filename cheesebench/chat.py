@@ -246,7 +246,7 @@ class BackendContext:
     """Arguments for connecting to a backend.
 
     ``directory`` is the run's, for log files; ``options`` are those of the entry and of the command line (strings if
-    from the command line: ``--cheese-backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
+    from the command line: ``--backend-option NAME=VALUE``); ``base_url`` is that of the command line or of the
     started server (one of them, if there are several: each has a connection); ``capacity`` is the maximum number of
     calls in flight there. ``progress`` is called with lines to show while ``serve`` is working.
     """

@@ -19,9 +19,7 @@ VARIABLES = (
         "default of --protocols if neither the command line nor the ini file sets it: names, files and directories, "
         "separated as in PATH",
     ),
-    EnvironmentVariable(
-        "CHEESEBENCH_MODELS", "a YAML file of your own models, used if --cheese-models (or --models) is not given"
-    ),
+    EnvironmentVariable("CHEESEBENCH_MODELS", "a YAML file of your own models, used if --models is not given"),
     EnvironmentVariable(
         "OPENAI_API_KEY",
         "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",

@@ -18,7 +18,10 @@ PREFIX = "cheesebench."
 
 
 def case_properties(result: CellResult) -> Properties:
-    """Return the properties of one judged cell; what is unknown is left out. Rates are proportions."""
+    """Return the properties of one judged cell; what is unknown is left out. Rates are proportions.
+
+    A control has its name (``control``) in place of a verdict, unless it could not be measured.
+    """
     plan, flags, reference = result.plan, result.flags, result.plan.reference
     interval = result.interval
     animals = reference_limits(reference, 0.025) if reference is not None and has_interval(reference) else None
@@ -30,7 +33,8 @@ def case_properties(result: CellResult) -> Properties:
             ("view", plan.view),
             ("variant", str(plan.variant)),
             ("design", plan.design),
-            ("verdict", result.verdict.value),
+            ("control", plan.control),
+            ("verdict", None if plan.control and result.verdict != "ERROR" else result.verdict.value),
             ("reason", result.reason),
             ("n", result.n_text),
             ("subjects", result.subjects),

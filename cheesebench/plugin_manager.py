@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.log import RunLog
     from cheesebench.family import Family
-    from cheesebench.interfaces import AgentKind, CommandSpec, CompiledProtocol, Paradigm, Reporter, View
+    from cheesebench.interfaces import AgentKind, CommandSpec, CompiledProtocol, Paradigm, Reporter, Scene, View
     from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
@@ -280,6 +280,23 @@ class PluginManager(pluggy.PluginManager):
                 f"{', '.join(sorted(families))}). Install the plugin that does."
             )
         return families[specification.family]
+
+
+def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
+    """Return what a view draws; PluginError, which names the view, if it fails or draws something else than text.
+
+    KeyboardInterrupt passes: nobody can tell the view's own from Ctrl-C.
+    """
+    try:
+        frame: object = view.render(scene, column, row, heading)
+    except CheeseBenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        said = ": ".join(filter(None, (type(error).__name__, quoted(str(error)))))
+        raise PluginError(f"The view '{view.name}' fails: {said}. Please report this to its author.") from error
+    if not isinstance(frame, str):
+        raise PluginError(f"The view '{view.name}' has drawn {frame!r}. Its render must return text.")
+    return frame
 
 
 def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:

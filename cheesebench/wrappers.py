@@ -5,46 +5,74 @@ They give the learner exactly the information that an agent gets when CheeseBenc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.wrappers import TransformObservation
 from numpy.typing import NDArray
 
-from cheesebench.errors import OptionError, StepAfterEndError
+from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 
 #: Lives are drawn from seeds below this number where none is given.
 SEEDS = 2**31
 
 
-class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str], RecordConstructorArgs):
+def checked_options(options: object) -> dict[str, Any]:
+    """Return the options of ``reset``: the number of a ``subject``, or nothing.
+
+    Raises:
+        OptionError: if they are no dictionary.
+        UnknownNameError: if there is another option among them.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise OptionError(f"The options of reset() must be a dictionary such as {{'subject': 3}}, not {options!r}.")
+    for name in options:
+        if name != "subject":
+            raise UnknownNameError(
+                "option of reset() called", name if isinstance(name, str) else repr(name), ["subject"]
+            )
+    return dict(options)
+
+
+class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
     """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one for each position and character.
 
     Read as ``reshape(length, characters)``: in row ``i`` the column of the text's ``i``-th character is 1, and rows
     after its end are 0. ``length`` is that of the longest text, and columns are in the order of the characters' code
     points, so that shape and meaning are the same in every process and for every subject of a protocol in a view.
 
+    Gymnasium's ``VectorizeTransformObservation(environment, OneHotCharacters)`` does the same for a vector environment.
+
     Args:
         env: an environment whose observations are texts (any view that draws no pictures).
 
     Raises:
-        OptionError: if its observations are not texts.
+        OptionError: if its observations are not texts, or if it is a vector environment.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any]) -> None:
-        RecordConstructorArgs.__init__(self)  # so that a ``spec`` makes it again
-        gymnasium.ObservationWrapper.__init__(self, env)
+        given: Any = env
+        if isinstance(given, gymnasium.vector.VectorEnv):
+            raise OptionError(
+                "OneHotCharacters takes a single environment. For a vector environment, write "
+                "gymnasium.wrappers.vector.VectorizeTransformObservation(environment, OneHotCharacters)."
+            )
         space = env.observation_space
         if not isinstance(space, spaces.Text):
-            raise OptionError(
-                f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
-            )
+            remedy = "observations='strings'" if isinstance(space, spaces.Discrete) else "view='ascii_2d'"
+            raise OptionError(f"OneHotCharacters takes texts, not {space}. Create the environment with {remedy}.")
+        RecordConstructorArgs.__init__(self)  # so that a ``spec`` makes it again, from the environment alone
         #: Code points of the characters, ascending: the columns.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length
-        self.observation_space = spaces.Box(0, 1, (self._length * len(self._columns),), np.uint8)
+        box = spaces.Box(0, 1, (self._length * len(self._columns),), np.uint8)
+        super().__init__(env, self._encode, box)
 
     def observation(self, observation: str) -> NDArray[np.uint8]:
         """Return a text as zeros and ones; it may also be one that an agent is given when it is judged.
@@ -52,6 +80,9 @@ class OneHotCharacters(gymnasium.ObservationWrapper[NDArray[np.uint8], Any, str]
         Raises:
             OptionError: if the text cannot come from this environment (it is from another protocol or view).
         """
+        return self._encode(observation)
+
+    def _encode(self, observation: str) -> NDArray[np.uint8]:
         if not self.env.observation_space.contains(observation):
             raise OptionError(f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}")
         encoded = np.zeros((self._length, len(self._columns)), np.uint8)
@@ -102,7 +133,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin the life of the next subject; with ``seed``, start again with the first subject, under this seed."""
-        wanted = dict(options or {})
+        wanted = checked_options(options)
         if seed is None and self._subject is not None:
             wanted.setdefault("subject", self._subject + 1)
         elif self._first is not None:
@@ -111,7 +142,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             seed = int(self.np_random.integers(SEEDS)) if self._seed is None else self._seed
         observation, info = self.env.reset(seed=seed, options=wanted)
         self._seed, self._subject = seed, info["subject"]
-        if self._first is None or "subject" in (options or {}):
+        if self._first is None or "subject" in (options or ()):
             self._first = self._subject
         self._trial_over = self._life_over = False
         return observation, {**info, "trial_over": False}

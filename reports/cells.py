@@ -240,7 +240,7 @@ MEANINGS = {
     "goal visible": "the goal can be read from the observation",
     "this subject only": "there is one subject, so the interval is about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
-    "mostly cut off": "most replies ended at the limit of tokens; raise it with --cheese-reply-tokens",
+    "mostly cut off": "most replies ended at the limit of tokens; raise it with --reply-tokens",
     "subjects stopped early": "trials that could no longer change the verdict were not run; rate, interval and curve "
     "are from those that were",
     "no claim": "the design checks the wiring only",

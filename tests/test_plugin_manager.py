@@ -82,6 +82,15 @@ def test_why_a_plugin_does_not_load_is_told_without_the_key(site: Path, monkeypa
     assert PluginManager().failures["kit_broken"] == "RuntimeError: [redacted] is no key"
 
 
+@pytest.mark.parametrize(("kind", "text"), [("ValueError", "no luck"), ("SystemExit", "0")])
+def test_a_view_that_fails_is_named(site: Path, capsys: pytest.CaptureFixture[str], kind: str, text: str) -> None:
+    install(site, f"kit_{kind}", VIEW.format(name="eyes").replace('return ""', f"raise {kind}('{text}')"))
+    for command in ("render y_maze", "audit y_maze --trials 1", "plan --model random --protocols y_maze"):
+        assert main([*command.split(), "--view", "eyes"]) == 2
+        said = f"The view 'eyes' fails: {kind}: {text}. Please report this to its author.\n"
+        assert capsys.readouterr().err == f"cheesebench: {said}"
+
+
 @pytest.mark.parametrize(("version", "said"), [(0, "Upgrade the plugin"), ("1", "Set it to"), (True, "Set it to")])
 def test_other_versions_that_are_none_of_ours(version: object, said: str) -> None:
     with pytest.raises(PluginError, match=said):

@@ -13,6 +13,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers.vector import VectorizeTransformObservation
 
 from cheesebench import installed_plugins
 from cheesebench.errors import OptionError, StepAfterEndError
@@ -80,6 +81,26 @@ def test_in_vector_environments_of_gymnasium_s_own() -> None:
     assert observations.dtype == np.uint8
     # One for each character of both pictures: those of the maze are 47.
     assert observations.sum() == 94
+
+
+def test_in_cheesebench_s_own_vector_environments() -> None:
+    own = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2)
+    with pytest.raises(OptionError, match=r"VectorizeTransformObservation\(environment, OneHotCharacters\)"):
+        OneHotCharacters(own)  # type: ignore[arg-type]  # what people try first
+    vector = VectorizeTransformObservation(own, OneHotCharacters)
+    single = OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1", subject=1))
+    assert vector.single_observation_space == single.observation_space
+    vector.action_space.seed(0)
+    seen, (expected, _) = vector.reset(seed=1)[0], single.reset(seed=1)
+    for _ in range(20):
+        np.testing.assert_array_equal(seen[1], expected)
+        actions = vector.action_space.sample()
+        seen, _, terminated, truncated, _ = vector.step(actions)
+        expected, *_ = single.step(actions[1])
+        assert not (terminated | truncated)[1]
+    numbers = gymnasium.make_vec("cheesebench/TMaze-v1", num_envs=2, observations="ids")
+    with pytest.raises(OptionError, match=r"takes texts, not Discrete.*with observations='strings'"):
+        VectorizeTransformObservation(numbers, OneHotCharacters)
 
 
 # -- a life as one episode

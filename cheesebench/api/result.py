@@ -18,6 +18,7 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.film import printable
 from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas
@@ -109,7 +110,7 @@ class Run:
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the HTML report, with a player for every trial; return its path."""
         target = inside(self.directory, "report.html") if path is None else Path(path)
-        target.write_text(self.report("html"), encoding="utf-8")
+        write_whole(target, self.report("html"))
         return target
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from cheesebench.redaction import redact
 from cheesebench.running.run import Cell, ModelRun, read_earlier
 from cheesebench.running.settings import read_settings
 from cheesebench.running.tally import Tally
+from cheesebench.whole_files import write_whole
 
 Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -130,7 +131,7 @@ class _Work:
         finally:
             work.close()
         found = Run(path, plugins)
-        (path.parent / "report.md").write_text(found.report(), encoding="utf-8")
+        write_whole(path.parent / "report.md", found.report())
         return found
 
     def _wait(self, work: ModelRun, cells: Iterable[Cell]) -> None:

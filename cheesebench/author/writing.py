@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 from cheesebench.errors import OptionError
+from cheesebench.whole_files import write_whole
 
 
 def filled(template: str, **values: str) -> str:
@@ -25,6 +26,6 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
         path = directory / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_whole(path, text)
         except OSError as error:
             raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --output.") from None

@@ -18,6 +18,7 @@ from cheesebench.experiment.manifest import check_name
 from cheesebench.experiment.records import CellKey
 from cheesebench.statistics.counts import CountedRun
 from cheesebench.statistics.wording import percent
+from cheesebench.whole_files import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     text = baseline_text(dataclasses.replace(counted, name=options.name))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --baselines.") from None
     size = f"{len(text) / 1000:.0f} kB"
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         said = f"Warning: at or below chance, where a run cannot be shown to be worse: {'; '.join(low)}."
         print(paragraph(said), file=sys.stderr)
     print(
-        f"To compare a run with it: pytest --model NAME --cheese-compare {options.name}, with the design, protocols "
+        f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
         "and seed "
         "of that run",
         file=sys.stderr,

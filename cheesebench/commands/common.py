@@ -18,6 +18,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue, Specification
 from cheesebench.protocol.inherit import file_names, protocol_name
 from cheesebench.terminal import coloured
+from cheesebench.whole_files import write_whole, written_whole
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
@@ -165,7 +166,7 @@ def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
 def write_picture(picture: Picture, path: str) -> None:
     """Write the PNG of an observation to a file."""
     try:
-        Path(path).write_bytes(picture.png)
+        write_whole(path, picture.png)
     except OSError as error:
         raise _unwritable(path, error) from None
 
@@ -187,7 +188,7 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
         sys.stdout.writelines((coloured(printable(line)) for line in lines) if terminal else lines)
         return
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with written_whole(path) as file:
             file.writelines(lines)
     except OSError as error:
         raise _unwritable(path, error) from None

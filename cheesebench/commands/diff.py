@@ -31,10 +31,13 @@ def run(options: argparse.Namespace) -> int:
     """Print the differences; return FINDINGS if there are any, as diff does."""
     catalogue = installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
-    found = list(differences(_values(parent), _values(child)))
     print(
         one_line(f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"), end="\n\n"
     )
+    if parent.family != child.family:
+        print(f"They are of different families, '{parent.family}' and '{child.family}', whose keys cannot be compared.")
+        return FINDINGS
+    found = list(differences(_values(parent), _values(child)))
     if not found:
         print("They are equivalent.")
         return 0

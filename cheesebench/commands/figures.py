@@ -16,6 +16,7 @@ from cheesebench.extras import install_command
 from cheesebench.interfaces import FigureReporter
 from cheesebench.models import known_models, user_models
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.whole_files import write_whole
 
 if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            (directory / name).write_bytes(content)
+            write_whole(directory / name, content)
     except OSError as error:
         raise OptionError(
             f"--output {options.output}: cannot be written ({error.strerror}). Name another directory."

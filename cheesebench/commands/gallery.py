@@ -12,7 +12,7 @@ from cheesebench.commands.parsing import PROTOCOL, describe, whole_number
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
 from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugin_manager import installed_plugins, rendered
 from cheesebench.protocol import DEFAULT_EDITION, Specification
 
 #: What stands above this line of a page that is written again stays: it is for words, the rest for pictures.
@@ -93,7 +93,7 @@ def _section(
     heading = max(specification.arena.headings, key=lambda heading: _variety(still, heading, views))
     yield f"{one_line(specification.title)}; state `{one_line(still.state)}`, facing {HEADINGS[heading]}."
     for view in views:
-        observation = view.render(still.scene, still.column, still.row, heading)
+        observation = rendered(view, still.scene, still.column, still.row, heading)
         yield f"`{view.name}`"
         if isinstance(observation, Picture):
             path = f"{folder}/{specification.name.replace('@', '.')}.{view.name}.png"
@@ -108,5 +108,5 @@ def _section(
 
 def _variety(still: Still, heading: int, views: Sequence[View]) -> int:
     """Return how much is visible with a heading: the number of distinct lines over all views."""
-    observations = (view.render(still.scene, still.column, still.row, heading) for view in views)
+    observations = (rendered(view, still.scene, still.column, still.row, heading) for view in views)
     return sum(len(set(observation.split("\n"))) for observation in observations)

@@ -12,7 +12,7 @@ from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.film import printable
 from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Scene, Still, View
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugin_manager import installed_plugins, rendered
 from cheesebench.protocol import Arena
 from cheesebench.protocol.expansion import arena_as_yaml
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"{specification.name}: state {state} ({where})")
     for view, still in stills:
         print(f"\n{view.name}\n" if len(stills) > 1 else "")
-        print(_shown(view.render(still.scene, still.column, still.row, still.heading), options.output))
+        print(_shown(rendered(view, still.scene, still.column, still.row, still.heading), options.output))
     print(f"\n{legend(specification.arena, _turned_back(stills[0][1]))}")
     return 0
 

@@ -12,6 +12,7 @@ from cheesebench.commands.parsing import add_output, describe
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
+from cheesebench.whole_files import write_whole
 
 #: What the YAML extension of VS Code (Red Hat's) reads, and where.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
@@ -43,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
     settings, schema = Path(FOLDER) / "settings.json", Path(FOLDER) / FILE_NAME
     text = with_schema(settings.read_text(encoding="utf-8") if settings.is_file() else "", schema.as_posix())
     schema.parent.mkdir(exist_ok=True)
-    schema.write_text(schema_text(), encoding="utf-8")
-    settings.write_text(text, encoding="utf-8")
+    write_whole(schema, schema_text())
+    write_whole(settings, text)
     print(one_line(f"Wrote {schema} and {settings}."))
     print(f"With the extension 'YAML', VS Code now checks and completes *{SUFFIX}.")
     return 0

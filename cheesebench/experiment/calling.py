@@ -336,7 +336,7 @@ class Caller:
         left = channel.patience.trial - self._in_flight
         if left <= 0:
             raise SubjectStoppedError(
-                f"the calls of one trial took more than {channel.patience.trial:g} s (--cheese-trial-timeout)"
+                f"the calls of one trial took more than {channel.patience.trial:g} s (--trial-timeout)"
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:

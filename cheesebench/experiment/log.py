@@ -227,9 +227,17 @@ class RunLog:
         where, values = _selection(plan, None)
         return [subject for (subject,) in self.select(f"SELECT DISTINCT subject FROM trials{where} ORDER BY 1", values)]
 
+    def trial_counts(self) -> dict[CellKey, dict[int, tuple[int, int]]]:
+        """Return by cell and subject how many of its trials were run, and how many are missing."""
+        query = "SELECT model, protocol, view, variant, subject, sum(missing = ''), sum(missing != '') FROM trials"
+        found: dict[CellKey, dict[int, tuple[int, int]]] = {}
+        for model, protocol, view, variant, subject, *counts in self.select(f"{query} GROUP BY 1, 2, 3, 4, 5"):
+            found.setdefault((model, protocol, view, variant), {})[subject] = (counts[0], counts[1])
+        return found
+
     def events(self, record: TrialRecord) -> tuple[TaskEvent, ...]:
         """Return the rules that fired in a trial, in order."""
-        found = self.select(log_file.SELECT_EVENTS, (*_life(record), record.trial))
+        found = self.select(log_file.SELECT_EVENTS, (*record.key, record.subject, record.trial))
         return tuple(TaskEvent(*row) for row in found)
 
     def completed_subjects(self, plan: CellPlan) -> dict[int, int]:
@@ -275,7 +283,7 @@ class RunLog:
         A trial that is missing so far is replaced. If it is there already it must be the same (a resumed life
         is replayed from its first trial); RunLogError names the difference otherwise.
         """
-        key = (*_life(record), record.trial)
+        key = (*record.key, record.subject, record.trial)
         with self.transaction():
             where = f"WHERE {log_file.LIFE} AND trial = ?"
             row = self._connection.execute(f"{log_file.SELECT_TRIALS} {where}", key).fetchone()
@@ -424,10 +432,6 @@ def _missing(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecor
     return TrialRecord(
         model=model, protocol=protocol, view=view, variant=variant, subject=subject, trial=trial, missing=cause
     )
-
-
-def _life(record: TrialRecord) -> tuple[str, str, str, str, int]:
-    return (*record.key, record.subject)
 
 
 def _selection(plan: CellPlan | None, subject: int | None) -> tuple[str, tuple[Any, ...]]:

@@ -101,8 +101,7 @@ def make_directory(results: Path, run_id: str) -> Path:
         if not results.is_dir():
             raise RunLogError(f"{results} is not a directory. Choose another --results.") from None
         raise RunLogError(
-            f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, "
-            "or choose another --cheese-run-id."
+            f"Run '{run_id}' already exists in {results}; --resume {run_id} to continue it, or choose another --run-id."
         ) from None
     except OSError as error:
         raise RunLogError(

@@ -40,7 +40,7 @@ def new_run_id() -> str:
 
 def check_run_id(run_id: str) -> str:
     """Return ``run_id`` if it can name a directory anywhere; raise OptionError otherwise."""
-    return check_name(run_id, "a run", "--cheese-run-id ")
+    return check_name(run_id, "a run", "--run-id ")
 
 
 def check_name(name: str, what: str, option: str = "") -> str:

@@ -152,5 +152,5 @@ def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(
                 f"--max-cost {limits.cost:g}: no price is known for '{model.entry.name}', so its cost cannot be "
-                "limited. Give --max-tokens instead, or a price in a file of models (--cheese-models)."
+                "limited. Give --max-tokens instead, or a price in a file of models (--models)."
             )

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from cheesebench.whole_files import write_whole
+
 #: Seconds between two beats, and after how many a file counts as left behind by a process that was killed.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
@@ -53,12 +55,10 @@ class Pulse:
             self._file.unlink(missing_ok=True)
 
     async def _beat(self) -> None:
-        new = self._file.with_suffix(".new")
         while True:
             # Nobody depends on it: a full disk is reported where something is lost.
             with contextlib.suppress(OSError):
-                new.write_text(json.dumps(self._flight()._asdict()), encoding="utf-8")
-                new.replace(self._file)
+                write_whole(self._file, json.dumps(self._flight()._asdict()))
             await asyncio.sleep(INTERVAL)
 
 

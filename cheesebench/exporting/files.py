@@ -11,6 +11,7 @@ from cheesebench.commands.csv_text import cell
 from cheesebench.errors import OptionError
 from cheesebench.exporting.tables import Kind, Row
 from cheesebench.extras import install_command
+from cheesebench.whole_files import written_whole
 
 #: Rows of a group in a Parquet file, and characters of its texts: enough to compress well, little enough for any
 #: memory (pyarrow has them twice, and Python once).
@@ -20,7 +21,7 @@ GROUP, GROUP_TEXT = 50_000, 8_000_000
 def write_csv(path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]) -> int:
     """Write a table as CSV; return the number of rows. Text that a spreadsheet would compute is made harmless."""
     written = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with written_whole(path, newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         for rows in subjects:
@@ -36,7 +37,7 @@ def write_parquet(path: Path, header: Mapping[str, Kind], subjects: Iterable[lis
     schema = arrow.schema([(name, types[kind]) for name, kind in header.items()])
     written, text, waiting = 0, 0, list[Row]()
     texts = [place for place, kind in enumerate(header.values()) if kind == "text"]
-    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+    with written_whole(path, "wb") as file, parquet.ParquetWriter(file, schema, compression="zstd") as writer:
 
         def flush() -> None:
             columns = zip(*waiting, strict=True) if waiting else ([] for _ in header)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.statistics import CellResult, draw_sample, judge_sample
+from cheesebench.whole_files import written_whole
 
 if TYPE_CHECKING:
     from cheesebench.experiment.call_log import CallRecord
@@ -35,7 +36,11 @@ def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
     result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
     written = _Written()
     spec = _spec(log, plan)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file, tempfile.TemporaryFile() as summaries:
+    with (
+        written_whole(path, "wb") as whole,
+        zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file,
+        tempfile.TemporaryFile() as summaries,
+    ):
 
         def write(name: str, content: object) -> None:
             file.writestr(name, _encoded(content))

@@ -26,7 +26,7 @@ def still_needed(
     own = EarlierRuns()
     own.add(log, log.run_id)
     others: EarlierRuns | None = None
-    amounts = []
+    amounts, counts = [], log.trial_counts()
     for plan in unfinished:
         if not plan.agent:
             amounts.append(FREE)
@@ -39,13 +39,7 @@ def still_needed(
         estimate, _, _ = from_earlier(plan, models[plan.model], runs)
         if estimate is None:
             return None
-        amounts.append(scaled(estimate, _trials_left(log, plan) / (plan.subjects * plan.trials)))
+        run, complete = counts.get(plan.key, {}), log.completed_subjects(plan)
+        left = [plan.trials - run.get(one, (0, 0))[0] for one in range(plan.subjects) if one not in complete]
+        amounts.append(scaled(estimate, sum(left) / (plan.subjects * plan.trials)))
     return total(amounts)
-
-
-def _trials_left(log: RunLog, plan: CellPlan) -> int:
-    where = "model = ? AND protocol = ? AND view = ? AND variant = ?"
-    query = f"SELECT subject, count(*) FROM trials WHERE {where} AND missing = '' GROUP BY subject"
-    run = dict(log.select(query, plan.key))
-    complete = log.completed_subjects(plan)
-    return sum(plan.trials - run.get(subject, 0) for subject in range(plan.subjects) if subject not in complete)

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import FORWARD
@@ -321,7 +321,7 @@ class _Checks:
         for state in (state for name, state in self.spec.states.items() if name in judged):
             rules = [rule for rule in (*state.rules, *self.spec.watch) if rule.trigger in ("enter", "inside")]
             paying = [(rule, rule.target.name) for rule in rules if rule.target and _may_pay(rule.effects.reward)]
-            looks = self._looks(state) if paying else {}
+            looks = self._looks(state) if paying else []
             for rule, goal in paying:
                 if self._stands_out(rule, looks):
                     self.diagnostics.warning(
@@ -331,49 +331,40 @@ class _Checks:
                         "Draw it like the others, unless the paradigm needs a visible goal.",
                     )
 
-    def _looks(self, state: StateSpec) -> dict[int, tuple[str, str]]:
-        """Return glyph and giver (name of the place or variable, or '') of each cell that is not bare floor."""
+    def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
+        """Return how each cell can look: glyph and giver (the variable through which it is drawn, or '')."""
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
-        looks = {
-            cell: (arena.glyphs[square], "")
+        looks = [
+            {(FLOOR if cell in doors else arena.glyphs.get(square, FLOOR), "")}
             for cell, square in enumerate(arena.cells)
-            if square in arena.glyphs and cell not in doors
-        }
-        for place, glyph in state.show:
-            for name in self.possible(place):
-                for cell in arena.cells_of(name):
-                    looks[cell] = (glyph.name, place.name if place.variable else "")
+        ]
+        for place, glyph in state.show:  # the later one is seen; what a variable holds may be elsewhere
+            for cell in (cell for name in self.possible(place) for cell in arena.cells_of(name)):
+                looks[cell] = looks[cell] | {(glyph.name, place.name)} if place.variable else {(glyph.name, "")}
         return looks
 
-    def _stands_out(self, rule: RuleSpec, looks: dict[int, tuple[str, str]]) -> bool:
+    def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target
         assert target is not None
-        arena = self.spec.arena
         read = {node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)}
         if any(check.hidden in read for check in self.spec.document.checks):
             return False  # a discrimination: which of the drawn places pays is hidden, and the audit tests that
+        possible = self.possible(target)
         if target.variable:
-            # If it is drawn through the variable itself, only the goal has that glyph.
-            if any(giver == target.name for _, giver in looks.values()):
-                return True
-            glyphs = [frozenset(looks.get(c, (FLOOR, ""))[0] for c in arena.cells_of(n)) for n in self.possible(target)]
-            return (
-                len(glyphs) == 1
-                and not glyphs[0] <= {FLOOR}
-                and self._rare(arena.cells_of(self.possible(target)[0]), looks)
-            )
-        if rule.guard is not None:
+            givers: dict[str, set[str]] = {}
+            for glyph, giver in set().union(*looks):
+                givers.setdefault(glyph, set()).add(giver)
+            if {target.name} in givers.values():
+                return True  # a glyph that nothing else has
+            if len(possible) > 1:
+                return False
+        elif rule.guard is not None:
             return False  # which of its members is rewarded depends on the guard
-        cells = arena.cells_of(target.name)
-        return all(cell in looks for cell in cells) and self._rare(cells, looks)
-
-    def _rare(self, cells: Iterable[int], looks: dict[int, tuple[str, str]]) -> bool:
-        """Return whether no other cell is drawn like these."""
-        inside = set(cells)
-        glyphs = {looks.get(cell, (FLOOR, ""))[0] for cell in inside}
-        others = {looks.get(cell, (FLOOR, ""))[0] for cell in range(len(self.spec.arena.cells)) if cell not in inside}
-        return not glyphs & others
+        inside = {cell for name in possible for cell in self.spec.arena.cells_of(name)}
+        seen = {glyph for cell in inside for glyph, _ in looks[cell]}
+        others = {glyph for cell, found in enumerate(looks) if cell not in inside for glyph, _ in found}
+        return not seen & {FLOOR, *others}
 
     def simultaneous(self) -> None:
         """401: two triggers that can fall on the same step, and which one wins."""

@@ -72,10 +72,20 @@ class _Resolver:
         if len(self.diagnostics.errors) > before:
             return None
         sessions = over or tuple(self.judged)
-        computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
+        unknown = self.spec.sessions_vary and not over
+        if unknown:
+            computed = _Computed()
+        else:
+            computed = self._of_animals(rows, sessions) if rows else self._of_curve(curve, curve_sd, sessions)
         value = written.value if written.value is not None else computed.value
         if value is None:
             sentence = "The reference has no value."
+            if unknown and (rows or curve):
+                given = "animals" if rows else "curve"
+                sentence = f"Which sessions count depends on the subject ('until'), so '{given}' gives no value."
+                remedy = "Write the animals' 'value' over the trials that count, or say in 'over' which sessions it is."
+                self._error(sentence, remedy, given)
+                return None
             if rows:
                 sentence = f"No animal has {in_words(sessions)}."
             elif curve:
@@ -269,6 +279,8 @@ class _Resolver:
 
     def _check_curve(self, curve: Sequence[float], rows: Sequence[Row]) -> None:
         """326: the curve has other sessions than the life. Animals of a file may have gone on longer."""
+        if self.spec.sessions_vary:
+            return  # in animals as in models
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
         if rows:
             lived = {row[1] for row in rows}

@@ -362,12 +362,20 @@ class Specification(BaseSpecification):
 
     @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
-        """Block and trials of every session of a subject, in order; an upper bound if a block has ``until``."""
+        """Block and trials of every session of a subject, in order, if no ``until`` ends any sooner."""
         return tuple(
-            (block.name, block.trials)
+            (block.name, min(block.trials, block.planned - before))
             for block in self.schedule
-            for _ in range(block.repeat)
-            for _ in range(block.sessions)
+            for before in range(0, block.planned, block.trials)
+        )
+
+    @property
+    def sessions_vary(self) -> bool:
+        """Whether it depends on the subject how many sessions there are up to the last trial that is judged."""
+        judged = [number for number, block in enumerate(self.schedule) if block.name in self.judged_blocks]
+        return any(
+            block.criteria and block.repeat * block.sessions > 1
+            for block in self.schedule[: max(judged, default=0) + 1]
         )
 
     @property

@@ -1,4 +1,4 @@
-"""``--cheese-compare``: the run of this session against a baseline or an earlier run."""
+"""``--compare``: the run of this session against a baseline or an earlier run."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ from cheesebench.statistics.wording import amount, gap, number, percent, plural
 
 
 def explain(run: Run, specification: BaseSpecification, result: CellResult) -> str:
-    """Return what failed, by how much and how to see it, in three lines; with ``-v`` or ``--cheese-film`` all of it."""
+    """Return what failed, by how much and how to see it, in three lines; with ``-v`` or ``--film`` all of it."""
     assert run.log is not None
     failed = _first_failed(run, result)
     if run.config.option.verbose <= 0 and not run.settings.values["film"]:
         first = "" if failed is None else f"First: subject {failed.subject}, trial {failed.trial}, {failed.outcome}. "
-        see = f"  {first}To see it: cheesebench report {_shown_run(run)} --html, or --cheese-film"
+        see = f"  {first}To see it: cheesebench report {_shown_run(run)} --html, or --film"
         lines = [f"{result.verdict}: {result.reason}", f"  {_short(result)}", see]
         return printable("\n".join(lines))
     width = max(map(len, (name for name, _ in _numbers(result))))

@@ -32,6 +32,7 @@ from cheesebench.pytest_session.step_summary import append_step_summary
 from cheesebench.statistics import RunSummary, Verdict, summarise_subjects
 from cheesebench.statistics.runs import RunComparison
 from cheesebench.statistics.wording import plural
+from cheesebench.whole_files import write_whole
 
 #: How a verdict at the beginning of a line is written.
 _COLOURS = {
@@ -103,7 +104,8 @@ class Reporting:
             report.cheesebench_control = bool(item.plan.control)  # type: ignore[attr-defined]
             if report.skipped:
                 path, _, _ = item.location
-                report.longrepr = (path, 1, f"INCONCLUSIVE: {item.result.reason}")
+                kind = "CONTROL" if item.plan.control else "INCONCLUSIVE"
+                report.longrepr = (path, 1, f"{kind}: {item.result.reason}")
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -133,7 +135,7 @@ class Reporting:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
-        """Count failures that ``--cheese-exit-zero`` must not hide; with ``-v``, write reasons in full."""
+        """Count failures that ``--exit-zero`` must not hide; with ``-v``, write reasons in full."""
         verdict = getattr(report, "cheesebench_verdict", None)
         if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
@@ -148,7 +150,7 @@ class Reporting:
         self._items = [item for item in session.items if isinstance(item, CellItem)]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Count failures that ``--cheese-exit-zero`` must not hide."""
+        """Count failures that ``--exit-zero`` must not hide."""
         self._other_failures += report.failed
 
     @pytest.hookimpl(tryfirst=True)
@@ -176,16 +178,16 @@ class Reporting:
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
         unmeasured, counts = self._unmeasured, self._run.settings.inconclusive_fails
         exempt = self._run.settings.exit_zero
-        forgiven = [f"{plural(failed, 'cell')} failed, which --cheese-exit-zero forgives"] if failed and exempt else []
+        forgiven = [f"{plural(failed, 'cell')} failed, which --exit-zero forgives"] if failed and exempt else []
         if status == pytest.ExitCode.OK:
             parts = forgiven or ["nothing failed"]
             if undecided:
-                parts.append(f"{undecided} inconclusive (to count them as failures: --cheese-inconclusive=fail)")
+                parts.append(f"{undecided} inconclusive (to count them as failures: --inconclusive=fail)")
         elif status == pytest.ExitCode.TESTS_FAILED:
             counted = [(0 if exempt else failed, "failed"), (unmeasured, "could not be measured")]
             parts = [f"{plural(number, 'cell')} {what}" for number, what in counted if number]
             if undecided and counts:
-                parts.append(f"{undecided} inconclusive, which --cheese-inconclusive=fail counts")
+                parts.append(f"{undecided} inconclusive, which --inconclusive=fail counts")
             if self._compared is not None and self._fails_if_worse:
                 where = [name or "all protocols together" for _, name, _ in self._compared.losses]
                 parts.append(f"worse than {self._compared.second} on {', '.join(dict.fromkeys(where))}")
@@ -200,7 +202,7 @@ class Reporting:
         )
 
     def _after_comparing(self, status: int | pytest.ExitCode) -> int | pytest.ExitCode:
-        """Return the exit status, taking the result of ``--cheese-compare`` into account."""
+        """Return the exit status, taking the result of ``--compare`` into account."""
         if self._refused:
             return pytest.ExitCode.USAGE_ERROR
         return pytest.ExitCode.TESTS_FAILED if self._fails_if_worse else status
@@ -343,7 +345,7 @@ def _write_markdown(run: Run, directory: Path, text: str) -> list[str]:
 def _write(text: str, path: Path) -> str:
     """Write a report; return what went wrong, or an empty string."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         return f"The report could not be written to {path}: {error.strerror}."
     return ""

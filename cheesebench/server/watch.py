@@ -157,7 +157,7 @@ class RunWatch:
     def _read(self, log: RunLog, stamp: object) -> _Known:
         plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
         ended, session = _journal(log)
-        counts = _trial_counts(log)
+        counts = log.trial_counts()
         known = _Known(stamp=stamp, session=session, manifest=log.manifest)
         states = []
         for plan in plans:
@@ -254,17 +254,6 @@ def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
     [(latest,)] = log.select("SELECT max(time) FROM journal")
     last = datetime.fromisoformat(latest).timestamp() if latest else last
     return ended, _Session(began, last, first)
-
-
-def _trial_counts(log: RunLog) -> dict[CellKey, dict[int, tuple[int, int]]]:
-    """Return how many trials of each subject were run, and how many are missing."""
-    key = "model, protocol, view, variant"
-    query = f"SELECT {key}, subject, sum(missing = ''), sum(missing != '') FROM trials GROUP BY {key}, subject"
-    found: dict[CellKey, dict[int, tuple[int, int]]] = {}
-    for *cell, subject, run, missing in log.select(query):
-        model, protocol, view, variant = cell
-        found.setdefault((model, protocol, view, variant), {})[subject] = (run, missing)
-    return found
 
 
 def _cell(result: CellResult, counts: _Counts, complete: Mapping[int, int], decided: bool) -> CellState:

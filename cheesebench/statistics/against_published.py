@@ -23,9 +23,9 @@ SETTINGS: Mapping[str, tuple[Any, str]] = {
     "actions": (8, "--actions"),
     "temperature": (0.7, "--temperature"),
     "prompt": ("default", "--prompt"),
-    "learnings": (500, "--cheese-agent-option learnings="),
-    "observations": ("full", "--cheese-agent-option observations="),
-    "unparsed": ("noop", "--cheese-agent-option unparsed="),
+    "learnings": (500, "--agent-option learnings="),
+    "observations": ("full", "--agent-option observations="),
+    "unparsed": ("noop", "--agent-option unparsed="),
 }
 #: Level of the intervals.
 _Z = 1.959964

@@ -2,8 +2,8 @@
 
     pytest --model trained-q --protocols ./easy_t_maze.protocol.yaml --seed 100
 
-They read ``*.policy.json`` and ``*.ppo.zip`` from the working directory, or from where LEARNT_IN says, and learn
-nothing more: what is judged is the policy.
+They read ``*.policy.json``, ``*.ppo.zip`` and ``life_q.json`` from the working directory, or from where LEARNT_IN says.
+The first two learn nothing more: what is judged is the policy. The third one learns during each life.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cheesebench import AgentContext, AgentSpec, FileError, OptionError
+from cheesebench import Agent, AgentContext, AgentSpec, FileError, OptionError
 
 #: The files are looked for here: the workers of a run inherit it.
 LEARNT_IN = Path(os.environ.setdefault("LEARNT_IN", os.getcwd()))
@@ -87,9 +87,17 @@ class TrainedPPO:
         """Nothing is learnt."""
 
 
+def life_q(context: AgentContext) -> Agent:
+    """Return the learner of life_q.py with the settings that were found for it."""
+    from life_q import LifeQ
+
+    return LifeQ(context, **json.loads(learnt("life_q.json").read_text(encoding="utf-8")))
+
+
 def cheesebench_agents() -> list[AgentSpec]:
-    """Return the agents. They keep nothing between trials, as ``memory`` says; statistics go by subject even so."""
+    """Return the agents. ``memory`` says what they keep between trials; statistics go by subject in any case."""
     return [
         AgentSpec("trained-q", TrainedQ, memory="none", summary="the table of q_learning.py"),
         AgentSpec("trained-ppo", TrainedPPO, memory="none", summary="the network of ppo.py"),
+        AgentSpec("life-q", life_q, memory="life", summary="the learner of life_q.py"),
     ]

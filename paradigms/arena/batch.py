@@ -129,12 +129,15 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
         self._living = True
         return self._observe(), infos
 
-    def _seeds(self, seed: int | Sequence[int] | None) -> Sequence[int]:
+    def _seeds(self, seed: Any) -> Sequence[int]:
         """Return the seed of each lane."""
-        if isinstance(seed, Sequence | np.ndarray):
+        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
             if len(seed) != self.num_envs:
                 raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} environments. Give one for each.")
-            return [_whole("seed", number) for number in seed]
+            seeds = [_whole("seed", number) for number in seed]
+            if min(seeds) < 0:
+                raise OptionError(f"A seed must be 0 or more, not {min(seeds)}.")
+            return seeds
         super().reset(seed=seed)
         number = int(self.np_random.integers(SEEDS)) if seed is None else int(seed)
         return [number] * self.num_envs

@@ -6,7 +6,7 @@ again for the same subject (with the subject's draws), so that training can cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.spaces import Pixels, observation_space, observed, pixels
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, load_protocol
+from cheesebench.wrappers import checked_options
 
 #: Lives are drawn from seeds below this number when ``reset`` is called without one.
 SEEDS = 2**31
@@ -169,12 +170,9 @@ def checked_subject(subject: object) -> int:
     return number
 
 
-def wanted_subject(options: Mapping[str, Any] | None, current: int) -> int:
+def wanted_subject(options: object, current: int) -> int:
     """Return the subject named in the options of ``reset``, else the current one. Raises for other options."""
-    for name in options or ():
-        if name != "subject":
-            raise UnknownNameError("option of reset() called", name, ["subject"])
-    return checked_subject((options or {}).get("subject", current))
+    return checked_subject(checked_options(options).get("subject", current))
 
 
 def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cheesebench.errors import PluginError
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.plugin_manager import rendered
 from cheesebench.protocol import texts
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
@@ -94,9 +94,7 @@ class Gallery:
 
     def draw(self, look: Look, pose: int) -> str:
         """Draw the observation of a pose and keep it."""
-        frame = self.view.render(look.scene, *self.stand(pose, look.quarters))
-        if not isinstance(frame, str):
-            raise PluginError(f"The view '{self.view.name}' has drawn {frame!r}. Its render must return text.")
+        frame = rendered(self.view, look.scene, *self.stand(pose, look.quarters))
         self._make_room(sys.getsizeof(frame))
         look.frames[pose >> 2] = frame
         return frame

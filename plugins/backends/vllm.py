@@ -165,7 +165,7 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
         return [*_module(sys.executable), model]
     raise PluginError(
         f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), name a Python "
-        "that has it (--cheese-backend-option python=/path/to/python), or use a running server (--base-url URL)."
+        "that has it (--backend-option python=/path/to/python), or use a running server (--base-url URL)."
     )
 
 
@@ -211,7 +211,7 @@ def _wait_until_healthy(
         if now - began > timeout:
             raise _failed(
                 f"The vLLM server for '{model}' was not ready after {timeout:g} s. If it was still loading, allow more "
-                "(--cheese-backend-option startup_timeout=SECONDS).",
+                "(--backend-option startup_timeout=SECONDS).",
                 process,
             )
         if now - said >= _SAY:

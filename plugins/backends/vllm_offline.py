@@ -175,7 +175,7 @@ def connect(context: BackendContext) -> Connection:
     if importlib.util.find_spec("vllm") is None:
         raise PluginError(
             f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
-            "backend 'vllm' with another Python's vLLM (--cheese-backend-option python=/path/to/python)."
+            "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
         )
     # Read when vLLM is imported. Processes that are forked from one with threads may hang; its log is not ours.
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")

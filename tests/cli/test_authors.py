@@ -38,6 +38,11 @@ def test_new_edition_and_diff(here: Path, run: Run) -> None:
     assert told.endswith("The hash in results is different.\n")
     assert not [line for line in told.splitlines() if line.startswith(("arena", "extends", "version"))]
     assert run("diff", "little", "little").out.endswith("They are equivalent.\n")
+    result = run("diff", "little", "cogeval_n7line")
+    assert result.code == 1
+    assert result.out.endswith(
+        "\n\nThey are of different families, 'arena' and 'dialogue', whose keys cannot be compared.\n"
+    )
 
 
 def test_new_says_what_is_wrong(here: Path, run: Run) -> None:

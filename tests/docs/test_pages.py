@@ -347,3 +347,9 @@ def test_mistakes_in_marks_are_found(text: str) -> None:
 def test_mistakes_in_blocks_are_found(block: Block, message: str, tmp_path: Path, pytester: pytest.Pytester) -> None:
     with pytest.raises((AssertionError, Exception, SystemExit), match=re.escape(message)):
         Reader(tmp_path, Page(), pytester, "").do(block)
+
+
+def test_pages_have_one_spelling_of_an_option() -> None:
+    # The short one; but that of two options is another plugin's in many projects.
+    written = {name for path in PAGES for name in re.findall(r"--cheese-[\w-]+", path.read_text(encoding="utf-8"))}
+    assert written == {"--cheese-NAME", "--cheese-html", "--cheese-timeout"}

@@ -18,7 +18,7 @@ def test_new_run_ids_differ_and_are_valid() -> None:
 
 @pytest.mark.parametrize("run_id", ["", ".hidden", "../up", "a/b", "a\\b", "a b", "é", "x" * 101, "a\n", "-x"])
 def test_a_run_id_must_be_able_to_name_a_directory(run_id: str) -> None:
-    with pytest.raises(OptionError, match=r"--cheese-run-id .* cannot name a run"):
+    with pytest.raises(OptionError, match=r"--run-id .* cannot name a run"):
         check_run_id(run_id)
 
 

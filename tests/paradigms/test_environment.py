@@ -24,6 +24,7 @@ from cheesebench.errors import OptionError, ProtocolError, StepAfterEndError, Un
 from cheesebench.paradigms.arena.batch import ArenaVectorEnvironment
 from cheesebench.paradigms.arena.environment import ArenaEnvironment
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.wrappers import WholeLife
 
 MAZE = "cheesebench/TMaze-v1"
 ENVIRONMENTS = [name for name in gymnasium.registry if name.startswith("cheesebench/") and "Protocol" not in name]
@@ -106,13 +107,32 @@ def test_options_of_reset() -> None:
     assert vector.reset(options={"subject": 4})[1]["subject"].tolist() == [4, 5]
     infos = vector.reset()[1]
     assert (infos["subject"].tolist(), infos["trial"].tolist()) == ([4, 5], [2, 2])
-    for reset in (environment.reset, vector.reset):
+    for reset in (environment.reset, vector.reset, WholeLife(environment).reset):
         with pytest.raises(UnknownNameError, match=r"no option of reset.*'subjekt'. Did you mean 'subject'"):
             reset(options={"subjekt": 1})
         with pytest.raises(OptionError, match=r"A subject must be a whole number from 0 to 1000000000000000, not 1\.5"):
             reset(options={"subject": 1.5})
         with pytest.raises(OptionError, match="A subject must be a whole number from 0 to 1000000000000000, not True"):
             reset(options={"subject": True})
+        wrong: Any
+        for wrong in ([1], 5, "subject", []):
+            with pytest.raises(
+                OptionError, match=r"options of reset\(\) must be a dictionary such as .'subject': 3., not"
+            ):
+                reset(options=wrong)
+        with pytest.raises(UnknownNameError, match=r"no option of reset\(\) called '1'\. Known: subject"):
+            reset(options={1: 2})  # type: ignore[dict-item]  # to see
+
+
+def test_wrong_seeds_are_named() -> None:
+    vector: Any = gymnasium.make_vec(MAZE, num_envs=2)
+    wrong: Any
+    for reset in (gymnasium.make(MAZE).reset, vector.reset):
+        for wrong in ("12", 1.0):
+            with pytest.raises(gymnasium.error.Error, match="Seed must be a python integer, actual type"):
+                reset(seed=wrong)
+    with pytest.raises(OptionError, match="A seed must be 0 or more, not -1"):
+        vector.reset(seed=[-1, 2])
 
 
 def test_pixels_for_people_who_watch() -> None:

@@ -69,6 +69,38 @@ def test_sessions_of_a_curve_weigh_as_many_trials_as_they_have_in_the_estimand(t
     assert (found.value, found.sd) == pytest.approx(((2 * 0.2 + 4 * 0.8) / 6, 0.1))
 
 
+def test_sessions_have_the_trials_that_the_block_has_left(tmp_path: Path) -> None:
+    keys = "schedule: {one: {trials: 4, repeat: {at_most: 9, trials: 6}}}\nreference: [{measure: success, status: x, "
+    found = loaded(tmp_path, keys + "curve: [0.2, 0.8]}]").reference
+    assert found is not None
+    assert found.value == pytest.approx((4 * 0.2 + 2 * 0.8) / 6)
+    assert found.over == (1, 2)
+
+
+#: Blocks of which nobody knows how many sessions a subject will have.
+OPEN = (
+    "schedule: {one: {trials: 4, repeat: {at_most: 3, until: {outcome: found, count: 2}}}}\n",
+    "schedule: {one: {trials: 4, until: {outcome: found, count: 2}, repeat: {at_most: 9, trials: 8}}}\n",
+    "schedule: {one: {sessions: 3, trials: 4, until: {outcome: found, count: 2}}, two: {trials: 4}}\n",
+)
+
+
+@pytest.mark.parametrize("schedule", OPEN)
+@pytest.mark.parametrize("given", ["curve: [0.2, 0.8, 0.9]", "animals: animals.csv"])
+def test_where_sessions_depend_on_the_subject_the_value_is_written(tmp_path: Path, schedule: str, given: str) -> None:
+    keys = schedule + f"reference: [{{measure: success, {given}, status: x}}]"
+    specification, found = written(tmp_path, keys, TWO_MICE)
+    assert specification is None
+    assert [(one.code, "depends on the subject" in one.sentence) for one in found if one.severity == "error"] == [
+        (226, True)
+    ]
+    assert loaded(tmp_path, keys.replace("status", "over: [1, 2], status"), TWO_MICE).reference is not None
+    if "curve" in given:
+        one = loaded(tmp_path, keys.replace("status", "value: 0.4, status")).reference
+        assert one is not None
+        assert (one.value, len(one.curve)) == (0.4, 3)
+
+
 def test_a_standard_error_is_a_deviation_over_the_root_of_n(tmp_path: Path) -> None:
     keys = FOUR + "reference: [{measure: success, value: 0.775, sem: 0.014, n_animals: 4, status: x}]"
     found = loaded(tmp_path, keys).reference

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -249,6 +250,10 @@ ERRORS = {
     "spreads without a curve": (
         "E226", SCORED + "reference: [{measure: success, value: 1, curve: [1], «curve_sd: [0, 0], status: x}]"
     ),
+    "a curve over sessions of which there may be fewer": (
+        "E226", "schedule: {one: {trials: 4, until: {outcome: found, count: 2}, repeat: {at_most: 3, trials: 8}}}\n"
+        + SCORED + "reference: [{measure: success, «curve: [0, 1, 1], status: x}]"
+    ),
     "no number": ("E226", SCORED + "reference: [«{measure: success, status: x}]"),
     "curve that is too short": (
         "E226", "schedule: {one: {sessions: 2}}\n" + SCORED + "reference: [«{measure: success, curve: [1], status: x}]"
@@ -438,6 +443,10 @@ WARNINGS = {
     "a curve that is too long": (
         "W326", SCORED + "reference: [{measure: success, curve: «[0, 1], status: x}]"
     ),
+    "a curve with a session for which no trials are left": (
+        "W326", "schedule: {one: {trials: 4, repeat: {at_most: 3, trials: 6}}}\n" + SCORED
+        + "reference: [{measure: success, curve: «[0, 1, 1], status: x}]"
+    ),
     "animals with gaps": (
         "W326", "schedule: {one: {sessions: 2}}\n" + SCORED
         + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"
@@ -550,6 +559,38 @@ def test_a_goal_that_cannot_be_seen(text: str, examine: Examine, complete: Calla
     assert specification is not None, found
     assert 311 not in [d.code for d in found]
     assert not specification.goal_visible
+
+
+#: Two places in an order that is drawn: entering the first one pays.
+PAIR = 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a}, B: {zone: b}}, groups: {ab: [a, b]}}\n'
+PAIR += "draw: {d: {sample: ab, into: [x, y]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "visible"),
+    [
+        ({"x": "P", "y": "o"}, True),
+        ({"x": "P", "y": "P"}, False),
+        ({"x": "P", "a": "P", "b": "P"}, False),
+    ],
+)
+def test_the_order_of_show_is_that_in_which_it_is_drawn(
+    shown: dict[str, str], visible: bool, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    for order in itertools.permutations(shown):
+        show = ", ".join(f"{place}: {shown[place]}" for place in order)
+        rules = trial("{enter: x, reward: 1, end: found}, {enter: y, end: lost}")
+        specification, found = examine(complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, ")))
+        assert specification is not None, found
+        assert specification.goal_visible == visible, show
+
+
+def test_what_is_drawn_over_the_goal_hides_it(examine: Examine, complete: Callable[[str], str]) -> None:
+    for show, visible in (("x: P, a: o, b: o", False), ("a: o, b: o, x: P", True)):
+        rules = trial("{enter: x, reward: 1, end: found}, {enter: y, end: lost}")
+        specification, found = examine(complete(PAIR + rules.replace("run: {", f"run: {{show: {{{show}}}, ")))
+        assert specification is not None, found
+        assert specification.goal_visible == visible, show
 
 
 TOGETHER = {

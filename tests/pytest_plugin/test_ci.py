@@ -23,7 +23,7 @@ def test_a_profile_is_a_name_for_options(project: pytest.Pytester, monkeypatch: 
     result = project.runpytest("--profile", "nightly")
     assert result.ret == pytest.ExitCode.OK
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*7 subjects x 20 trials*", "Exit code 0: 1 cell failed, which --cheese-exit-zero*"])
+    result.stdout.fnmatch_lines(["*7 subjects x 20 trials*", "Exit code 0: 1 cell failed, which --exit-zero*"])
     # What is typed comes first.
     typed = project.runpytest("--profile=nightly", "--model", "walker", "--subjects=6")
     typed.assert_outcomes(passed=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 CONSTRUCT = "construct: {name: navigation by sight, abolished_by: [{lesion: blind, at_most: 0.25}]}\n"
@@ -46,8 +48,19 @@ def test_several_lesions_are_cells_of_their_own(seeing: pytest.Pytester) -> None
 
 def test_a_control_is_no_open_verdict(seeing: pytest.Pytester) -> None:
     given = ("--model", "random", "--control", "blind", "--design", "smoke", "seeing.protocol.yaml")
-    found = seeing.runpytest_inprocess(*given).parseoutcomes()
+    found = seeing.runpytest_inprocess(*given, "--junitxml", "j.xml").parseoutcomes()
     assert (found.get("inconclusive"), found.get("controls")) == (1, 1)
+    plain, control = (
+        (
+            {one.get("name"): one.get("value") for one in case.iter("property")},
+            [one.get("message", "").partition(":")[0] for one in case.iter("skipped")],
+        )
+        for case in ElementTree.parse(seeing.path / "j.xml").iter("testcase")
+    )
+    assert (plain[0]["cheesebench.verdict"], plain[1]) == ("INCONCLUSIVE", ["INCONCLUSIVE"])
+    assert "cheesebench.control" not in plain[0]
+    assert "cheesebench.verdict" not in control[0]
+    assert (control[0]["cheesebench.control"], control[1]) == ("blind", ["CONTROL"])
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_failure_says_what_by_how_much_and_how_to_see_it(project: pytest.Pytes
     assert lines[begin + 1].startswith("FAIL: 0 % of trials succeed, against 50 % (mouse)")
     assert lines[begin + 2].startswith("  rate 0 % (0 % to 45.9 %), rodent 50 %, difference -50.0, at most ")
     assert lines[begin + 3] == (
-        "  First: subject 0, trial 0, timeout. To see it: cheesebench report results/one --html, or --cheese-film"
+        "  First: subject 0, trial 0, timeout. To see it: cheesebench report results/one --html, or --film"
     )
     assert "_ few[ascii_2d-statue] _" in lines[begin + 4]
     # The verdicts stand in the table; pytest does not list them once more.
@@ -123,7 +123,7 @@ def test_inconclusive_can_be_asked_to_fail(project: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "Exit code 1: 1 inconclusive, which --cheese-inconclusive=fail counts.",
+            "Exit code 1: 1 inconclusive, which --inconclusive=fail counts.",
             "*1 failed, 2 passed in *",
         ]
     )

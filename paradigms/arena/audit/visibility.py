@@ -12,6 +12,7 @@ from cheesebench.paradigms.arena.audit.runs import DARKNESS, lives_for
 from cheesebench.paradigms.arena.audit.walkers import Walker, walk, wanderer
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
+from cheesebench.plugin_manager import rendered
 from cheesebench.protocol import Arena
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 
@@ -146,4 +147,4 @@ def seen_from(paradigm: ArenaParadigm, view: View, cue: Cue, pose: int) -> bool:
     canvas = canvas_of(geometry.arena)
     column, row = geometry.arena.cells[geometry.cell(pose)]
     here = (column - canvas.left, row - canvas.top, geometry.heading(pose))
-    return view.render(cue.present, *here) != view.render(cue.absent, *here)
+    return rendered(view, cue.present, *here) != rendered(view, cue.absent, *here)

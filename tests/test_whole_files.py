@@ -1,0 +1,70 @@
+"""Files appear whole, in place of the old ones, with the permissions that their owner wants."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cheesebench.whole_files import write_whole, written_whole
+
+
+def permissions(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "new.md", "é")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new.md").read_bytes() == "é".encode()
+    assert permissions(tmp_path / "new.md") == 0o640
+
+
+def test_an_old_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
+    path, other, link = tmp_path / "report.md", tmp_path / "other.md", tmp_path / "link.md"
+    path.write_text("old")
+    path.chmod(0o600)
+    os.link(path, other)
+    link.symlink_to(path.name)
+    write_whole(link, "new")
+    assert (path.read_text(), other.read_text()) == ("new", "old")
+    assert link.is_symlink()
+    assert permissions(path) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["link.md", "other.md", "report.md"]
+
+
+def test_the_old_content_stays_where_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+
+    def half() -> None:
+        with written_whole(path) as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, b"bytes")
+        assert os.read(reader, 100) == b"bytes"
+    finally:
+        os.close(reader)
+
+
+def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "missing" / "report.md", "text")
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, "text")
