@@ -28,9 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Write it where the shell looks for it: ~/.local/share/bash-completion/completions/cheesebench,\n"
-        "~/.zfunc/_cheesebench, ~/.config/fish/completions/cheesebench.fish. Needs the extra 'completion'.\n"
-        "In bash, the names of the protocols that are installed now are completed, too; for new ones, write it again.\n"
+        "Write the output to the file in which the shell looks for it: bash\n"
+        "~/.local/share/bash-completion/completions/cheesebench, zsh ~/.zfunc/_cheesebench,\n"
+        "fish ~/.config/fish/completions/cheesebench.fish. Needs the extra 'completion'.\n"
+        "In bash, names of installed protocols are completed, too. After installing new ones, run this command again.\n"
         "Options of pytest itself are completed by argcomplete: see pytest's manual.",
         "bash",
         "fish",

@@ -66,7 +66,7 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     assert "Warning: main does not have west (ascii_2d): a loss there would not be seen." in said
     assert (
         "Exit code 1: worse than main on east, all protocols together; "
-        "not the cause: 2 cells failed, which --cheese-exit-zero forgives." in said
+        "not the cause: 2 cells failed, which --cheese-exit-zero ignores." in said
     )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     failed = {
