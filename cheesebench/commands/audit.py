@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
     effort = "search N times as long for ways to succeed under lesions (default: 1)"
     parser.add_argument("--effort", metavar="N", type=positive_number, default=1, help=effort)
-    parser.add_argument("--processes", metavar="N", type=positive_number, help="default: one for each processor")
+    parser.add_argument(
+        "--processes", metavar="N", type=positive_number, help="worker processes (default: one per processor)"
+    )
     add_json(parser)
 
 

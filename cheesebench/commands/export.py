@@ -31,7 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group(required=True)
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
     form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
-    form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
+    form.add_argument(
+        "--inspect",
+        dest="form",
+        action="store_const",
+        const="inspect",
+        help="an eval log for each model, protocol and view",
+    )
     parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable (or use commas)")
     parser.add_argument("--observations", action="store_true", help="include the observation after each step")
     parser.add_argument(
