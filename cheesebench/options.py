@@ -158,15 +158,18 @@ OPTIONS = (
     ),
     Option(
         name="subjects",
-        help="Number of subjects per cell, instead of the design's; with the design sequential, the maximum.",
+        help=(
+            "Number of subjects for each model, protocol and view, instead of the design's; with the design "
+            "sequential, the maximum."
+        ),
         type=int,
         recorded=True,
     ),
     Option(
         name="ahead",
         help=(
-            "Sequential design: with auto, subjects of the next look start while your own server (no price) has spare "
-            "capacity; they count only if they are needed."
+            "Design sequential: auto starts the next batch of subjects early on a server of your own (without a price) "
+            "that has spare capacity; they count only if they are needed."
         ),
         choices=("auto", "never"),
         default="auto",
@@ -197,8 +200,7 @@ OPTIONS = (
     ),
     Option(
         name="shard",
-        help="Run only this part of the cells: 2/8 is the second of eight parts, always the same. 'cheesebench merge' "
-        "joins them.",
+        help="Run only one part: 2/8 is the second of eight, always the same part. Then use cheesebench merge.",
         metavar="PART",
         example="2/8",
         recorded=True,
@@ -290,8 +292,8 @@ OPTIONS = (
     ),
     Option(
         name="control",
-        help="Also run each cell with this control: a lesion (blind, anhedonia, amnesia=trial, hide=landmarks, ...), "
-        "reward-shuffled, cue-off, cue-shuffled, labels-swapped or yoked:RUN; repeatable.",
+        help="Run everything once more with this control: a lesion (blind, anhedonia, amnesia=trial, hide=landmarks, "
+        "...), reward-shuffled, cue-off, cue-shuffled, labels-swapped or yoked:RUN; repeatable.",
         default=(),
         repeatable=True,
         commas=True,
@@ -299,20 +301,20 @@ OPTIONS = (
     ),
     Option(
         name="max-cost",
-        help="Stop calling models once the run has cost this many dollars; the rest is inconclusive.",
+        help="Stop calling models once the run has cost this many dollars; undecided verdicts are then inconclusive.",
         metavar="DOLLARS",
         type=float,
         positive=True,
     ),
     Option(
         name="max-tokens",
-        help="Stop calling models once the run has used this many tokens; the rest is inconclusive.",
+        help="Stop calling models once the run has used this many tokens; undecided verdicts are then inconclusive.",
         type=int,
         positive=True,
     ),
     Option(
         name="max-minutes",
-        help="Stop calling models after this many minutes; the rest is inconclusive.",
+        help="Stop calling models after this many minutes; undecided verdicts are then inconclusive.",
         metavar="MINUTES",
         type=float,
         positive=True,
@@ -334,7 +336,7 @@ OPTIONS = (
     ),
     Option(
         name="trial-timeout",
-        help="Time limit of all calls of one trial together, in seconds; the time between calls does not count.",
+        help="Time limit of all calls of one trial, in seconds; time spent waiting does not count.",
         metavar="SECONDS",
         type=float,
         default=3600,
@@ -367,7 +369,7 @@ OPTIONS = (
     ),
     Option(
         name="executor",
-        help="Executor of the subjects: local (worker processes), threads, ray (a Ray cluster), or one from a plugin.",
+        help="How subjects are run: local (worker processes), threads, ray (a Ray cluster), or one from a plugin.",
         default_text="local",
     ),
     Option(
@@ -397,7 +399,7 @@ OPTIONS = (
     ),
     Option(
         name="compare",
-        help="Compare the run with this baseline or earlier run, subject by subject. 'cheesebench bless' saves one.",
+        help="Compare the run with this baseline or earlier run, subject by subject. cheesebench bless writes one.",
         metavar="BASELINE",
     ),
     Option(

@@ -78,7 +78,10 @@ def _heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
 
 
 def _answer(comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]) -> str:
-    overall, first, second = model.overall, shown(comparison.first), shown(comparison.second)
+    overall, names = model.overall, (comparison.first, comparison.second)
+    if comparison.first == comparison.second and model.first_model != model.second_model:
+        names = model.first_model, model.second_model  # two models of one run
+    first, second = map(shown, names)
     if overall.difference is None:
         return f"{shown(overall.reason)}"
     p = _p(overall.p_value)

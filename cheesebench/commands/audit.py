@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Checks chance levels, blind policies, leaks, draws, rewards, cues, and whether it can be solved. The exit "
-        "code is 1 if a rule fails.",
+        "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, and whether the "
+        "protocol can be solved. The exit code is 1 if a rule fails.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
@@ -39,9 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", metavar="NAME", action="append", help="a view, repeatable (default: all)")
     parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
     parser.add_argument("--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts)
-    effort = "effort of the planner under lesions (default: 1)"
+    effort = "search N times as long for ways to succeed under lesions (default: 1)"
     parser.add_argument("--effort", metavar="N", type=positive_number, default=1, help=effort)
-    parser.add_argument("--processes", metavar="N", type=positive_number, help="default: one for each processor")
+    parser.add_argument(
+        "--processes", metavar="N", type=positive_number, help="worker processes (default: one per processor)"
+    )
     add_json(parser)
 
 

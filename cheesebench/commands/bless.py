@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror}. Give another --baselines.") from None
     size = f"{len(text) / 1000:.0f} kB"
-    print(f"Run {one_line(counted.name)} is the baseline {shown_path(path)} ({size}).", file=sys.stderr)
+    print(f"Saved run {one_line(counted.name)} as the baseline {shown_path(path)} ({size}).", file=sys.stderr)
     if replaced:
         print("It replaces the previous one.", file=sys.stderr)
     if low := list(_at_chance(counted, floors)):
@@ -64,8 +64,7 @@ def run(options: argparse.Namespace) -> int:
         print(paragraph(said), file=sys.stderr)
     print(
         f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
-        "and seed "
-        "of that run",
+        "and seed of that run",
         file=sys.stderr,
     )
     return 0

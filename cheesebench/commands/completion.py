@@ -28,9 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Write it where the shell looks for it: ~/.local/share/bash-completion/completions/cheesebench,\n"
-        "~/.zfunc/_cheesebench, ~/.config/fish/completions/cheesebench.fish. Needs the extra 'completion'.\n"
-        "In bash, the names of the protocols that are installed now are completed, too; for new ones, write it again.\n"
+        "Write the output to the file that your shell reads. Needs the extra 'completion'.\n"
+        "bash: ~/.local/share/bash-completion/completions/cheesebench\n"
+        "zsh: ~/.zfunc/_cheesebench\n"
+        "fish: ~/.config/fish/completions/cheesebench.fish\n"
+        "In bash, names of installed protocols are completed, too. After installing new ones, run this command again.\n"
         "Options of pytest itself are completed by argcomplete: see pytest's manual.",
         "bash",
         "fish",

@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Writes tables of trials, values, steps, events and calls (described in docs/run-log.md), or logs for "
-        "'inspect view' of Inspect AI.",
+        "Writes tables of trials, values, steps, events and calls, or logs for 'inspect view' of Inspect AI.",
         "20250131-093000-ab12 --csv",
         "20250131-093000-ab12 --parquet --table trials,steps --observations",
         "20250131-093000-ab12 --inspect --output logs",
@@ -32,8 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group(required=True)
     form.add_argument("--csv", dest="form", action="store_const", const="csv", help="one CSV file for each table")
     form.add_argument("--parquet", dest="form", action="store_const", const="parquet", help="Parquet (needs pyarrow)")
-    form.add_argument("--inspect", dest="form", action="store_const", const="inspect", help="an eval log for each cell")
-    parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable, or with commas")
+    form.add_argument(
+        "--inspect",
+        dest="form",
+        action="store_const",
+        const="inspect",
+        help="an eval log for each model, protocol and view",
+    )
+    parser.add_argument("--table", metavar="NAME", action="append", help="only this table; repeatable (or use commas)")
     parser.add_argument("--observations", action="store_true", help="include the observation after each step")
     parser.add_argument(
         "--output", metavar="DIR", help="write into this directory (default: export/ in the run's directory)"

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Prints the protocol's measures and counters, and how the agent moved: mean, spread and number of trials by "
-        "block; --csv writes every trial. A set is written as a|b.",
+        "block; --csv writes every trial. The members of a set are joined with |, as in a|b.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --csv trials.csv",
         "20250131-093000-ab12 --protocol t_maze --csv t_maze.csv",

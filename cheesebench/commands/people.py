@@ -38,9 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume 20250131-093000-ab12",
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
     )
-    about = "a name, a *.protocol.yaml file or a directory of them; repeatable, or with commas between"
+    about = "a name, a *.protocol.yaml file or a directory of them; repeatable (or use commas)"
     add_option(parser, "protocols", default=None, help=about)
-    add_option(parser, "edition", default=None, help="edition of the protocols that are named (default: default)")
+    edition = "edition of the protocols chosen by name or directory (default: default)"
+    add_option(parser, "edition", default=None, help=edition)
     add_option(
         parser, "view", default=None, action="store", help=f"the view in which people see the arena (default: {_VIEW})"
     )

@@ -55,14 +55,14 @@ _PROFILES = (
 _POWER = (
     "Simulated with the rule of the verdict: the probability of PASS (✔) and FAIL (✘) for a model exactly as good as "
     "the rodent, and for one worse by exactly the margin (each should stay near 5 %). 'flake' is the probability "
-    "that two runs of the same model disagree, in the worse of both cases; 'for 80 %' is the number of subjects with "
-    "which a model as good as the rodent passes four times in five."
+    "that two runs of the same model disagree, in the worse of the two cases; 'for 80 %' is the number of subjects "
+    "with which a model as good as the rodent passes four times in five."
 )
 
 _POWER_OF_LOOKS = (
     "Simulated with the rule of the verdict, including its looks: the probability of PASS (✔) and FAIL (✘) for a "
     "model exactly as good as the rodent, and for one worse by exactly the margin (each stays near 5 %). 'flake' is "
-    "the probability that two runs of the same model disagree, in the worse of both cases; 'subjects' is the mean "
+    "the probability that two runs of the same model disagree, in the worse of the two cases; 'subjects' is the mean "
     "number needed by a model that never succeeds / by one as good as the rodent. The estimate of calls is for the "
     "latter."
 )
@@ -359,7 +359,7 @@ _SAID = (Verdict.PASS, Verdict.FAIL)
 
 def _all_pass(found: Forecast) -> str:
     chances = ", ".join(f"{one_line(name)} {_percent(chance)}" for name, chance in found.all_pass.items())
-    return f"All protocols PASS for a model exactly as good as the rodent: {chances}."
+    return f"Probability that a model exactly as good as the rodent passes all protocols: {chances}."
 
 
 def _assumed(cells: Sequence[CellForecast]) -> str:

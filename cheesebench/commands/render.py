@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="PNG", help="for a view that draws images: write the image to this file")
     parser.add_argument(
-        "--expand", action="store_true", help="print the arena of a generator as a map in YAML, to edit by hand"
+        "--expand", action="store_true", help="print a generated arena as a map in YAML, to edit by hand"
     )
     add_trial(parser)
     add_life(parser)

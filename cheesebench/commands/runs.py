@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "The latest first, one line each: model, date, cost, verdicts. A run may still be going on.",
+        "The latest first, one line each: model, date, cost, verdicts. Includes runs that are in progress.",
         "",
         "--model random",
         "--results results --json",

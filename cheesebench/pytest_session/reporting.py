@@ -178,7 +178,7 @@ class Reporting:
         failed, undecided = self._verdicts[Verdict.FAIL], self._verdicts[Verdict.INCONCLUSIVE]
         unmeasured, counts = self._unmeasured, self._run.settings.inconclusive_fails
         exempt = self._run.settings.exit_zero
-        forgiven = [f"{plural(failed, 'cell')} failed, which --exit-zero forgives"] if failed and exempt else []
+        forgiven = [f"{plural(failed, 'cell')} failed, which --exit-zero ignores"] if failed and exempt else []
         if status == pytest.ExitCode.OK:
             parts = forgiven or ["nothing failed"]
             if undecided:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from cheesebench.baselines import baseline_text, count_run, find_counted, read_baseline
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
+from cheesebench.reports.comparison import text
+from cheesebench.statistics.runs import compare_runs
 from fuzz.run_logs import rewritten
 
 Run = Callable[..., Any]
@@ -35,6 +38,15 @@ def test_a_run_against_itself_is_identical(run: Run, results: Path) -> None:
     assert (found.code, found.err) == (0, "")
     assert "are identical: every subject did exactly the same" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
+
+
+def test_two_models_of_one_run_are_told_apart(run: Run, results: Path, worse: str) -> None:
+    with RunLog.open_read_only(results / RUN) as first, RunLog.open_read_only(results / worse) as second:
+        found = compare_runs(count_run(first, "both"), count_run(second, "both"))
+    (model,) = found.models
+    assert "both and both are indistinguishable" in text(found)
+    two = replace(found, models=(replace(model, first_model="human", second_model="random"),))
+    assert "human and random are indistinguishable" in text(two)
 
 
 def test_a_baseline_that_has_nothing_to_lose_is_warned_of(run: Run, results: Path, worse: str) -> None:
