@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import importlib
+import importlib.metadata
 import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,6 +68,29 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if nextitem is None or nextitem.path != item.path:
         with contextlib.suppress(RuntimeError):
             pytest.fail(f"{item.path.name} leaves {asyncio.get_running_loop()} running; whose fixture is it?")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed() -> Iterator[None]:
+    """What is installed, read once. Each session in this process reads two hundred files of metadata three times."""
+    found = importlib.metadata.distributions
+
+    @functools.cache
+    def kept(*where: tuple[str, int]) -> list[importlib.metadata.Distribution]:
+        return list(found())
+
+    def distributions(**chosen: Any) -> Iterable[importlib.metadata.Distribution]:
+        # A test may put a distribution on the path, or into a folder that is on it already.
+        there = (entry for entry in sys.path if os.path.exists(entry))
+        return found(**chosen) if chosen else kept(*((entry, os.stat(entry).st_mtime_ns) for entry in there))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.metadata, "distributions", distributions)
+        for name in ("entry_points", "files"):
+            own = functools.cached_property(getattr(importlib.metadata.Distribution, name).fget)
+            own.__set_name__(importlib.metadata.Distribution, name)
+            patch.setattr(importlib.metadata.Distribution, name, own)
+        yield
 
 
 @pytest.fixture(scope="session")

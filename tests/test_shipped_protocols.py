@@ -19,6 +19,7 @@ from cheesebench.paradigms.arena.environment import environment_class
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
+from cheesebench.protocol.inherit import protocol_name
 from cheesebench.statistics import judge
 
 #: Trials of a life that are played at random, and most steps of each.
@@ -61,6 +62,12 @@ def random_life(name: str, view: str, seed: int) -> list[object]:
         else:
             break  # a long trial; it need not be played to its end
     return lived
+
+
+@every_protocol
+def test_its_file_has_its_name(name: str) -> None:
+    """A run without ``--protocols`` reads those files only that have its edition in their name."""
+    assert specification_of(name).name == protocol_name(name)
 
 
 @every_protocol

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cheesebench.errors import OptionError, ProtocolError, UnknownNameError, did_you_mean
 from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
-from cheesebench.protocol.inherit import file_names
+from cheesebench.protocol.inherit import file_names, protocol_name
+from cheesebench.protocol.values import DEFAULT_EDITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,13 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     An edition that stands in none of them is that of a folder: ``paper``.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
-    found = _load(catalogue, [path for stem, path in catalogue.files.items() if stem in built_in])
+    files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
+    # Ours have their edition in their name. The others would take a tenth of a short run.
+    others = [path for stem, path in files.items() if path == built_in[stem] and _edition(stem) != edition]
+    found = _load(catalogue, [path for path in files.values() if path not in others])
     chosen = _of_edition(found, edition)
     if all(isinstance(one, Broken) for one in chosen):
-        found += _load(catalogue, catalogue.inside())
+        found += _load(catalogue, [*others, *catalogue.inside()])
         chosen = _of_edition(found, edition)
     if all(isinstance(one, Broken) for one in chosen):
         known = {one.edition for one in found if not isinstance(one, Broken)}
@@ -99,6 +103,10 @@ def _load_one(catalogue: Catalogue, path: Path) -> Selected:
         return load_shortly_named(catalogue, path)
     except ProtocolError as error:
         return Broken(path, error)
+
+
+def _edition(stem: str) -> str:
+    return protocol_name(stem).partition("@")[2] or DEFAULT_EDITION
 
 
 def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:

@@ -14,6 +14,7 @@ same code as the verdicts. numpy and scipy are imported on first use.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,14 +110,24 @@ def mean_limits(rates: Sequence[float], tail: float) -> tuple[float, float]:
 
 
 def _lower(rates: Sequence[float], tail: float) -> float:
-    from scipy.optimize import brentq
-
     middle = sum(rates) / len(rates)
     if middle <= 0:
         return 0.0
-    if p_value(rates, middle) <= tail:  # only with a tail above .3
+    above = p_value(rates, middle) - tail
+    if above <= 0:  # only with a tail above .3
         return middle
-    return float(brentq(lambda mean: p_value(rates, mean) - tail, 0.0, middle, xtol=PRECISION))
+    # Ridders' method (1979, IEEE Trans Circuits Syst 26:979). Importing scipy.optimize takes longer than a verdict.
+    low, high, below, found = 0.0, middle, -tail, -1.0
+    while True:
+        half = (low + high) / 2
+        at_half = p_value(rates, half) - tail
+        previous, found = found, half - (high - half) * at_half / sqrt(at_half**2 - below * above)
+        at_found = p_value(rates, found) - tail
+        if abs(found - previous) < PRECISION or at_found == 0:
+            return found
+        ends = ((low, below), (half, at_half), (found, at_found), (high, above))
+        low, below = max(end for end in ends if end[1] < 0)
+        high, above = min(end for end in ends if end[1] > 0)
 
 
 def resized(rates: ArrayLike, subjects: int) -> Floats:

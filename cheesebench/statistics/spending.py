@@ -100,13 +100,12 @@ def crossing_probability(looks: Sequence[int], found: Sequence[float], rates: Fl
     """
     import numpy as np
     from scipy.special import betainc
-    from scipy.stats import binom
 
     state = np.zeros((len(rates), looks[-1] + 1))
     state[:, 0] = 1
     wrong, before = np.zeros(len(rates)), 0
     for look, tail in zip(looks, found, strict=True):
-        new = np.asarray(binom.pmf(np.arange(look - before + 1), look - before, rates[:, None]))
+        new = _binomial(look - before, rates[:, None])
         moved = np.zeros_like(state)
         for passed in range(look - before + 1):
             moved[:, passed : look + 1] += state[:, : look + 1 - passed] * new[:, passed : passed + 1]
@@ -122,13 +121,12 @@ def walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
     """Return the probability that a normal random walk crosses at one of the looks (in steps fine enough for that)."""
     import numpy as np
     from scipy.special import ndtri
-    from scipy.stats import binom
 
     fine = max(1, 1200 // looks[-1])
     state, wrong, before = np.ones(1), 0.0, 0
     for look, tail in zip(looks, found, strict=True):
         steps = (look - before) * fine
-        state = np.convolve(state, binom.pmf(np.arange(steps + 1), steps, 0.5))
+        state = np.convolve(state, _binomial(steps, 0.5))
         # Half a step further: the walk is looked at where a step has its middle.
         boundary = look * fine / 2 - ndtri(tail) * (look * fine) ** 0.5 / 2 + 0.5
         first = min(len(state), int(np.ceil(boundary)))
@@ -139,3 +137,13 @@ def walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
             state[first - 1] *= 1 - part
         before = look
     return wrong
+
+
+def _binomial(trials: int, rate: float | Floats) -> Floats:
+    """Return the probability of each number of passes from 0 to ``trials``, along the last axis of ``rate``."""
+    import numpy as np
+    from scipy.special import gammaln, xlog1py, xlogy  # importing scipy.stats takes half a second
+
+    passes = np.arange(trials + 1)
+    ways = gammaln(trials + 1) - gammaln(passes + 1) - gammaln(trials - passes + 1)
+    return np.asarray(np.exp(ways + xlogy(passes, rate) + xlog1py(trials - passes, -np.asarray(rate, dtype=float))))
