@@ -7,7 +7,7 @@ import importlib
 import importlib.metadata
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
 import pluggy
 
 from cheesebench import hookspecs
-from cheesebench.chat import ModelAgentSpec
+from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
 from cheesebench.dialogue import RespondentSpec
-from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import MEMORY_RULE, AgentSpec, Memory, RunReporter
+from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
+from cheesebench.executor import ExecutorSpec
+from cheesebench.family import Family
+from cheesebench.interface_checks import blaming, misfit, shown
+from cheesebench.interfaces import MEMORY_RULE, AgentSpec, CommandSpec, Memory, Reporter, RunReporter, View
 from cheesebench.redaction import quoted, redact
 from cheesebench.words import Words
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
-    from cheesebench.chat import BackendSpec, ModelEntry
-    from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.log import RunLog
-    from cheesebench.family import Family
-    from cheesebench.interfaces import AgentKind, CommandSpec, CompiledProtocol, Paradigm, Reporter, View
+    from cheesebench.interfaces import AgentKind, CompiledProtocol, Paradigm
     from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
@@ -52,6 +52,20 @@ WITH_COMMANDS = ("cheesebench.paradigms",)
 _API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
+#: What the hooks that are asked for things return lists of.
+SUPPLIED: dict[str, type] = {
+    "cheesebench_agents": AgentSpec,
+    "cheesebench_model_agents": ModelAgentSpec,
+    "cheesebench_respondents": RespondentSpec,
+    "cheesebench_backends": BackendSpec,
+    "cheesebench_models": ModelEntry,
+    "cheesebench_views": View,
+    "cheesebench_protocols": os.PathLike,
+    "cheesebench_families": Family,
+    "cheesebench_executors": ExecutorSpec,
+    "cheesebench_reporters": Reporter,
+    "cheesebench_commands": CommandSpec,
+}
 
 T = TypeVar("T")
 
@@ -121,7 +135,10 @@ class PluginManager(pluggy.PluginManager):
         """
         found: list[Any] = []
         for one in hook.get_hookimpls():  # as pluggy would call them, the other way round
-            found += _items(one, of_paths=hook.name == "cheesebench_protocols")
+            if one.plugin_name in BUILT_INS:  # a test checks them
+                found += one.function()  # type: ignore[arg-type]
+            else:
+                found += supplied_by(one.function, hook.name, one.plugin_name)
         return found
 
     def strangers(self) -> dict[str, str]:
@@ -268,7 +285,9 @@ class PluginManager(pluggy.PluginManager):
 
     def compile(self, specification: BaseSpecification) -> CompiledProtocol:
         """Compile a checked specification with the family that it names."""
-        compiled: CompiledProtocol = self.family(specification).compile(specification)
+        family = self.family(specification)
+        with blaming(f"The family '{family.name}', compile"):
+            compiled: CompiledProtocol = family.compile(specification)
         return compiled
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
@@ -282,23 +301,34 @@ class PluginManager(pluggy.PluginManager):
         return families[specification.family]
 
 
-def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
-    """Return what one plugin's hook supplies."""
-    who = f"The plugin '{quoted(one.plugin_name.removeprefix('pytest:'), 200)}', {one.function.__name__}"
+def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
+    """Return the list of what a plugin's hook supplies; PluginError for what is not of its type, or was raised."""
+    who = f"The plugin '{quoted(plugin.removeprefix('pytest:'), 200)}', {hook}:"
+    wanted = "paths of directories" if hook == "cheesebench_protocols" else f"{SUPPLIED[hook].__name__} objects"
     try:
-        supplied: Any = one.function()
-        items = [] if supplied is None else [supplied] if isinstance(supplied, str | bytes) else list(supplied)
+        supplied = function()
+        if inspect.iscoroutine(supplied):
+            raise PluginError(f"returned {misfit(supplied, list)}")
+        if not isinstance(supplied, Iterable) or isinstance(supplied, str | bytes | Mapping | type):
+            raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
+        items = list(supplied)
+        for item in items:
+            # A family may add kinds of agents, which are its own affair.
+            kind = getattr(item, "kind", AgentSpec.kind) if SUPPLIED[hook] is AgentSpec else None
+            fault = "" if kind not in (AgentSpec.kind, None) and hasattr(item, "name") else misfit(item, SUPPLIED[hook])
+            if fault:
+                raise PluginError(f"returned a list with {fault}")
+            if isinstance(item, os.PathLike) and not os.path.isdir(item):
+                raise PluginError(
+                    f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
+                    "package, add the files to its package data."
+                )
     except (Exception, SystemExit) as error:
         if isinstance(error, PluginError):  # of something that the hook was about to supply
-            raise PluginError(f"{who}: {error}") from None
+            raise PluginError(f"{who} {error}") from None
         if isinstance(error, CheeseBenchError):
             raise
-        raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Fix it, or remove it.") from error
-    for item in items:
-        wanted = isinstance(item, os.PathLike) if of_paths else isinstance(getattr(item, "name", None), str)
-        if not wanted or isinstance(item, type):
-            what = "paths of directories" if of_paths else "a list of named objects of the hook's type"
-            raise PluginError(f"{who}: returned {quoted(repr(item), 60)}. Return {what}.")
+        raise PluginError(f"{who} {quoted(raised_where(error), 360)}. Fix it, or remove it.") from error
     return items
 
 

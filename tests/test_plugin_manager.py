@@ -109,7 +109,9 @@ def test_plugins_are_listed_with_where_they_come_from(
     lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.startswith(("kit", "cheese"))}
     assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 views: eyes"
     assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
-    assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
+    assert lines["kit_raising"].endswith(
+        "views: fails: ZeroDivisionError: division by zero (kit_raising.py:1). Fix it, or remove it."
+    )
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
     assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
     assert set(BUILT_INS) <= set(lines)

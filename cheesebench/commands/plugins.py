@@ -13,8 +13,9 @@ from typing import Any
 from cheesebench import __version__
 from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, describe
+from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
-from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
+from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, supplied_by
 
 #: Who supplies the built-in plugins.
 OURS = "pytest-cheesebench"
@@ -118,9 +119,9 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         names: list[str] = []
         if hook in _SUPPLIES:
             try:
-                names = [str(getattr(one, "name", one)) for one in supply()]
-            except (Exception, SystemExit) as error:  # a stranger's; the other plugins are listed all the same
-                names = [f"fails: {type(error).__name__}: {error}"]
+                names = [str(getattr(one, "name", one)) for one in supplied_by(supply, hook, "")]
+            except CheeseBenchError as error:  # a stranger's; the other plugins are listed all the same
+                names = [f"fails: {str(error).partition(': ')[2]}"]
         supplied[hook] = names
     return supplied
 
