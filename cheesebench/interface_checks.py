@@ -91,7 +91,7 @@ def misfit(thing: object, interface: type) -> str:
         fault = next(_wrong_fields(thing, interface), "")
     elif interface is os.PathLike:
         fault = "" if isinstance(thing, os.PathLike) else f"which is no path. Return {wanted}"
-    elif _class_fits(cast(Any, type(thing)), interface):
+    elif _class_fits(cast(Any, type(thing)), interface) and _members(interface)[0].keys().isdisjoint(_own(thing)):
         fault = next(_wrong_attributes(thing, interface), "")
     else:
         fault = _missing(thing, interface) or next(_wrong_methods(thing, interface, 0), "")
@@ -117,6 +117,10 @@ def _named(thing: object) -> str:
 
 def _article(word: str) -> str:
     return "an" if word[:1].lower() in "aeiou" else "a"
+
+
+def _own(thing: object) -> Mapping[str, object]:
+    return getattr(thing, "__dict__", {})
 
 
 def _has(thing: object, name: str) -> bool:

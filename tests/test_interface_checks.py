@@ -9,17 +9,8 @@ from typing import Any
 
 import pytest
 
-from cheesebench import (
-    AgentSpec,
-    BackendSpec,
-    CommandSpec,
-    ExecutorSpec,
-    Family,
-    ModelAgentSpec,
-    ModelEntry,
-    RespondentSpec,
-    StepwiseFamily,
-)
+import cheesebench
+from cheesebench import AgentSpec, Family, StepwiseFamily
 from cheesebench.errors import PluginError
 from cheesebench.executor import Executor
 from cheesebench.interface_checks import awaitable, checked, misfit
@@ -124,6 +115,8 @@ async def later() -> list[Any]:
     return []
 
 
+#: The specs, to be filled in as somebody does who runs no type checker.
+cb: Any = cheesebench
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("families", lambda: [Misspelt()], "the Misspelt 'levers', which has 'cell', not 'cells'. Rename it."),
     (
@@ -136,23 +129,23 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("families", lambda: [Unnamed()], "an Unnamed, whose 'name' is 3, an int. Make it text."),
     ("views", lambda: [Blank()], "the Blank 'blank', which has no 'max_length'. Add 'def max_length(self, scene)'."),
     ("agents", lambda: [Mouse(None)], "a Mouse, which has no 'name'. Return an AgentSpec."),
-    ("agents", lambda: [AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose create is None. Make it a function."),
+    ("agents", lambda: [cb.AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose create is None. Make it a function."),
     (
         "agents",
-        lambda: [AgentSpec("mouse", Learned)],
+        lambda: [cb.AgentSpec("mouse", Learned)],
         "the AgentSpec 'mouse', whose create takes (context, rate), but is called with "
         "(AgentContext). Change its parameters.",
     ),
-    ("agents", lambda: [AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it text."),
+    ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it text."),
     ("agents", lambda: ["mouse"], "'mouse', a str. Return an AgentSpec."),
-    ("model_agents", lambda: [ModelAgentSpec(name="a", create=connect, settings=["b"])], "* settings is *. Make it *"),
-    ("respondents", lambda: [RespondentSpec("echo", len)], "* whose reply takes (obj, /), but is called with *"),
-    ("backends", lambda: [BackendSpec(name="acme", connect=connect_later)], "* connect is an 'async def'. Write *"),
-    ("backends", lambda: [BackendSpec(name="acme", connect=connect, options=3)], "* options is 3, an int. *"),
-    ("models", lambda: [ModelEntry(name="m", backend="b", id="i", aliases="x")], "* aliases is 'x', a str. Make it *"),
-    ("models", lambda: [ModelEntry(name="m", backend="b", id="i", price=3)], "* price is 3, an int. Make it a Price."),
-    ("executors", lambda: [ExecutorSpec("pool", "pool")], "* whose create is 'pool', a str. Make it a function."),
-    ("commands", lambda: [CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it text."),
+    ("model_agents", lambda: [cb.ModelAgentSpec(name="a", create=connect, settings=["b"])], "* settings is *. Make it *"),
+    ("respondents", lambda: [cb.RespondentSpec("echo", len)], "* whose reply takes (obj, /), but is called with *"),
+    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect_later)], "* connect is an 'async def'. Write *"),
+    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect, options=3)], "* options is 3, an int. *"),
+    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", aliases="x")], "* aliases is 'x', a str. Make it *"),
+    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", price=3)], "* price is 3, an int. Make it a Price."),
+    ("executors", lambda: [cb.ExecutorSpec("pool", "pool")], "* whose create is 'pool', a str. Make it a function."),
+    ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it text."),
     ("protocols", lambda: ["lab"], "'lab', a str. Return a pathlib.Path."),
     ("protocols", lambda: [Path("nowhere")], "nowhere, which is no directory. Correct the path; in a package, *"),
 ]  # fmt: skip
