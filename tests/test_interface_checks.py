@@ -138,7 +138,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ),
     ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it text."),
     ("agents", lambda: ["mouse"], "'mouse', a str. Return an AgentSpec."),
-    ("model_agents", lambda: [cb.ModelAgentSpec(name="a", create=connect, settings=["b"])], "* * settings is *"),
+    ("model_agents", lambda: [cb.ModelAgentSpec(name="a", create=connect, settings=["b"])], "* settings is *"),
     ("respondents", lambda: [cb.RespondentSpec("echo", len)], "* whose reply takes (obj, /), but is called with *"),
     ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect_later)], "* connect is an 'async def'. Write *"),
     ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect, options=3)], "* options is 3, an int. *"),

@@ -103,6 +103,8 @@ def test_plugins_are_listed_with_where_they_come_from(
     install(site, "kit_other", VIEW.format(name="ascii_2d"))
     install(site, "kit_broken", "raise ValueError('no \\x1b[31m luck')")
     install(site, "kit_raising", "def cheesebench_views(): return 1 / 0")
+    command = "from cheesebench import CommandSpec\ndef cheesebench_commands(): return [CommandSpec('list', 'x', 'y')]"
+    install(site, "kit_command", command)
     install(site, "kit_typo", "def cheesebench_vievs(): return []")
     assert main(["plugins"]) == 0
     out = capsys.readouterr().out
@@ -114,6 +116,7 @@ def test_plugins_are_listed_with_where_they_come_from(
     )
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
     assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
+    assert "The command 'list' of kit_command is not used: there is a built-in one. Rename it." in out
     assert set(BUILT_INS) <= set(lines)
     assert "\x1b" not in out
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cheesebench import __version__
+from cheesebench.commands import COMMANDS
 from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, describe
 from cheesebench.errors import CheeseBenchError
@@ -137,10 +138,13 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply: the later plugin's is used."""
+    """Yield a sentence for each name that two plugins supply: the later plugin's is used, but for our commands."""
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:
         for hook, names in plugin.hooks.items():
+            for name in names if hook == "cheesebench_commands" else ():
+                if name in COMMANDS:
+                    yield f"The command '{name}' of {plugin.name} is not used: there is a built-in one. Rename it."
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")
