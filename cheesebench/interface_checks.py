@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Generic, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from cheesebench.errors import CheeseBenchError, PluginError, closest, raised_where
 from cheesebench.redaction import quoted
@@ -26,7 +26,7 @@ _WORDS: dict[Any, str] = {
     bool: "True or False",
     int: "a whole number",
     float: "a number",
-    Callable: "a function",
+    Callable: "a function or a class",
     Mapping: "a dict",
     tuple: "a tuple",
 }
@@ -83,6 +83,8 @@ def misfit(thing: object, interface: type) -> str:
     if inspect.iscoroutine(thing):
         thing.close()  # or Python would complain that nobody has awaited it
         return "a coroutine. Write 'def', not 'async def'."
+    if isinstance(thing, type) and dataclasses.is_dataclass(interface):
+        return f"the class {thing.__name__}. Return {wanted}(...)."
     if isinstance(thing, type):
         return f"the class {thing.__name__}. Return an object of it, {thing.__name__}(...)."
     if thing is None or type(thing) in (str, bytes, bool, int, float, dict, list, tuple, set):
@@ -197,7 +199,8 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
         if not _is(value, hint):
             kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
             word = get_origin(kind) or kind
-            wanted = _WORDS.get(word) or f"{_article(word.__name__)} {word.__name__}"
+            named = " or ".join(map(repr, get_args(kind))) if word is Literal else _WORDS.get(word)
+            wanted = named or f"{_article(word.__name__)} {word.__name__}"
             yield f"whose {field.name} is {shown(value)}. Make it {wanted}"
         elif value is not None and (called := _called_with(hint)) is not None:
             given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
@@ -218,6 +221,8 @@ def _is(value: object, hint: Any) -> bool:
     """Return whether a value can stand in a field with this type hint; what cannot be told is taken."""
     if _is_union(hint):
         return any(_is(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
     kind = get_origin(hint) or hint
     if kind is Callable:
         return callable(value)

@@ -158,5 +158,18 @@ def test_an_agent_with_a_memory_that_there_is_not_is_refused() -> None:
 
     plugins = PluginManager()
     plugins.register(Lab())
-    with pytest.raises(PluginError, match="'lab-rat': memory is 'session'; it must be 'life', or 'none' for an agent"):
+    with pytest.raises(
+        PluginError, match=r"the AgentSpec 'lab-rat', whose memory is 'session', a str. Make it 'none' or"
+    ):
         plugins.agent("random")
+
+
+@pytest.mark.parametrize("command", [["render", "mazed"], ["render", "t_maze", "--view", "eyes"], ["mazed"]])
+def test_what_a_broken_plugin_may_have_supplied_is_said(
+    site: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    install(site, "kit_broken", "import kit_that_is_not_there")
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    said = "The plugin 'kit_broken' was not loaded: ModuleNotFoundError: No module named 'kit_that_is_not_there'; see"
+    assert said in " ".join(error.split())

@@ -203,7 +203,10 @@ class Catalogue:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
             return self.load(self.files[wanted])  # raises its errors, or its id differs from the file name
-        raise UnknownNameError("protocol", name, [s.name for s in loaded])
+        from cheesebench.plugin_manager import installed_plugins
+
+        remedy = installed_plugins().not_loaded(name)
+        raise UnknownNameError("protocol", name, [s.name for s in loaded], remedy=remedy)
 
     def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[BaseSpecification]:
         """Return the named protocols; without names, all of one edition (default: the default edition).
