@@ -20,6 +20,7 @@ from cheesebench.errors import (
     PluginError,
     ProtocolError,
     UnknownNameError,
+    closest,
     did_you_mean,
 )
 from cheesebench.interfaces import CommandSpec
@@ -64,7 +65,10 @@ def _run(arguments: list[str]) -> int:
     # Plugins are loaded only where they can make a difference.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
-        raise UnknownNameError("command", name, commands)
+        from cheesebench.plugin_manager import installed_plugins
+
+        remedy = "" if closest(name, commands) else installed_plugins().remedy_for(name)
+        raise UnknownNameError("command", name, commands, remedy=remedy)
     parser = build_parser(commands, [name])
     arguments = _with_profile(parser, arguments, name)
     options, unknown = parser.parse_known_args(arguments)

@@ -9,6 +9,7 @@ import difflib
 import textwrap
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,18 @@ class CheeseBenchError(Exception):
 def cause_of(error: BaseException) -> str:
     """Return an error as the cause of something: its text, with its kind unless it is one of ours."""
     return str(error) if isinstance(error, CheeseBenchError) else f"{type(error).__name__}: {error}"
+
+
+def raised_where(error: BaseException) -> str:
+    """Return an error that somebody's code raised in one line, with its file and line unless it is one of ours."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CheeseBenchError):
+        return text
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    where = f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})" if frame is not None else ""
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"
 
 
 class _FindingsError(CheeseBenchError):

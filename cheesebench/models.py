@@ -81,6 +81,7 @@ def _as_it_stands(plugins: PluginManager, name: str, entries: Mapping[str, Model
     if place == len(name):
         others = [*entries, *(alias for entry in entries.values() for alias in entry.aliases), *backends]
         remedy = f"'cheesebench models' lists the models; or write BACKEND/ID ({', '.join(sorted(backends))})."
+        remedy += f" {plugins.not_loaded(name)}".rstrip()
         raise UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
     if backend not in backends:
         ids = [known for entry in entries.values() for known in (entry.id, entry.name)]

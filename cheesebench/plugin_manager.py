@@ -7,29 +7,29 @@ import importlib
 import importlib.metadata
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import pluggy
 
 from cheesebench import hookspecs
-from cheesebench.chat import ModelAgentSpec
+from cheesebench.chat import BackendSpec, ModelAgentSpec, ModelEntry
 from cheesebench.dialogue import RespondentSpec
-from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.interfaces import MEMORY_RULE, AgentSpec, Memory, RunReporter
+from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
+from cheesebench.executor import ExecutorSpec
+from cheesebench.family import Family
+from cheesebench.interface_checks import blaming, misfit, shown
+from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, RunReporter, View
 from cheesebench.redaction import quoted, redact
 from cheesebench.words import Words
 
 if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
-    from cheesebench.chat import BackendSpec, ModelEntry
-    from cheesebench.executor import ExecutorSpec
     from cheesebench.experiment.log import RunLog
-    from cheesebench.family import Family
-    from cheesebench.interfaces import AgentKind, CommandSpec, CompiledProtocol, Paradigm, Reporter, Scene, View
+    from cheesebench.interfaces import AgentKind, CompiledProtocol, Paradigm, Scene
     from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
@@ -52,6 +52,27 @@ WITH_COMMANDS = ("cheesebench.paradigms",)
 _API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
+#: What the hooks that are asked for things return lists of.
+SUPPLIED: dict[str, type] = {
+    "cheesebench_agents": AgentSpec,
+    "cheesebench_model_agents": ModelAgentSpec,
+    "cheesebench_respondents": RespondentSpec,
+    "cheesebench_backends": BackendSpec,
+    "cheesebench_models": ModelEntry,
+    "cheesebench_views": View,
+    "cheesebench_protocols": os.PathLike,
+    "cheesebench_families": Family,
+    "cheesebench_executors": ExecutorSpec,
+    "cheesebench_reporters": Reporter,
+    "cheesebench_commands": CommandSpec,
+}
+
+#: The hooks that return our kinds of agents.
+_KINDS = {
+    AgentSpec.kind: "cheesebench_agents",
+    ModelAgentSpec.kind: "cheesebench_model_agents",
+    RespondentSpec.kind: "cheesebench_respondents",
+}
 
 T = TypeVar("T")
 
@@ -121,7 +142,10 @@ class PluginManager(pluggy.PluginManager):
         """
         found: list[Any] = []
         for one in hook.get_hookimpls():  # as pluggy would call them, the other way round
-            found += _items(one, of_paths=hook.name == "cheesebench_protocols")
+            if one.plugin_name in BUILT_INS:  # a test checks them
+                found += one.function()  # type: ignore[arg-type]
+            else:
+                found += supplied_by(one.function, hook.name, one.plugin_name)
         return found
 
     def strangers(self) -> dict[str, str]:
@@ -130,38 +154,21 @@ class PluginManager(pluggy.PluginManager):
         others = {name: plugin for name, plugin in self.list_name_plugin() if plugin is not None and name not in ours}
         return {name: _origin(plugin, self._loaded.get(name)) for name, plugin in others.items()}
 
-    def remedy_for(self, name: str) -> str:
-        """Return what to say of a name that no plugin supplies: a plugin that was not loaded may be meant to."""
+    def not_loaded(self, name: str) -> str:
+        """Return which plugins could not be loaded, one of which may supply what has this name; empty if all could."""
         # A plugin need not be called as what it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}" for one in failed]
-        if said:
-            return f"{'. '.join(said)}; see 'cheesebench plugins'."
-        return "A plugin of yours? 'cheesebench plugins' shows what is installed."
+        return f"{'. '.join(said)}; see 'cheesebench plugins'." if said else ""
+
+    def remedy_for(self, name: str) -> str:
+        """Return what to say of a name that no plugin supplies: a plugin that was not loaded may be meant to."""
+        return self.not_loaded(name) or "A plugin of yours? 'cheesebench plugins' shows what is installed."
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
-        """Return the agents of a kind by name.
-
-        PluginError for one that another hook should have returned, or whose ``memory`` is no Memory.
-
-        The kinds that plugins add to ours are returned by ``cheesebench_agents``, too.
-        """
-        hook = _hook_of(kind)
-        specs = {}
-        for spec in self._supplied(getattr(self.hook, hook)):
-            own: AgentKind = getattr(spec, "kind", kind)
-            if _hook_of(own) != hook:
-                raise PluginError(
-                    f"The hook {hook} returned '{spec.name}', a {type(spec).__name__}. Return it from {_hook_of(own)}."
-                )
-            memory = getattr(spec, "memory", "life")
-            if memory not in get_args(Memory):
-                raise PluginError(
-                    f"The hook {hook} returned '{spec.name}': memory is {quoted(repr(memory), 60)}; {MEMORY_RULE}."
-                )
-            if own == kind:
-                specs[spec.name] = spec
-        return specs
+        """Return the agents of a kind by name; the kinds that plugins add are returned by ``cheesebench_agents``."""
+        supplied = self._supplied(getattr(self.hook, _hook_of(kind)))
+        return {spec.name: spec for spec in supplied if getattr(spec, "kind", kind) == kind}
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
@@ -224,34 +231,39 @@ class PluginManager(pluggy.PluginManager):
         """Directories with protocols, built-in ones first."""
         return self._supplied(self.hook.cheesebench_protocols)
 
+    def _look_up(self, kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
+        if name not in known:
+            raise UnknownNameError(kind, name, known, remedy=remedy or self.not_loaded(name))
+        return known[name]
+
     def agent(self, name: str) -> AgentSpec:
         """Return the agent of that name. Raises UnknownNameError."""
-        return _look_up("model", name, self.agents)
+        return self._look_up("model", name, self.agents)
 
     def respondent(self, name: str) -> RespondentSpec:
         """Return the baseline for dialogues of that name. Raises UnknownNameError."""
-        return _look_up("model for dialogues", name, self.respondents)
+        return self._look_up("model for dialogues", name, self.respondents)
 
     def model_agent(self, name: str) -> ModelAgentSpec:
         """Return the model agent of that name. Raises UnknownNameError."""
-        return _look_up("agent", name, self.model_agents)
+        return self._look_up("agent", name, self.model_agents)
 
     def backend(self, name: str) -> BackendSpec:
         """Return the backend of that name. Raises UnknownNameError."""
-        return _look_up("backend", name, self.backends, self.remedy_for(name))
+        return self._look_up("backend", name, self.backends, self.remedy_for(name))
 
     def executor(self, name: str) -> ExecutorSpec:
         """Return the executor of that name. Raises UnknownNameError."""
-        return _look_up("executor", name, self.executors)
+        return self._look_up("executor", name, self.executors)
 
     def view(self, name: str) -> View:
         """Return the view of that name. Raises UnknownNameError."""
         views = self.views
-        return Words() if name == Words.name and name not in views else _look_up("view", name, views)
+        return Words() if name == Words.name and name not in views else self._look_up("view", name, views)
 
     def reporter(self, name: str) -> Reporter:
         """Return the reporter of that name. Raises UnknownNameError."""
-        return _look_up("report format", name, self.reporters)
+        return self._look_up("report format", name, self.reporters)
 
     def report(self, name: str, summary: RunSummary, log: RunLog) -> str:
         """Return a run's report in the format of that name. Raises UnknownNameError."""
@@ -268,18 +280,20 @@ class PluginManager(pluggy.PluginManager):
 
     def compile(self, specification: BaseSpecification) -> CompiledProtocol:
         """Compile a checked specification with the family that it names."""
-        compiled: CompiledProtocol = self.family(specification).compile(specification)
+        family = self.family(specification)
+        with blaming(f"The family '{family.name}', compile"):
+            compiled: CompiledProtocol = family.compile(specification)
         return compiled
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
         """Return the family of a protocol; PluginError names the plugins that there are where none has it."""
-        families = self.families
-        if specification.family not in families:
+        families, name = self.families, specification.family
+        if name not in families:
             raise PluginError(
-                f"{specification.path}: no plugin handles protocols of the family '{specification.family}' (known: "
-                f"{', '.join(sorted(families))}). Install the plugin that does."
+                f"{specification.path}: no plugin handles protocols of the family '{name}' (known: "
+                f"{', '.join(sorted(families))}). {self.not_loaded(name) or 'Install the plugin that does.'}"
             )
-        return families[specification.family]
+        return families[name]
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -299,24 +313,43 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
     return frame
 
 
-def _items(one: pluggy.HookImpl, of_paths: bool) -> list[Any]:
-    """Return what one plugin's hook supplies."""
-    who = f"The plugin '{quoted(one.plugin_name.removeprefix('pytest:'), 200)}', {one.function.__name__}"
+def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
+    """Return the list of what a plugin's hook supplies; PluginError for what is not of its type, or was raised."""
+    who = f"The plugin '{quoted(plugin.removeprefix('pytest:'), 200)}', {hook}:"
+    wanted = "paths of directories" if hook == "cheesebench_protocols" else f"{SUPPLIED[hook].__name__} objects"
     try:
-        supplied: Any = one.function()
-        items = [] if supplied is None else [supplied] if isinstance(supplied, str | bytes) else list(supplied)
+        supplied = function()
+        if inspect.iscoroutine(supplied):
+            raise PluginError(f"returned {misfit(supplied, list)}")
+        if not isinstance(supplied, Iterable) or isinstance(supplied, str | bytes | Mapping | type):
+            raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
+        items = list(supplied)
+        for item in items:
+            if fault := _fault(item, hook):
+                raise PluginError(f"returned a list with {fault}")
+            if isinstance(item, os.PathLike) and not os.path.isdir(item):
+                raise PluginError(
+                    f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
+                    "package, add the files to its package data."
+                )
     except (Exception, SystemExit) as error:
         if isinstance(error, PluginError):  # of something that the hook was about to supply
-            raise PluginError(f"{who}: {error}") from None
+            raise PluginError(f"{who} {error}") from None
         if isinstance(error, CheeseBenchError):
             raise
-        raise PluginError(f"{who}: {type(error).__name__}: {quoted(str(error))}. Fix it, or remove it.") from error
-    for item in items:
-        wanted = isinstance(item, os.PathLike) if of_paths else isinstance(getattr(item, "name", None), str)
-        if not wanted or isinstance(item, type):
-            what = "paths of directories" if of_paths else "a list of named objects of the hook's type"
-            raise PluginError(f"{who}: returned {quoted(repr(item), 60)}. Return {what}.")
+        raise PluginError(f"{who} {quoted(raised_where(error), 360)}. Fix it, or remove it.") from error
     return items
+
+
+def _fault(item: object, hook: str) -> str:
+    """Return what is wrong with an item that a hook has returned."""
+    kind = getattr(item, "kind", None)
+    if isinstance(kind, str) and hook in map(_hook_of, _KINDS) and not isinstance(item, type):
+        if hook != (right := _hook_of(kind)):
+            return f"{shown(item)}. Return it from {right}."
+        if kind not in _KINDS and hasattr(item, "name"):
+            return ""  # a family's own kind of agents is its own affair
+    return misfit(item, SUPPLIED[hook])
 
 
 def _origin(plugin: object, point: importlib.metadata.EntryPoint | None) -> str:
@@ -340,14 +373,7 @@ def _check_api(plugin: Any, name: str) -> None:
 
 def _hook_of(kind: AgentKind) -> str:
     """Return the hook that returns agents of a kind."""
-    own = {ModelAgentSpec.kind: "cheesebench_model_agents", RespondentSpec.kind: "cheesebench_respondents"}
-    return own.get(kind, "cheesebench_agents")
-
-
-def _look_up(kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
-    if name not in known:
-        raise UnknownNameError(kind, name, known, remedy=remedy)
-    return known[name]
+    return _KINDS.get(kind, "cheesebench_agents")
 
 
 @lru_cache(maxsize=1)

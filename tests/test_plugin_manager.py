@@ -112,15 +112,20 @@ def test_plugins_are_listed_with_where_they_come_from(
     install(site, "kit_other", VIEW.format(name="ascii_2d"))
     install(site, "kit_broken", "raise ValueError('no \\x1b[31m luck')")
     install(site, "kit_raising", "def cheesebench_views(): return 1 / 0")
+    command = "from cheesebench import CommandSpec\ndef cheesebench_commands(): return [CommandSpec('list', 'x', 'y')]"
+    install(site, "kit_command", command)
     install(site, "kit_typo", "def cheesebench_vievs(): return []")
     assert main(["plugins"]) == 0
     out = capsys.readouterr().out
     lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.startswith(("kit", "cheese"))}
     assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 views: eyes"
     assert lines["kit_broken"].startswith("kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck")
-    assert lines["kit_raising"].endswith("views: fails: ZeroDivisionError: division by zero")
+    assert lines["kit_raising"].endswith(
+        "views: fails: ZeroDivisionError: division by zero (kit_raising.py:1). Fix it, or remove it."
+    )
     assert "there is no hook 'cheesebench_vievs'. Did you mean 'cheesebench_views'?" in lines["kit_typo"]
     assert "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views." in out
+    assert "The command 'list' of kit_command is not used: there is a built-in one. Rename it." in out
     assert set(BUILT_INS) <= set(lines)
     assert "\x1b" not in out
 
@@ -162,5 +167,18 @@ def test_an_agent_with_a_memory_that_there_is_not_is_refused() -> None:
 
     plugins = PluginManager()
     plugins.register(Lab())
-    with pytest.raises(PluginError, match="'lab-rat': memory is 'session'; it must be 'life', or 'none' for an agent"):
+    with pytest.raises(
+        PluginError, match=r"the AgentSpec 'lab-rat', whose memory is 'session', a str. Make it 'none' or"
+    ):
         plugins.agent("random")
+
+
+@pytest.mark.parametrize("command", [["render", "mazed"], ["render", "t_maze", "--view", "eyes"], ["mazed"]])
+def test_what_a_broken_plugin_may_have_supplied_is_said(
+    site: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    install(site, "kit_broken", "import kit_that_is_not_there")
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    said = "The plugin 'kit_broken' was not loaded: ModuleNotFoundError: No module named 'kit_that_is_not_there'; see"
+    assert said in " ".join(error.split())

@@ -7,10 +7,11 @@ from typing import Literal, get_args
 
 from cheesebench import __version__
 from cheesebench.author.writing import filled
+from cheesebench.commands import COMMANDS
 from cheesebench.errors import OptionError
 from cheesebench.hookspecs import API_VERSION
 
-Kind = Literal["backend", "agent", "view"]
+Kind = Literal["backend", "agent", "view", "executor", "family", "command"]
 #: What can be written.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -21,6 +22,8 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """Return path -> text of a package that supplies a plugin of this name; OptionError for what is no name."""
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}.")
+    if kind == "command" and name in COMMANDS:
+        raise OptionError(f"'{name}' is a command of cheesebench already. Choose another name: my-{name}.")
     word = name.replace("-", "_")
     values = {
         "name": name,
@@ -30,7 +33,9 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
         "key": f"{word.upper()}_API_KEY",
         "title": "".join(part.capitalize() for part in word.split("_")),
         "version": __version__,
+        "word": word,
         "api": str(API_VERSION),
+        "data": '"py.typed", "protocols/*.yaml"' if kind == "family" else '"py.typed"',
     }
     folder = f"src/{values['module']}"
     paths = {
@@ -43,6 +48,8 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
         f"{folder}/py.typed": "empty",
         "tests/test_conformance.py": f"{kind}_test",
     }
+    if kind == "family":
+        paths[f"{folder}/protocols/{word}.protocol.yaml"] = "family_protocol"
     return {path: filled(f"plugin/{template}", **values) for path, template in paths.items()}
 
 

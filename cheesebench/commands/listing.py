@@ -12,6 +12,7 @@ from cheesebench.commands.parsing import add_json, describe
 from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import ProtocolError
 from cheesebench.family import Listing
+from cheesebench.interface_checks import blaming, returned
 from cheesebench.interfaces import AgentSpec
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
@@ -50,7 +51,8 @@ def collect(plugins: PluginManager, catalogue: Catalogue) -> tuple[dict[str, Any
         try:
             specification = catalogue.load(path)
             family = plugins.family(specification)
-            listing = family.listing(specification)
+            with blaming(who := f"The family '{family.name}': listing"):
+                listing = returned(family.listing(specification), Listing, who)
             listed[family.plural].append(_describe(specification, listing, folder))
             tables[family.plural].append(_row(specification, listing, folder))
         except ProtocolError as error:

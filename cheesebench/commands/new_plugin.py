@@ -1,11 +1,11 @@
-"""``cheesebench new-plugin``: create a complete package for a backend, an agent or a view."""
+"""``cheesebench new-plugin``: create a complete package for a backend, an agent, a view and the like."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from cheesebench.author.packages import distribution, plugin_files
+from cheesebench.author.packages import KINDS, distribution, plugin_files
 from cheesebench.author.writing import write_files
 from cheesebench.commands.common import one_line
 from cheesebench.commands.parsing import describe
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "agent my-mouse --output work/my-mouse",
         "view my-eyes",
     )
-    parser.add_argument("kind", metavar="KIND", choices=("backend", "agent", "view"), help="backend, agent or view")
+    parser.add_argument("kind", metavar="KIND", choices=KINDS, help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}")
     parser.add_argument("name", metavar="NAME", help="its name, as in --model NAME or --view NAME")
     parser.add_argument("--output", metavar="DIR", help="the directory to write (default: cheesebench-NAME)")
 

@@ -18,7 +18,7 @@ from cheesebench.experiment.controls import check_control, control_cell, has_con
 from cheesebench.experiment.designs import find_design, plan_cell, usual_design
 from cheesebench.experiment.model_options import language_models
 from cheesebench.experiment.run_options import RunOptions
-from cheesebench.experiment.selection import Broken, default_protocols, named_protocols
+from cheesebench.experiment.selection import Broken, cells_of, default_protocols, named_protocols
 from cheesebench.family import CellRequest
 from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
@@ -143,7 +143,7 @@ def _cells(
                 asked = CellRequest(
                     model=name, plugins=plugins, design=design, language=model, generations=options.value("generations")
                 )
-                for plan in plugins.family(specification).cells(specification, asked):
+                for plan in cells_of(specification, asked):
                     yield plan, specification
                 continue
             walkable = specification.walkable()

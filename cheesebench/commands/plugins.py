@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cheesebench import __version__
+from cheesebench.commands import COMMANDS
 from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, describe
+from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
-from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins
+from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, supplied_by
 
 #: Who supplies the built-in plugins.
 OURS = "pytest-cheesebench"
@@ -118,9 +120,9 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         names: list[str] = []
         if hook in _SUPPLIES:
             try:
-                names = [str(getattr(one, "name", one)) for one in supply()]
-            except (Exception, SystemExit) as error:  # a stranger's; the other plugins are listed all the same
-                names = [f"fails: {type(error).__name__}: {error}"]
+                names = [str(getattr(one, "name", one)) for one in supplied_by(supply, hook, "")]
+            except CheeseBenchError as error:  # a stranger's; the other plugins are listed all the same
+                names = [f"fails: {str(error).partition(': ')[2]}"]
         supplied[hook] = names
     return supplied
 
@@ -136,10 +138,13 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply: the later plugin's is used."""
+    """Yield a sentence for each name that two plugins supply: the later plugin's is used, but for our commands."""
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:
         for hook, names in plugin.hooks.items():
+            for name in names if hook == "cheesebench_commands" else ():
+                if name in COMMANDS:
+                    yield f"The command '{name}' of {plugin.name} is not used: there is a built-in one. Rename it."
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")

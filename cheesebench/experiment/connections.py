@@ -11,12 +11,14 @@ from cheesebench.chat import (
     ChatFaultError,
     ChatReply,
     ChatRequest,
+    Connection,
     FaultKind,
     Finish,
     Usage,
 )
 from cheesebench.errors import PluginError
 from cheesebench.experiment.guard import guarded
+from cheesebench.interface_checks import awaitable, checked
 from cheesebench.redaction import quoted
 
 #: What SQLite cannot store as a number.
@@ -28,14 +30,14 @@ class CheckedConnection:
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
         """Connect; see ``guarded`` for what is raised."""
-        self._backend = spec.name
+        self._who = f"The backend '{spec.name}'"
         with guarded(spec.name, "connecting"):
-            self._connection = spec.connect(context)
+            self._connection = checked(spec.connect(context), Connection, f"{self._who}: connect returned")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply, or raise ChatFaultError as the backend did."""
         try:
-            reply: object = await self._connection.complete(request)
+            reply: object = await awaitable(self._connection.complete(request), self._who, "complete")
         except ChatFaultError as fault:
             if not (wrong := _wrong_fault(fault)):
                 raise
@@ -45,11 +47,11 @@ class CheckedConnection:
                 return reply
             did = "returned"
         # Outside of the handler: the fault must not become the context of what is shown.
-        raise PluginError(f"The backend '{self._backend}' {did} {wrong}. Please report this to its author.")
+        raise PluginError(f"{self._who} {did} {wrong}. Please report this to its author.")
 
     async def close(self) -> None:
         """Close the backend's connection."""
-        await self._connection.close()
+        await awaitable(self._connection.close(), self._who, "close")
 
 
 def _wrong_fault(fault: ChatFaultError) -> str:

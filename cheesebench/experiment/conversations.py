@@ -11,6 +11,7 @@ from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.experiment.subjects import agent_seed, letter_of, trial_record
+from cheesebench.interface_checks import checked
 from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, ReadableView, SubjectEnvironment, TaskEvent
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def create_agent(
     settings = {name: plan.settings[name] for name in agent.settings}
     reading = view.reading if isinstance(view, ReadableView) else ""
     own = agent_seed(plan, seed, subject) if own is None else own
-    return agent.create(ModelAgentContext(seed=own, view=plan.view, settings=settings, reading=reading))
+    context = ModelAgentContext(seed=own, view=plan.view, settings=settings, reading=reading)
+    return checked(agent.create(context), ModelAgent, f"The agent '{agent.name}': create returned")
 
 
 async def converse(

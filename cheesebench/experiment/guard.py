@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.errors import CheeseBenchError, PluginError, raised_where
 from cheesebench.redaction import quoted, redact
 
 
@@ -27,9 +27,8 @@ def guarded(backend: str, doing: str) -> Iterator[None]:
         else:  # a stranger's class, which may say what it likes
             raised = PluginError(f"The backend '{backend}' reports while {doing}: {quoted(str(error))}")
     except (Exception, SystemExit) as error:
-        text = quoted(str(error))
-        kind = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        raised = PluginError(f"The backend '{backend}' fails while {doing}: {kind}. Please report this to its author.")
+        said = quoted(raised_where(error), 360)
+        raised = PluginError(f"The backend '{backend}' fails while {doing}: {said}. Please report this to its author.")
     raised.__cause__ = raised.__context__ = None
     vars(raised).pop("__notes__", None)
     raise raised from None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import traceback
 from collections.abc import Generator, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.errors import CheeseBenchError, PluginError, raised_where
 from cheesebench.executor import Job, Report
 from cheesebench.experiment.budget import BudgetSpentError, SubjectSettledError
 from cheesebench.experiment.controls import controlled, yoked
@@ -100,7 +99,7 @@ def stopped(trials: int, error: BaseException) -> Report:
         notes=() if explained else [("traceback", _traceback(error))],
         ended=True,
         missing=next((name for kind, name in _CAUSES.items() if isinstance(error, kind)), "infrastructure"),
-        cause=f"stopped in trial {trials}: {_one_line(error)}",
+        cause=f"stopped in trial {trials}: {raised_where(error)}",
     )
 
 
@@ -119,13 +118,3 @@ def _traceback(error: BaseException) -> str:
             for frame in one.stack:
                 frame.colno = None
     return "".join(captured.format())
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    if isinstance(error, CheeseBenchError):
-        return text
-    kind = type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{kind}: {text}{where}" if text else f"{kind}{where}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,15 @@ from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Starte
 from cheesebench.experiment.jobs import ParadigmCache
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.scheduling import CellRun, WorkQueue
+from cheesebench.interface_checks import awaitable, blaming, checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pluggy import HookCaller
 
+    from cheesebench.executor import Job, Report
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification
@@ -60,7 +61,7 @@ class Queues:
             processes_given=processes is not None,
             options=options,
         )
-        self._executors: dict[str, tuple[Executor, WorkQueue]] = {}
+        self._executors: dict[str, tuple[CheckedExecutor, WorkQueue]] = {}
         self._conversations: dict[str, WorkQueue] = {}
         #: For conversations, which share this thread.
         self._paradigms = ParadigmCache(plugins)
@@ -80,7 +81,9 @@ class Queues:
                 )
             spec = self._plugins.executor(IN_PROCESS)
         if spec.name not in self._executors:
-            executor = checked_executor(spec.name, spec.create(self._context))
+            with blaming(f"The executor '{spec.name}': create"):
+                made = spec.create(self._context)
+            executor = CheckedExecutor(spec.name, made)
             self._executors[spec.name] = executor, WorkQueue(executor, executor.capacity)
         return self._executors[spec.name][1]
 
@@ -93,8 +96,7 @@ class Queues:
             for cell in cells:
                 self.of(cell)
             for executor, _ in self._executors.values():
-                if isinstance(executor, StartedExecutor):
-                    await executor.start()
+                await executor.start()
         except CheeseBenchError:
             raise
         except Exception as error:  # of a plugin
@@ -120,15 +122,31 @@ class Queues:
         await asyncio.gather(*(executor.close() for executor, _ in self._executors.values()), return_exceptions=True)
 
 
-def checked_executor(name: str, executor: Executor) -> Executor:
-    """Return the executor. Raises PluginError if something that it must have is missing or of another kind."""
-    for method in ("run", "close"):
-        if not inspect.iscoroutinefunction(getattr(executor, method, None)):
-            raise PluginError(f"The executor '{name}' has no 'async def {method}'. Add it.")
-    capacity = getattr(executor, "capacity", None)
-    if not isinstance(capacity, int) or capacity < 1:
-        raise PluginError(f"The executor '{name}' has capacity {capacity!r}. Give a whole number from 1.")
-    return executor
+class CheckedExecutor:
+    """An executor of a plugin; PluginError says what it lacks, or what it returns that cannot be awaited."""
+
+    def __init__(self, name: str, executor: Executor) -> None:
+        self._who, self._executor = (
+            f"The executor '{name}'",
+            checked(executor, Executor, f"The executor '{name}': create returned"),
+        )
+        capacity: object = executor.capacity
+        if not isinstance(capacity, int) or capacity < 1:
+            raise PluginError(f"{self._who} has capacity {capacity!r}. Give a whole number from 1.")
+        self.capacity = capacity
+
+    async def run(self, job: Job, report: Callable[[Report], None]) -> None:
+        """Run a job."""
+        await awaitable(self._executor.run(job, report), self._who, "run")
+
+    async def start(self) -> None:
+        """Connect, if it has to."""
+        if isinstance(self._executor, StartedExecutor):
+            await awaitable(self._executor.start(), self._who, "start")
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await awaitable(self._executor.close(), self._who, "close")
 
 
 def check_options(spec: ExecutorSpec, options: Mapping[str, str]) -> None:

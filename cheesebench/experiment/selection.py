@@ -1,4 +1,4 @@
-"""Selection of protocols for a session without paths: the named ones, or the paper's."""
+"""Selection of protocols for a session without paths (the named ones, or the paper's), and of their cells."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cheesebench.errors import OptionError, ProtocolError, UnknownNameError, did_you_mean
+from cheesebench.experiment.records import CellPlan
+from cheesebench.family import CellRequest
+from cheesebench.interface_checks import blaming, returned_list
 from cheesebench.protocol import SUFFIX, BaseSpecification, Catalogue
 from cheesebench.protocol.inherit import file_names, protocol_name
 from cheesebench.protocol.values import DEFAULT_EDITION
@@ -90,6 +93,14 @@ def _named(catalogue: Catalogue, directory: Path, name: str, edition: str | None
 
 def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
     return [_load_one(catalogue, path) for path in paths]
+
+
+def cells_of(specification: BaseSpecification, request: CellRequest) -> list[CellPlan]:
+    """Return a model's cells on a protocol. Raises UnsuitableError as the family does; PluginError if it is wrong."""
+    family = request.plugins.family(specification)
+    who = f"The family '{family.name}': cells"
+    with blaming(who):
+        return returned_list(family.cells(specification, request), CellPlan, who)
 
 
 def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.errors import PluginError
 from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.interface_checks import checked
 from cheesebench.interfaces import (
     ACTION_LETTERS,
     RUNNING,
@@ -46,8 +47,9 @@ def live(
     it returns something that is not an action.
     """
     life = paradigm.environment(view, seed, subject)
+    who = f"The agent '{agent.name}': create returned"
     mind = Mind(
-        lambda own: agent.create(AgentContext(seed=own, view=plan.view)),
+        lambda own: checked(agent.create(AgentContext(seed=own, view=plan.view)), Agent, who),
         agent_seed(plan, seed, subject),
         lesion_of(plan),
     )

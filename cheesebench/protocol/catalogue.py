@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import PluginError, ProtocolError, UnknownNameError
+from cheesebench.interface_checks import blaming, returned
 from cheesebench.protocol.diagnostics import Diagnostic, Diagnostics, EnoughFindingsError, in_file_order
 from cheesebench.protocol.inherit import SUFFIX, file_names, protocol_name, resolve_parents
 from cheesebench.protocol.source import DUPLICATE_KEY, MAX_BYTES, Node, read_file, read_text, real_path
@@ -113,13 +114,18 @@ class Catalogue:
         if merged is None or any(error.code != DUPLICATE_KEY for error in diagnostics.errors):
             return None
         tree, ancestors = merged
-        family = next((family for family in self.families if family.matches(tree)), None)
+        family = next((family for family in self.families if _matches(family, tree)), None)
         if family is None:
             known = ", ".join(sorted(one.name for one in self.families)) or "none"
             raise PluginError(f"{path}: no plugin handles this kind of protocol (families: {known}).")
-        specification: BaseSpecification | None = family.load(tree, path, ancestors, diagnostics)
-        if specification is not None:
-            self._warn_of_namesake(specification, tree, path, diagnostics)
+        with blaming(who := f"{path}: the family '{family.name}': load"):
+            loaded = family.load(tree, path, ancestors, diagnostics)
+            if loaded is None and not diagnostics.errors:
+                raise PluginError(f"{who} returned None without an error. Report one: diagnostics.error(900, ...).")
+        if loaded is None:
+            return None
+        specification = returned(loaded, BaseSpecification, who)
+        self._warn_of_namesake(specification, tree, path, diagnostics)
         return specification
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
@@ -197,7 +203,10 @@ class Catalogue:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
             return self.load(self.files[wanted])  # raises its errors, or its id differs from the file name
-        raise UnknownNameError("protocol", name, [s.name for s in loaded])
+        from cheesebench.plugin_manager import installed_plugins
+
+        remedy = installed_plugins().not_loaded(name)
+        raise UnknownNameError("protocol", name, [s.name for s in loaded], remedy=remedy)
 
     def select(self, names: Sequence[str] = (), edition: str | None = None) -> list[BaseSpecification]:
         """Return the named protocols; without names, all of one edition (default: the default edition).
@@ -217,6 +226,11 @@ class Catalogue:
         if not chosen:
             raise UnknownNameError("edition", wanted, {s.edition for s in loaded})
         return chosen
+
+
+def _matches(family: Family[Any, Any], tree: Node) -> bool:
+    with blaming(f"The family '{family.name}': matches"):
+        return family.matches(tree)
 
 
 def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:

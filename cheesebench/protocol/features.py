@@ -45,7 +45,7 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of one argument, computed by the method of ``evaluate.Memory`` of the same name.
+    """A function of one argument, computed by the method of the same name in ``paradigms/arena/path.py``.
 
     ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a zone of the floor.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.errors import CheeseBenchError, UnsuitableError
+from cheesebench.errors import CheeseBenchError, PluginError, UnsuitableError
 from cheesebench.experiment.records import CellPlan
 from cheesebench.experiment.selection import load_shortly_named
 from cheesebench.film import printable
@@ -131,7 +131,7 @@ def cell_items(
     for model in settings.models:
         try:
             plans = list(run.plans(specification, model))
-        except UnsuitableError as obstacle:
+        except (UnsuitableError, PluginError) as obstacle:
             name = printable(f"{specification.name}[{model}]")
             path = Path(specification.path)
             yield BrokenProtocol.from_parent(parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle))

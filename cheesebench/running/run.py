@@ -31,6 +31,7 @@ from cheesebench.experiment.provenance import made_here
 from cheesebench.experiment.records import CellCalls, CellPlan, TrialRecord
 from cheesebench.experiment.resume import check_resumable
 from cheesebench.experiment.scheduling import Progress
+from cheesebench.experiment.selection import cells_of
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import describe_shard
@@ -231,8 +232,11 @@ class ModelRun:
     def _processes(self) -> int | None:
         return self.settings.processes
 
-    def plans(self, specification: BaseSpecification, model: str) -> Iterable[CellPlan]:
-        """Return the plans of all cells of a model on a protocol. Raises UnsuitableError if it cannot be run on it."""
+    def plans(self, specification: BaseSpecification, model: str) -> list[CellPlan]:
+        """Return the plans of all cells of a model on a protocol.
+
+        Raises UnsuitableError if it cannot be run on it, PluginError if its family is wrong.
+        """
         settings = self.settings
         request = CellRequest(
             model=model,
@@ -246,7 +250,7 @@ class ModelRun:
             generations=settings.generations,
             against=settings.against,
         )
-        return self.plugins.family(specification).cells(specification, request)
+        return cells_of(specification, request)
 
     def course_of(self, plan: CellPlan) -> CellCourse:
         """Return the course of a cell: when it stops."""

@@ -77,7 +77,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def compile_expression(tree: ex.Expression) -> Function:
-    """Return a function of a Memory that computes the expression's value."""
+    """Return a function of a subject (``life.ArenaSubject``) that computes the expression's value."""
     names = _read_by_long(tree)
     return _function(tree, compile_expression) if names is None else _remembering(_plain_function(tree), names)
 

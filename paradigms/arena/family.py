@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cheesebench.errors import UnsuitableError
+from cheesebench.errors import UnsuitableError, closest
 from cheesebench.family import Listing
 from cheesebench.stepwise import StepwiseFamily
 
@@ -51,9 +51,25 @@ class ArenaFamily(StepwiseFamily):
         if len(diagnostics.errors) > errors:
             return None  # without its columns, everything that reads them would be an error, too
         tree = embed_animals(tree, diagnostics)
+        if self._is_strange(tree, diagnostics):
+            return None
         document = read_structure(tree, diagnostics, self.document)
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)
         return check(*resolved, tree, diagnostics) if resolved else None
+
+    def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
+        """Report a file that is of a family which is not there: it has no arena, but a key that nobody knows."""
+        known = self.document.model_fields
+        strange = [name for name in tree.keys if name not in known and not closest(name, known)]
+        if tree.find(["version"]).value != 1 or tree.child("arena") is not None or not strange:
+            return False
+        remedy = (
+            "Write 'arena: ...' instead; or, if a plugin's family reads such files, install the plugin (a family in a "
+            "conftest.py is known to pytest only)."
+        )
+        sentence = f"There is no key '{strange[0]}', and no arena."
+        diagnostics.error(121, tree.key_position(strange[0]), sentence, remedy)
+        return True
 
     def compile(self, specification: Specification) -> ArenaParadigm:
         """Return the compiled paradigm."""

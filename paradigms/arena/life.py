@@ -41,7 +41,7 @@ NEVER = 2**62
 class ArenaSubject(Path, Past):
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED or TRUNCATED, and so on.
 
-    The public attributes are those that expressions use (``evaluate.Memory``); do not write them from outside.
+    The public attributes are those that expressions read (evaluate.py); do not write them from outside.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:

@@ -51,7 +51,8 @@ def test_a_package_passes_its_own_tests(kind: Kind, tmp_path: Path) -> None:
     source = written(tmp_path, kind)
     result = call(source, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert f"{2 + (kind == 'agent')} passed" in result.stdout
+    tests = (tmp_path / "tests" / "test_conformance.py").read_text(encoding="utf-8").count("\ndef test_")
+    assert f"{tests} passed" in result.stdout
     listed = call(source, "-m", "cheesebench", "plugins")
     assert "cheesebench-my-own 0.1.0" in listed.stdout, listed.stderr
     assert "not loaded" not in listed.stdout
@@ -75,6 +76,28 @@ def test_it_is_as_tidy_as_we_are(kind: Kind, tmp_path: Path) -> None:
 def test_what_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(OptionError, match="cannot be a plugin's name"):
         plugin_files("view", name)
+
+
+def test_a_module_of_the_page_is_built_and_found(tmp_path: Path) -> None:
+    """As pip does it, but without a wheel: that needs another package with an old setuptools."""
+    pytest.importorskip("setuptools")
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    for name in ("pyproject.toml", "mouse.py"):
+        [text] = re.findall(rf"test: file: {re.escape(name)} -->\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    built = tmp_path / "build" / "lib"
+    built.mkdir(parents=True)
+    setup = ["-c", "import setuptools; setuptools.setup()", "-q", "build_py", "egg_info", "--egg-base", "build/lib"]
+    result = call(built.parent, *setup)
+    assert sorted(path.name for path in built.iterdir()) == ["mouse.py", "my_mouse.egg-info"], result.stderr
+    listed = call(built, "-m", "cheesebench", "plugins")
+    said = [" ".join(line.split()) for line in listed.stdout.splitlines()]
+    assert "mouse my-mouse 0.1.0 agents: mouse" in said, listed.stdout + listed.stderr
+
+
+def test_a_command_of_ours_is_not_replaced() -> None:
+    with pytest.raises(OptionError, match=r"'list' is a command of cheesebench already\. Choose another name: my-list"):
+        plugin_files("command", "list")
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

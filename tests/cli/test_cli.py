@@ -42,7 +42,7 @@ def test_every_help_text_has_examples_that_can_be_typed(command: str, capsys: py
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help"])
     examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
-    assert examples
+    assert examples, f"give '{command}' examples: parsing.describe(parser, about, *examples)"
     for example in examples:
         program, *arguments = shlex.split(example)
         assert program == "cheesebench"

@@ -73,8 +73,8 @@ def test_only_the_command_that_is_called_is_imported(arguments: str, imported: l
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_a_module_with_two_functions(name: str) -> None:
     module = importlib.import_module(COMMANDS[name].module)
-    assert callable(module.add_arguments)
-    assert callable(module.run)
+    missing = [function for function in ("add_arguments", "run") if not callable(getattr(module, function, None))]
+    assert not missing, f"write these functions in {module.__name__}"
 
 
 def test_an_option_of_a_run_is_what_it_is_in_pytest() -> None:

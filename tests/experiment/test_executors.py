@@ -165,8 +165,17 @@ def test_who_waits_hears_of_a_broken_executor(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("close", None, "The executor 'odd' has no 'async def close'"),
-        ("run", lambda job, report: None, "The executor 'odd' has no 'async def run'"),
+        ("close", None, r"create returned an InProcess, whose 'close' is None. Write 'async def close\(self\)'"),
+        (
+            "run",
+            lambda job: None,
+            r"an InProcess, whose 'run' takes \(job\). Write 'async def run\(self, job, report\)'",
+        ),
+        (
+            "run",
+            lambda job, report: 3,
+            "The executor 'odd': run returned 3, an int, which cannot be awaited. Write 'as",
+        ),
         ("capacity", 0, "The executor 'odd' has capacity 0"),
         ("capacity", "two", "The executor 'odd' has capacity 'two'"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.cli import main
 from cheesebench.experiment.designs import DESIGNS
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_paradigm
@@ -133,6 +134,19 @@ def test_commands_for_authors(command: Command, tmp_path: Path) -> None:
     assert "Bandit" in schema["$defs"]
     command("cheesebench", "new", "edition", "rich", "--parent", "three_levers", "--output", "rich.protocol.yaml")
     assert "title: Three levers" not in command("cheesebench", "diff", "three_levers", "rich.protocol.yaml", code=1)
+
+
+def test_commands_say_whose_a_file_may_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plugin is in a conftest.py, or nowhere: no arena is asked for."""
+    for arguments in (["lint"], ["render"]):
+        assert main([*arguments, str(PROTOCOL)]) != 0
+        out, error = capsys.readouterr()
+        [line] = [line for line in (out + error).splitlines() if "E1" in line]
+        assert line.endswith(
+            "three_levers.protocol.yaml:4:1: error E121: There is no key 'bandit', and no arena. Write 'arena: ...' "
+            "instead; or, if a plugin's family reads such files, install the plugin (a family in a conftest.py is "
+            "known to pytest only)."
+        )
 
 
 def test_what_it_cannot_do_is_said(command: Command) -> None:

@@ -78,17 +78,29 @@ def told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Py
         (
             "COMPLETE",
             "raise RuntimeError(f'bad status, key={KEY}')",
-            "The backend 'acme' fails while answering the first question: RuntimeError: bad status, key=?redacted?. *",
+            "The backend 'acme' fails while answering the first question: RuntimeError: bad status, key=?redacted? (c*",
         ),
         (
             "COMPLETE",
             "raise SystemExit(f'gone {KEY}')",
-            "The backend 'acme' fails while answering the first question: SystemExit: gone ?redacted?. *",
+            "The backend 'acme' fails while answering the first question: SystemExit: gone ?redacted? (c*",
         ),
         ("CONNECT", "raise OptionError(f'{KEY} is no key')", "?redacted? is no key"),
-        ("CONNECT", "raise LookupError(KEY)", "The backend 'acme' fails while connecting: LookupError: ?redacted?. *"),
-        ("ACCOUNT", "raise LookupError(KEY)", "The backend 'acme' fails while connecting: LookupError: ?redacted?. *"),
-        ("SERVE", "raise OSError(KEY)", "The backend 'acme' fails while starting its server: OSError: ?redacted?. *"),
+        (
+            "CONNECT",
+            "raise LookupError(KEY)",
+            "The backend 'acme' fails while connecting: LookupError: ?redacted? (conf*",
+        ),
+        (
+            "ACCOUNT",
+            "raise LookupError(KEY)",
+            "The backend 'acme' fails while connecting: LookupError: ?redacted? (conf*",
+        ),
+        (
+            "SERVE",
+            "raise OSError(KEY)",
+            "The backend 'acme' fails while starting its server: OSError: ?redacted? (conf*",
+        ),
     ],
 )
 def test_what_a_backend_raises_is_one_line_without_the_key(
@@ -107,7 +119,7 @@ def test_what_a_backend_raises_is_one_line_without_the_key(
 def test_a_server_that_cannot_be_stopped_hides_no_cause(told: pytest.Pytester, place: str) -> None:
     result = run(told, **{place: "raise LookupError('why')"}, STOP="raise RuntimeError(KEY)")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails while *: LookupError: why. *"])
+    result.stderr.fnmatch_lines(["ERROR: The backend 'acme' fails while *: LookupError: why (conf*"])
     if place == "COMPLETE":  # the other one was never started
         result.stdout.fnmatch_lines(["A model server could not be stopped: ?redacted?"])
     assert list((told.path / "results").iterdir()) == []
@@ -172,3 +184,43 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Py
         assert log.calls.totals().calls == 0
         subjects = len({record.subject for record in log.trials()})
     assert len((told.path / "asked").read_text(encoding="utf-8")) == subjects
+
+
+@pytest.mark.parametrize(
+    ("place", "instead", "said"),
+    [
+        (
+            "    async def complete(self, request):\n        COMPLETE\n",
+            "    def complete(self, request):\n        return ChatReply(text='x')\n",
+            "The backend 'acme': complete returned ChatReply(*, a ChatReply, which cannot be awaited. Write 'async *",
+        ),
+        ("async def complete", "async def compleet", "* a Client, which has 'compleet', not 'complete'. Rename it."),
+        (
+            "    return Client()\n",
+            "    pass\n",
+            "The backend 'acme': connect returned None. Return a Connection.",
+        ),
+        ("Client()\n", "Client\n", "*connect returned the class Client. Return an object of it, Client(...)."),
+        ("def connect", "async def connect", "*, whose connect is an 'async def'. Write 'def'."),
+        ("def connect(context)", "def connect()", "*, whose connect takes (), but is called with (BackendContext). *"),
+    ],
+)
+def test_a_backend_of_another_shape_is_one_line(told: pytest.Pytester, place: str, instead: str, said: str) -> None:
+    text = BACKEND.replace(place, instead)
+    for line in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
+        text = text.replace(f"    {line}\n", "    pass\n")
+    (told.path / "lab/conftest.py").write_text(text, encoding="utf-8")
+    result = told.runpytest("--model", "acme/any", "lab/east.protocol.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert len([one for one in result.errlines if one]) == 1
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+
+
+def test_a_backend_need_not_write_async_def(told: pytest.Pytester) -> None:
+    plain = BACKEND.replace("async def complete", "def complete").replace(
+        "        return ChatReply", "        import asyncio\n        return asyncio.sleep(0, ChatReply"
+    ).replace('FORWARD")', 'FORWARD"))')  # fmt: skip
+    for line in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
+        plain = plain.replace(f"    {line}\n", "    pass\n")
+    (told.path / "lab/conftest.py").write_text(plain, encoding="utf-8")
+    told.runpytest("--model", "acme/any", "lab/east.protocol.yaml").assert_outcomes(passed=1)

@@ -1,4 +1,4 @@
-"""``--compare`` and ``--compare-fail``, and the page of a job on GitHub."""
+"""``--cheese-compare`` and ``--compare-fail``, and the page of a job on GitHub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN = ("--model", "walker", "--protocols=lab", "--subjects=7", "-k", "east")
 @pytest.fixture
 def baseline(project: pytest.Pytester) -> Path:
     """The baseline ``main``: a run of the walker on ``east``, whose lives are made to differ."""
-    assert project.runpytest_inprocess(*RUN, "--run-id=old").ret == 0
+    assert project.runpytest_inprocess(*RUN, "--cheese-run-id=old").ret == 0
     assert main(["bless", "old", "main"]) == 0
     path = project.path / "baselines" / "main.json"
     content = json.loads(path.read_text())
@@ -30,7 +30,7 @@ def baseline(project: pytest.Pytester) -> Path:
 
 
 def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None:
-    result = project.runpytest_inprocess(*RUN, "--compare=main", "--compare-fail=worse", "--run-id=new")
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--compare-fail=worse", "--cheese-run-id=new")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*new (first) against main (second)*", "*new is better than main: +12.1 points*"])
     directory = project.path / "results" / "new"
@@ -45,7 +45,7 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
 def test_a_worse_run_fails_only_on_demand(
     project: pytest.Pytester, baseline: Path, options: tuple[str, ...], code: int
 ) -> None:
-    worse = ("--model", "statue", *RUN[2:], "--compare=main", "--exit-zero")
+    worse = ("--model", "statue", *RUN[2:], "--cheese-compare=main", "--cheese-exit-zero")
     result = project.runpytest_inprocess(*worse, *options)
     assert result.ret == code
     result.stdout.fnmatch_lines(["*is worse than main: -87.9 points*", "*model: statue against walker*"])
@@ -55,8 +55,8 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    given = ("--model", "statue", "--protocols=lab", "--subjects=7", "-k", "east or west", "--compare=main")
-    result = project.runpytest_inprocess(*given, "--compare-fail=worse", "--exit-zero", "--junitxml=junit.xml")
+    given = ("--model", "statue", "--protocols=lab", "--subjects=7", "-k", "east or west", "--cheese-compare=main")
+    result = project.runpytest_inprocess(*given, "--compare-fail=worse", "--cheese-exit-zero", "--junitxml=junit.xml")
     assert result.ret == 1
     errors = [line for line in result.outlines if line.startswith("::error")]
     assert len(errors) == 2, "the protocol and all protocols together; the FAILs are forgiven"
@@ -82,35 +82,35 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pytest.Pytester, baseline: Path) -> None:
     protocol = project.path / "lab" / "east.protocol.yaml"
     protocol.write_text(protocol.read_text().replace("limit: 5", "limit: 6"))
-    result = project.runpytest_inprocess(*RUN, "--compare=main", "--run-id=new")
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main", "--cheese-run-id=new")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*the protocol east differs*or select shared protocols with --protocols."])
     assert not (project.path / "results" / "new").exists()
 
 
 def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, baseline: Path) -> None:
-    result = project.runpytest_subprocess(*RUN, "--seed=5", "-n2", "--compare=main")
+    result = project.runpytest_subprocess(*RUN, "--seed=5", "-n2", "--cheese-compare=main")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["*cannot be compared*the seed of * is 5, that of main is 0*"])
 
 
 def test_a_resumed_run_is_not_compared_with_itself(project: pytest.Pytester, baseline: Path) -> None:
-    given = ("--model=breaker", *RUN[2:], "--compare=latest", "--run-id=new")
+    given = ("--model=breaker", *RUN[2:], "--cheese-compare=latest", "--cheese-run-id=new")
     first = project.runpytest_inprocess(*given)
     first.stdout.fnmatch_lines(["*new (first) against old (second)*", "  pytest *--compare=old --resume new"])
-    again = project.runpytest_inprocess("--model=breaker", "--subjects=7", "--resume=new", "--compare=latest")
+    again = project.runpytest_inprocess("--model=breaker", "--subjects=7", "--resume=new", "--cheese-compare=latest")
     assert again.ret == pytest.ExitCode.USAGE_ERROR
-    again.stderr.fnmatch_lines(["*--compare latest: that is the run that is continued. Name the baseline.*"])
+    again.stderr.fnmatch_lines(["*--cheese-compare latest: that is the run that is continued. Name the baseline.*"])
 
 
 def test_workers_of_xdist_know_the_baseline_of_their_controller(project: pytest.Pytester) -> None:
     """To them the run itself is the latest; without a baseline, a cell would stop at the first look that decides it."""
     whole = ("--model", "walker", "--protocols=lab", "-k", "east")
-    assert project.runpytest_inprocess(*whole, "--subjects=40", "--run-id=old").ret == 0
-    given = (*whole, "--subjects=40", "--design=sequential", "--compare=latest", "--compare-fail=worse")
+    assert project.runpytest_inprocess(*whole, "--subjects=40", "--cheese-run-id=old").ret == 0
+    given = (*whole, "--subjects=40", "--design=sequential", "--cheese-compare=latest", "--compare-fail=worse")
     found = []
     for name, how in (("alone", ()), ("spread", ("-n1",))):
-        result = project.runpytest_subprocess(*given, *how, f"--run-id={name}")
+        result = project.runpytest_subprocess(*given, *how, f"--cheese-run-id={name}")
         result.stdout.fnmatch_lines([f"*{name} (first) against old (second)*"])
         with RunLog.open_read_only(project.path / "results" / name / "run.sqlite") as log:
             found.append([len(log.completed_subjects(plan)) for plan in log.plans()])
@@ -121,12 +121,12 @@ def test_workers_of_xdist_know_the_baseline_of_their_controller(project: pytest.
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
     result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --compare BASELINE*"])
-    result = project.runpytest_inprocess(*RUN, "--compare=mian")
+    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"])
     baseline.unlink()
-    result = project.runpytest_inprocess(*RUN, "--compare=main")
+    result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
     result.stderr.fnmatch_lines(["*There is no baseline in *; to make one of a run: cheesebench bless RUN NAME"])
 
 

@@ -10,13 +10,12 @@ from cheesebench.experiment.log import RunLog
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("def cheesebench_views(): raise OSError('oh')", "cheesebench_views: OSError: oh. Fix it, or remove it."),
-        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3. Fix it, or remove it."),
-        ("def cheesebench_views(): return 'ascii'", "cheesebench_views: returned 'ascii'. Return a list of *"),
-        ("def cheesebench_views(): return 5", "cheesebench_views: TypeError: *"),
-        ("def cheesebench_backends(): return [dict]", "cheesebench_backends: returned <class 'dict'>. Return a list *"),
-        ("def cheesebench_models(): return [None]", "cheesebench_models: returned None. Return a list *"),
-        ("def cheesebench_protocols(): return ['lab']", "cheesebench_protocols: returned 'lab'. Return paths of *"),
+        (
+            "def cheesebench_views(): raise OSError('oh')",
+            "cheesebench_views: OSError: oh (conftest.py:1). Fix it, or *",
+        ),
+        ("def cheesebench_views(): raise SystemExit(3)", "cheesebench_views: SystemExit: 3 (conftest.py:1). Fix *"),
+        ("def cheesebench_views(): return 5", "cheesebench_views: returned 5, an int. Return a list of View objects."),
         (
             "from cheesebench import Price\n"
             "def cheesebench_models(): return [Price(prompt=1, completion=1, on='2026-10-21')]",
@@ -126,3 +125,102 @@ def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(project:
     assert "Cause: KeyError: 'nobody'" in " ".join(result.stdout.str().split())
     for before in ("/pluggy/", "/_pytest/"):  # pytest's own way to the cell is of no use to anybody
         result.stdout.no_fnmatch_line(f"*{before}*")
+
+
+FAMILY = """
+from cheesebench import CellPlan, DocumentModel, StepwiseFamily
+
+class Document(DocumentModel):
+    version: int
+
+class Levers(StepwiseFamily):
+    name, plural, document = "levers", "levers", Document
+    def matches(self, tree): return tree.child("levers") is not None
+    def load(self, tree, path, ancestors, diagnostics): LOAD
+    def compile(self, specification): return None
+    def listing(self, specification): return None
+    def CELLS(self, specification, request): return None
+
+def cheesebench_families(): return [Levers()]
+"""
+LEVERS = "version: 1\nparadigm: levers\nlevers: 3\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "load", "said"),
+    [
+        (
+            "cell",
+            "return None",
+            "The plugin '*conftest.py', cheesebench_families: returned a list with the Levers 'levers', which has "
+            "'cell', not 'cells'. Rename it.",
+        ),
+        ("cells", "return None", "levers.protocol.yaml: the family 'levers': load returned None without an error. *"),
+        ("cells", "return 3", "levers.protocol.yaml: the family 'levers': load returned 3, an int. Return a Base*"),
+        ("cells", "return {}['x']", "levers.protocol.yaml: the family 'levers': load raises KeyError: 'x' (conftest.*"),
+    ],
+)
+def test_an_incomplete_family_is_one_line(project: pytest.Pytester, cells: str, load: str, said: str) -> None:
+    (project.path / "levers.protocol.yaml").write_text(LEVERS, encoding="utf-8")
+    project.makeconftest(FAMILY.replace("CELLS", cells).replace("LOAD", load))
+    result = project.runpytest("--model", "random", "--protocols", "levers.protocol.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert len([line for line in result.errlines if line]) == 1
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("return 3", "cells returned 3, an int. Return a list of CellPlan objects."),
+        ("return [3]", "cells, in its list, returned 3, an int. Return a CellPlan."),
+        ("yield {}['x']", "cells raises KeyError: 'x' (conftest.py:*). Fix it, or remove the plugin."),
+    ],
+)
+def test_cells_that_go_wrong_are_an_error_of_their_protocol(project: pytest.Pytester, wrong: str, said: str) -> None:
+    with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\nfrom cheesebench import installed_plugins\n"
+            "class Odd(type(installed_plugins().families['arena'])):\n"
+            "    name = 'odd'\n"
+            "    def matches(self, tree): return 'few' in str(tree.position)\n"
+            "    def load(self, *given):\n"
+            "        import dataclasses\n"
+            "        return dataclasses.replace(super().load(*given), family='odd')\n"
+            f"    def cells(self, specification, request): {wrong}\n"
+            "def cheesebench_families(): return [Odd()]\n"
+        )
+    result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "lab/east.protocol.yaml", "--subjects=6")
+    result.assert_outcomes(errors=1, passed=1)
+    result.stdout.fnmatch_lines([f"*The family 'odd': {said.replace('[', '[[]')}*"])
+
+
+AGENT = """
+from cheesebench import AgentSpec
+
+class Mouse:
+    def __init__(self, context): pass
+    def begin_trial(self, observation): pass
+    def act(self, observation): return [0]
+    OBSERVE
+
+def cheesebench_agents(): return [AgentSpec("mouse", CREATE)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("observe", "create", "said"),
+    [
+        ("", "Mouse", "*create returned a Mouse, which has no 'observe'. Add 'def observe(self, action, *"),
+        ("def observe(self, action): pass", "Mouse", "*a Mouse, whose 'observe' takes (action). Write 'def observe(*"),
+        ("", "lambda context: Mouse", "*The agent 'mouse': create returned the class Mouse. Return an object of it*"),
+    ],
+)
+def test_an_incomplete_agent_is_one_line(project: pytest.Pytester, observe: str, create: str, said: str) -> None:
+    project.makeconftest(AGENT.replace("OBSERVE", observe or "pass").replace("CREATE", create))
+    result = project.runpytest("--model", "mouse", "lab/east.protocol.yaml", "--subjects=2")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+    for line in ("*Traceback*", "*INTERNALERROR*", "*TypeError*"):
+        result.stdout.no_fnmatch_line(line)

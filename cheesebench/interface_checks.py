@@ -1,0 +1,265 @@
+"""Checks what a plugin supplies against its interface, so that a mistake is one line before it is used.
+
+An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass (``AgentSpec``) of this package.
+Missing and misspelt members are found, methods that cannot take their arguments, and fields of another type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from cheesebench.errors import CheeseBenchError, PluginError, closest, raised_where
+from cheesebench.redaction import quoted
+
+T = TypeVar("T")
+
+#: What fields of a dataclass are called in a remedy, by type.
+_WORDS: dict[Any, str] = {
+    str: "text",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    Callable: "a function or a class",
+    Mapping: "a dict",
+    tuple: "a tuple",
+}
+#: Characters of a value that are shown.
+_SHOWN = 60
+_NOTHING = object()
+
+
+def checked(thing: T, interface: type, who: str) -> T:
+    """Return ``thing`` if it fits the interface; else raise PluginError, whose line begins with ``who``.
+
+    ``who`` ends with a verb, as in "The agent 'mouse': create returned".
+    """
+    if fault := misfit(thing, interface):
+        raise PluginError(f"{who} {fault}")
+    return thing
+
+
+@contextmanager
+def blaming(who: str) -> Iterator[None]:
+    """Run a plugin's code: what it raises becomes a PluginError that begins with ``who``, unless it is one of ours."""
+    try:
+        yield
+    except CheeseBenchError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{who} raises {quoted(raised_where(error))}. Fix it, or remove the plugin.") from error
+
+
+def returned(thing: object, kind: type[T], who: str) -> T:
+    """Return what a plugin has returned; PluginError, which begins with ``who``, if it is of another type."""
+    if isinstance(thing, kind):
+        return thing
+    raise PluginError(f"{who} returned {shown(thing)}. Return {_article(kind.__name__)} {kind.__name__}.")
+
+
+def returned_list(things: object, kind: type[T], who: str) -> list[T]:
+    """Return the list of what a plugin has returned, all of one type; PluginError as in ``returned``."""
+    if not isinstance(things, Iterable):
+        raise PluginError(f"{who} returned {shown(things)}. Return a list of {kind.__name__} objects.")
+    return [returned(thing, kind, f"{who}, in its list,") for thing in things]
+
+
+def awaitable(result: object, who: str, name: str) -> Awaitable[Any]:
+    """Return what a method has returned, to be awaited; PluginError if it was no ``async def`` nor anything like it."""
+    if inspect.isawaitable(result):
+        return result
+    raise PluginError(f"{who}: {name} returned {shown(result)}, which cannot be awaited. Write 'async def {name}'.")
+
+
+def misfit(thing: object, interface: type) -> str:
+    """Return what a thing is that does not fit the interface, with a remedy; empty if it fits."""
+    wanted = "a pathlib.Path" if interface is os.PathLike else f"{_article(interface.__name__)} {interface.__name__}"
+    if inspect.iscoroutine(thing):
+        thing.close()  # or Python would complain that nobody has awaited it
+        return "a coroutine. Write 'def', not 'async def'."
+    if isinstance(thing, type) and dataclasses.is_dataclass(interface):
+        return f"the class {thing.__name__}. Return {wanted}(...)."
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}. Return an object of it, {thing.__name__}(...)."
+    if thing is None or type(thing) in (str, bytes, bool, int, float, dict, list, tuple, set):
+        return f"{shown(thing)}. Return {wanted}."
+    if dataclasses.is_dataclass(interface):
+        fault = next(_wrong_fields(thing, interface), "")
+    elif interface is os.PathLike:
+        fault = "" if isinstance(thing, os.PathLike) else f"which is no path. Return {wanted}"
+    elif _class_fits(cast(Any, type(thing)), interface) and _members(interface)[0].keys().isdisjoint(_own(thing)):
+        fault = next(_wrong_attributes(thing, interface), "")
+    else:
+        fault = _missing(thing, interface) or next(_wrong_methods(thing, interface, 0), "")
+        fault = fault or next(_wrong_attributes(thing, interface), "")
+    return f"{_named(thing)}, {fault}." if fault else ""
+
+
+def shown(value: object) -> str:
+    """Return a value with its type, for a message."""
+    if value is None:
+        return "None"
+    try:
+        text = repr(value)
+    except Exception:  # a stranger's
+        return f"{_article(type(value).__name__)} {type(value).__name__}"
+    return f"{quoted(text, _SHOWN)}, {_article(type(value).__name__)} {type(value).__name__}"
+
+
+def _named(thing: object) -> str:
+    name, kind = getattr(thing, "name", None), type(thing).__name__
+    return f"the {kind} '{quoted(name, _SHOWN)}'" if isinstance(name, str) and name else f"{_article(kind)} {kind}"
+
+
+def _article(word: str) -> str:
+    return "an" if word[:1].lower() in "aeiou" else "a"
+
+
+def _own(thing: object) -> Mapping[str, object]:
+    return getattr(thing, "__dict__", {})
+
+
+def _has(thing: object, name: str) -> bool:
+    # Static first: a property may import heavily, and is not needed yet.
+    return inspect.getattr_static(thing, name, _NOTHING) is not _NOTHING or hasattr(thing, name)
+
+
+@lru_cache
+def _members(interface: type) -> tuple[dict[str, Callable[..., Any]], dict[str, str]]:
+    """Return the methods of a Protocol, and its other attributes with their annotations."""
+    methods: dict[str, Callable[..., Any]] = {}
+    attributes: dict[str, str] = {}
+    for base in interface.__mro__:
+        if base in (object, Protocol, Generic):
+            continue
+        own = {name: value for name, value in vars(base).items() if not name.startswith("_")}
+        methods |= {name: value for name, value in own.items() if inspect.isfunction(value)}
+        attributes |= {name: "" for name, value in own.items() if isinstance(value, property)}
+        attributes |= {name: str(kind) for name, kind in vars(base).get("__annotations__", {}).items()}
+    return methods, attributes
+
+
+@lru_cache
+def _class_fits(kind: type, interface: type) -> bool:
+    """Return whether all objects of a class have the methods of a Protocol: only the class is looked at, and once."""
+    methods, _ = _members(interface)
+    return all(_has(kind, name) for name in methods) and next(_wrong_methods(kind, interface, 1), None) is None
+
+
+def _missing(thing: object, interface: type) -> str:
+    methods, attributes = _members(interface)
+    missing = [name for name in (*attributes, *methods) if not _has(thing, name)]
+    if not missing:
+        return ""
+    if len(missing) > 1:
+        listed = f"{', '.join(missing[:-1])} and {missing[-1]}"
+        return f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
+    [name] = missing
+    others = [one for one in dir(thing) if not one.startswith("_") and one not in (*methods, *attributes)]
+    near = closest(name, [one for one in others if callable(getattr(thing, one, None)) == (name in methods)])
+    if near is not None:
+        return f"which has '{near}', not '{name}'. Rename it"
+    return f"which has no '{name}'. Add '{_definition(name, methods[name]) if name in methods else name}'"
+
+
+def _wrong_methods(thing: object, interface: type, unbound: int) -> Iterator[str]:
+    """Yield what is wrong with methods; those of a class (``unbound`` is 1) also take ``self``."""
+    for name, wanted in _members(interface)[0].items():
+        own = getattr(thing, name, None)
+        arguments = list(inspect.signature(wanted).parameters)[1:]
+        if not callable(own):
+            yield f"whose '{name}' is {shown(own)}. Write '{_definition(name, wanted)}'"
+        elif inspect.iscoroutinefunction(own) and not inspect.iscoroutinefunction(wanted):
+            yield f"whose '{name}' is an 'async def'. Write '{_definition(name, wanted)}'"
+        elif not _takes(own, len(arguments) + unbound):
+            yield f"whose '{name}' takes {_parameters(own)}. Write '{_definition(name, wanted)}'"
+
+
+def _wrong_attributes(thing: object, interface: type) -> Iterator[str]:
+    for name, kind in _members(interface)[1].items():
+        if not _has(thing, name):
+            yield _missing(thing, interface)
+        elif kind == "str" and not isinstance(value := getattr(thing, name, None), str):
+            yield f"whose '{name}' is {shown(value)}. Make it text"
+
+
+def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
+    hints = get_type_hints(interface)
+    for field in dataclasses.fields(cast(Any, interface)):
+        if not _has(thing, field.name):
+            yield f"which has no '{field.name}'. Return {_article(interface.__name__)} {interface.__name__}"
+            return
+        value, hint = getattr(thing, field.name), hints[field.name]
+        if not _is(value, hint):
+            kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
+            word = get_origin(kind) or kind
+            named = " or ".join(map(repr, get_args(kind))) if word is Literal else _WORDS.get(word)
+            wanted = named or f"{_article(word.__name__)} {word.__name__}"
+            yield f"whose {field.name} is {shown(value)}. Make it {wanted}"
+        elif value is not None and (called := _called_with(hint)) is not None:
+            given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
+            if inspect.iscoroutinefunction(value):
+                yield f"whose {field.name} is an 'async def'. Write 'def'"
+            elif not _takes(value, len(called)):
+                yield (
+                    f"whose {field.name} takes {_parameters(value)}, but is called with ({given}). Change its "
+                    "parameters"
+                )
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, UnionType)
+
+
+def _is(value: object, hint: Any) -> bool:
+    """Return whether a value can stand in a field with this type hint; what cannot be told is taken."""
+    if _is_union(hint):
+        return any(_is(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    kind = get_origin(hint) or hint
+    if kind is Callable:
+        return callable(value)
+    if kind is tuple:  # a list will do; text would be taken for its letters
+        return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if kind is float:
+        return isinstance(value, int | float)
+    return isinstance(value, kind) if isinstance(kind, type) and kind is not Any else True
+
+
+def _called_with(hint: Any) -> list[Any] | None:
+    """Return the arguments that a function in such a field is called with; None for another field."""
+    for one in get_args(hint) if _is_union(hint) else (hint,):
+        if get_origin(one) is Callable:
+            return list(get_args(one)[0])
+    return None
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Return whether a function can be called with so many arguments; a builtin that does not say so can."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    signature, empty = inspect.signature(function), inspect.Parameter.empty
+    plain = [one.replace(annotation=empty) for one in signature.parameters.values()]
+    return str(signature.replace(parameters=plain, return_annotation=empty))
+
+
+def _definition(name: str, function: Callable[..., Any]) -> str:
+    head = "async def" if inspect.iscoroutinefunction(function) else "def"
+    return f"{head} {name}({', '.join(inspect.signature(function).parameters)})"
