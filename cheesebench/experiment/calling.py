@@ -147,6 +147,11 @@ class ModelChannel:
             return ""
         return self._last_fault
 
+    @property
+    def trouble(self) -> str:
+        """What is said beside a budget that ends while faults wait for a first reply; else nothing."""
+        return "" if self._silent_since is None else f" while the server did not answer ({self._last_fault})"
+
     def lose(self, text: str, silent: bool) -> None:
         """Record that a subject has given up; if the server seems gone, stop all others."""
         self._given_up += 1
@@ -272,7 +277,7 @@ class Caller:
             except BudgetSpentError as spent:
                 if self.channel.silence:  # it was not for want of a budget that nothing was measured
                     raise SubjectStoppedError(f"{self.channel.silence}; no reply came until {spent}") from None
-                raise
+                raise BudgetSpentError(f"{spent}{self.channel.trouble}") from None
             except _FailedError as failure:
                 fault, server = failure.fault, failure.server
                 if pool.failed(server, fault, failure.sent) and moves < len(pool.servers):

@@ -132,7 +132,7 @@ def test_what_a_project_sets_for_all_runs_waits_for_a_model(pytester: pytest.Pyt
         ("--model walker --seed -1", "--seed -1: the minimum is 0."),
         ("--model walker --cheese-processes 0", "--cheese-processes 0: the minimum *"),
         ("--model walker --resume a --cheese-run-id b", "There is no run 'a' in *"),
-        ("--model walker --cheese-run-id a/b", "--cheese-run-id 'a/b' cannot name a run. *"),
+        ("--model walker --run-id a/b", "--run-id 'a/b' cannot name a run. *"),
         ("--model walker --cheese-html no/where.html", "--cheese-html no/where.html cannot be written.*"),
         ("--model walker --cheese-markdown no/where.md", "--cheese-markdown no/where.md cannot be written.*"),
         ("--model walker --cheese-results conftest.py lab", "*conftest.py is not a directory*"),

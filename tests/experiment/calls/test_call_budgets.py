@@ -126,6 +126,22 @@ def test_time_that_ran_out_while_a_server_answered_is_a_budget(laboratory: Labor
             assert {record.missing for record in log.trials() if record.missing} == {"budget"}
 
 
+def test_time_that_runs_out_while_a_server_is_away_for_a_moment_is_both(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
+    with FakeServer(lambda call: Answer(status=500) if call.number > 3 else walk(call)) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=1)
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(minutes=2 / 60))
+        with laboratory.log("both", cells) as log:
+            laboratory.run(log, model, cells)
+            assert {record.missing for record in log.trials() if record.missing} == {"budget"}
+            for text in errors(log):
+                assert "--max-minutes" in text
+                assert "is reached while the server did not answer (server: " in text
+
+
 def test_a_budget_that_cannot_be_kept_stops_the_run(laboratory: Laboratory) -> None:
     with FakeServer(lambda call: Answer(text=walk(call), usage={})) as server:
         model = laboratory.model(server)
