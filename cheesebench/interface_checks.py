@@ -165,7 +165,8 @@ def _missing(thing: object, interface: type) -> str:
     near = closest(name, [one for one in others if callable(getattr(thing, one, None)) == (name in methods)])
     if near is not None:
         return f"which has '{near}', not '{name}'. Rename it"
-    return f"which has no '{name}'. Add '{_definition(name, methods[name]) if name in methods else name}'"
+    add = _definition(name, methods[name]) if name in methods else f"{name}: {attributes[name] or '...'}"
+    return f"which has no '{name}'. Add '{add}'"
 
 
 def _wrong_methods(thing: object, interface: type, unbound: int) -> Iterator[str]:

@@ -135,7 +135,7 @@ class PluginManager(pluggy.PluginManager):
             }
         return options
 
-    def _supplied(self, hook: pluggy.HookCaller) -> list[Any]:
+    def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
         """Return what all plugins supply, later plugins last, so that theirs wins in a dict.
 
         Raises PluginError, with the plugin's name, for a hook that raises or returns something else.
@@ -167,7 +167,7 @@ class PluginManager(pluggy.PluginManager):
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; the kinds that plugins add are returned by ``cheesebench_agents``."""
-        supplied = self._supplied(getattr(self.hook, _hook_of(kind)))
+        supplied = self.supplied(getattr(self.hook, _hook_of(kind)))
         return {spec.name: spec for spec in supplied if getattr(spec, "kind", kind) == kind}
 
     @property
@@ -188,32 +188,32 @@ class PluginManager(pluggy.PluginManager):
     @property
     def executors(self) -> dict[str, ExecutorSpec]:
         """Executors by name."""
-        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_executors)}
+        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_executors)}
 
     @property
     def backends(self) -> dict[str, BackendSpec]:
         """Model backends by name."""
-        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_backends)}
+        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_backends)}
 
     @property
     def models(self) -> dict[str, ModelEntry]:
         """Registered models by name, without aliases."""
-        return {entry.name: entry for entry in self._supplied(self.hook.cheesebench_models)}
+        return {entry.name: entry for entry in self.supplied(self.hook.cheesebench_models)}
 
     @property
     def views(self) -> dict[str, View]:
         """Views by name."""
-        return {view.name: view for view in self._supplied(self.hook.cheesebench_views)}
+        return {view.name: view for view in self.supplied(self.hook.cheesebench_views)}
 
     @property
     def reporters(self) -> dict[str, Reporter]:
         """Reporters by name."""
-        return {reporter.name: reporter for reporter in self._supplied(self.hook.cheesebench_reporters)}
+        return {reporter.name: reporter for reporter in self.supplied(self.hook.cheesebench_reporters)}
 
     @property
     def families(self) -> dict[str, Family[Any, Any]]:
         """Families by name."""
-        return {family.name: family for family in self._supplied(self.hook.cheesebench_families)}
+        return {family.name: family for family in self.supplied(self.hook.cheesebench_families)}
 
     @property
     def commands(self) -> dict[str, CommandSpec]:
@@ -221,15 +221,15 @@ class PluginManager(pluggy.PluginManager):
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
             # ``cheesebench plugins`` says what is wrong with a stranger's; the other commands work.
-            with contextlib.suppress(Exception, SystemExit):
-                supplied: Any = implementation.function()
+            with contextlib.suppress(CheeseBenchError):
+                supplied = supplied_by(implementation.function, "cheesebench_commands", implementation.plugin_name)
                 found |= {spec.name: spec for spec in supplied}
         return found
 
     @property
     def protocol_directories(self) -> list[Path]:
         """Directories with protocols, built-in ones first."""
-        return self._supplied(self.hook.cheesebench_protocols)
+        return self.supplied(self.hook.cheesebench_protocols)
 
     def _look_up(self, kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
         if name not in known:
