@@ -107,7 +107,7 @@ class PluginManager(pluggy.PluginManager):
             except (Exception, SystemExit) as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
                 known = isinstance(error, CheeseBenchError)
-                text = redact(str(error)) if known else f"{type(error).__name__}: {quoted(str(error), 1000)}"
+                text = redact(str(error)) if known else quoted(raised_where(error), 1000)
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
