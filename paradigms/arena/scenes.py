@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cheesebench.errors import PluginError
+from cheesebench.interface_checks import blaming
 from cheesebench.interfaces import Scene, Tile, TileKind, View
 from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
@@ -94,7 +95,9 @@ class Gallery:
 
     def draw(self, look: Look, pose: int) -> str:
         """Draw the observation of a pose and keep it."""
-        frame = self.view.render(look.scene, *self.stand(pose, look.quarters))
+        place = self.stand(pose, look.quarters)
+        with blaming(f"The view '{self.view.name}': render"):
+            frame = self.view.render(look.scene, *place)
         if not isinstance(frame, str):
             raise PluginError(f"The view '{self.view.name}' has drawn {frame!r}. Its render must return text.")
         self._make_room(sys.getsizeof(frame))

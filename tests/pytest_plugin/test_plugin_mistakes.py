@@ -86,18 +86,28 @@ def test_one_observer_that_fails_is_named_and_others_go_on(project: pytest.Pytes
     assert files == {str(project.path / "conftest.py"), str(project.path / "lab" / "conftest.py")}
 
 
-def test_a_view_that_draws_nothing_is_an_error_with_its_cause(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        ("return None", "The view 'blank' has drawn None. Its render must return text."),
+        (
+            "return scene.texts",
+            "The view 'blank': render raises AttributeError: 'Scene' object has no attribute 'texts' *",
+        ),
+    ],
+)
+def test_a_view_that_draws_nothing_is_an_error_with_its_cause(project: pytest.Pytester, drawn: str, said: str) -> None:
     with (project.path / "conftest.py").open("a", encoding="utf-8") as file:
         file.write(
             "\nclass Blank:\n"
             "    name, characters = 'blank', ''\n"
-            "    def render(self, scene, column, row, heading): return None\n"
+            f"    def render(self, scene, column, row, heading): {drawn}\n"
             "    def max_length(self, scene): return 9\n"
             "def cheesebench_views(): return [Blank()]\n"
         )
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "--view", "blank")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*The view 'blank' has drawn None. Its render must return text.*"])
+    result.stdout.fnmatch_lines([f"*{said}*"])
 
 
 def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(project: pytest.Pytester) -> None:
