@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from cheesebench.errors import PluginError
+from cheesebench.errors import CheeseBenchError, PluginError
 from cheesebench.interface_checks import shown
 
 #: Most errors, and most warnings and notes, that are reported for one protocol: what follows is the same slip again.
@@ -59,8 +59,8 @@ class Diagnostic:
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class EnoughFindingsError(Exception):
-    """Control flow: the maximum number of findings is reached, so the pass ends."""
+class EnoughFindingsError(CheeseBenchError):
+    """Control flow: the maximum number of findings is reached, so the pass ends. No family is blamed for it."""
 
 
 class Diagnostics:
