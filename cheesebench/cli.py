@@ -23,7 +23,8 @@ from cheesebench.errors import (
     closest,
     did_you_mean,
 )
-from cheesebench.interfaces import CommandSpec
+from cheesebench.interface_checks import blaming, misfit, returned
+from cheesebench.interfaces import CommandModule, CommandSpec
 from cheesebench.terminal import coloured, replace_unprintable
 
 #: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
@@ -67,8 +68,11 @@ def _run(arguments: list[str]) -> int:
     if name not in commands and arguments[:1] == [name]:
         from cheesebench.plugin_manager import installed_plugins
 
-        remedy = "" if closest(name, commands) else installed_plugins().remedy_for(name)
-        raise UnknownNameError("command", name, commands, remedy=remedy)
+        if closest(name, commands):
+            raise UnknownNameError("command", name, commands)
+        plugins = installed_plugins()
+        plugins.supplied(plugins.hook.cheesebench_commands)  # whose hook fails may have meant to supply it
+        raise UnknownNameError("command", name, commands, remedy=plugins.remedy_for(name))
     parser = build_parser(commands, [name])
     arguments = _with_profile(parser, arguments, name)
     options, unknown = parser.parse_known_args(arguments)
@@ -79,8 +83,10 @@ def _run(arguments: list[str]) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    code: int = _module(commands[options.command]).run(options)
-    return code
+    command = commands[options.command]
+    with _blamed(command):
+        code = _module(command).run(options)
+        return 0 if code is None else returned(code, int, f"The command '{command.name}' of a plugin: run")
 
 
 def _spellings(parser: argparse.ArgumentParser, name: str) -> set[str]:
@@ -120,11 +126,18 @@ def _module(command: CommandSpec) -> Any:
         return importlib.import_module(command.module)
     try:
         module = importlib.import_module(command.module)
-        if callable(module.add_arguments) and callable(module.run):
-            return module
-        raise TypeError("add_arguments and run must be functions")
     except (Exception, SystemExit) as error:  # third-party code may raise anything
         raise PluginError(f"The command '{command.name}' of a plugin cannot be loaded: {error}.") from error
+    if fault := misfit(module, CommandModule):
+        fault = fault.replace("(self, ", "(")
+        raise PluginError(f"The command '{command.name}' of a plugin: '{command.module}' is {fault}")
+    return module
+
+
+def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
+    """Blame a plugin for what its command raises; an error of ours has a traceback."""
+    ours = command.name in COMMANDS or command.module.startswith("cheesebench.")
+    return contextlib.nullcontext() if ours else blaming(f"The command '{command.name}' of a plugin")
 
 
 def _mistake(*lines: str) -> int:
@@ -172,7 +185,8 @@ def build_parser(
         about = f"{summary[:1].upper()}{summary[1:]}."
         own = subparsers.add_parser(name, help=summary, description=about, allow_abbrev=False)
         if loaded is None or name in loaded:
-            _module(command).add_arguments(own)
+            with _blamed(command):
+                _module(command).add_arguments(own)
     return parser
 
 

@@ -29,11 +29,11 @@ def cause_of(error: BaseException) -> str:
 
 
 def raised_where(error: BaseException) -> str:
-    """Return an error that somebody's code raised in one line, with its file and line unless it is one of ours."""
-    text = " ".join(str(error).split())
+    """Return the text of an error that somebody's code raised, with its file and line unless it is one of ours."""
+    text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
-    frame = error.__traceback__
+    frame = None if isinstance(error, SyntaxError) else error.__traceback__  # it says where itself
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})" if frame is not None else ""

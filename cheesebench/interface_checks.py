@@ -16,6 +16,7 @@ from types import UnionType
 from typing import Any, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from cheesebench.errors import CheeseBenchError, PluginError, closest, raised_where
+from cheesebench.interfaces import Scene, View
 from cheesebench.redaction import quoted
 
 T = TypeVar("T")
@@ -47,12 +48,15 @@ def checked(thing: T, interface: type, who: str) -> T:
 
 @contextmanager
 def blaming(who: str) -> Iterator[None]:
-    """Run a plugin's code: what it raises becomes a PluginError that begins with ``who``, unless it is one of ours."""
+    """Run a plugin's code: what it raises becomes a PluginError that begins with ``who``, unless it is one of ours.
+
+    KeyboardInterrupt passes: nobody can tell the plugin's own from Ctrl-C.
+    """
     try:
         yield
     except CheeseBenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(f"{who} raises {quoted(raised_where(error))}. Fix it, or remove the plugin.") from error
 
 
@@ -68,6 +72,15 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
     if not isinstance(things, Iterable):
         raise PluginError(f"{who} returned {shown(things)}. Return a list of {kind.__name__} objects.")
     return [returned(thing, kind, f"{who}, in its list,") for thing in things]
+
+
+def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
+    """Return what a view draws; PluginError, which names the view, if it fails or draws something else than text."""
+    with blaming(f"The view '{view.name}': render"):
+        frame: object = view.render(scene, column, row, heading)
+    if not isinstance(frame, str):
+        raise PluginError(f"The view '{view.name}' has drawn {frame!r}. Its render must return text.")
+    return frame
 
 
 def awaitable(result: object, who: str, name: str) -> Awaitable[Any]:
@@ -165,7 +178,8 @@ def _missing(thing: object, interface: type) -> str:
     near = closest(name, [one for one in others if callable(getattr(thing, one, None)) == (name in methods)])
     if near is not None:
         return f"which has '{near}', not '{name}'. Rename it"
-    return f"which has no '{name}'. Add '{_definition(name, methods[name]) if name in methods else name}'"
+    add = _definition(name, methods[name]) if name in methods else f"{name}: {attributes[name] or '...'}"
+    return f"which has no '{name}'. Add '{add}'"
 
 
 def _wrong_methods(thing: object, interface: type, unbound: int) -> Iterator[str]:

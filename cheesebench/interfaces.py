@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args, runtime
 from cheesebench.family import Family as Family
 
 if TYPE_CHECKING:
+    import argparse
+
     from cheesebench.experiment.log import RunLog
     from cheesebench.lesions import Lesion
     from cheesebench.plugin_manager import PluginManager
@@ -161,14 +163,24 @@ class AgentSpec:
 class CommandSpec:
     """A command of ``cheesebench`` (hook ``cheesebench_commands``): its name and a short description.
 
-    ``module`` is imported when the command is called. It has ``add_arguments(parser)``, which takes an
-    ``argparse.ArgumentParser``, and ``run(options)``, which takes the parsed arguments and returns the exit code: 0, or
-    1 if the command has findings to report.
+    ``module`` is imported when the command is called; it has the functions of ``CommandModule``.
     """
 
     name: str
     help: str
     module: str
+
+
+class CommandModule(Protocol):
+    """The module of a command: these are functions in it, without ``self``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments of the command to its parser."""
+        ...
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do it, and return the exit code: 0, or 1 if the command has findings to report."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

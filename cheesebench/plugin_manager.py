@@ -20,7 +20,7 @@ from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
 from cheesebench.executor import ExecutorSpec
 from cheesebench.family import Family
-from cheesebench.interface_checks import blaming, misfit, shown
+from cheesebench.interface_checks import misfit, shown
 from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, RunReporter, View
 from cheesebench.redaction import quoted, redact
 from cheesebench.words import Words
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pluggy import HookimplOpts
 
     from cheesebench.experiment.log import RunLog
-    from cheesebench.interfaces import AgentKind, CompiledProtocol, Paradigm, Scene
+    from cheesebench.interfaces import AgentKind, CompiledProtocol, Paradigm
     from cheesebench.protocol import BaseSpecification, Specification
     from cheesebench.statistics import RunSummary
 
@@ -107,7 +107,7 @@ class PluginManager(pluggy.PluginManager):
             except (Exception, SystemExit) as error:
                 # A stranger's broken plugin must not take the run down: it is named, and the rest works.
                 known = isinstance(error, CheeseBenchError)
-                text = redact(str(error)) if known else f"{type(error).__name__}: {quoted(str(error), 1000)}"
+                text = redact(str(error)) if known else quoted(raised_where(error), 1000)
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
@@ -135,7 +135,7 @@ class PluginManager(pluggy.PluginManager):
             }
         return options
 
-    def _supplied(self, hook: pluggy.HookCaller) -> list[Any]:
+    def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
         """Return what all plugins supply, later plugins last, so that theirs wins in a dict.
 
         Raises PluginError, with the plugin's name, for a hook that raises or returns something else.
@@ -167,7 +167,7 @@ class PluginManager(pluggy.PluginManager):
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
         """Return the agents of a kind by name; the kinds that plugins add are returned by ``cheesebench_agents``."""
-        supplied = self._supplied(getattr(self.hook, _hook_of(kind)))
+        supplied = self.supplied(getattr(self.hook, _hook_of(kind)))
         return {spec.name: spec for spec in supplied if getattr(spec, "kind", kind) == kind}
 
     @property
@@ -188,32 +188,32 @@ class PluginManager(pluggy.PluginManager):
     @property
     def executors(self) -> dict[str, ExecutorSpec]:
         """Executors by name."""
-        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_executors)}
+        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_executors)}
 
     @property
     def backends(self) -> dict[str, BackendSpec]:
         """Model backends by name."""
-        return {spec.name: spec for spec in self._supplied(self.hook.cheesebench_backends)}
+        return {spec.name: spec for spec in self.supplied(self.hook.cheesebench_backends)}
 
     @property
     def models(self) -> dict[str, ModelEntry]:
         """Registered models by name, without aliases."""
-        return {entry.name: entry for entry in self._supplied(self.hook.cheesebench_models)}
+        return {entry.name: entry for entry in self.supplied(self.hook.cheesebench_models)}
 
     @property
     def views(self) -> dict[str, View]:
         """Views by name."""
-        return {view.name: view for view in self._supplied(self.hook.cheesebench_views)}
+        return {view.name: view for view in self.supplied(self.hook.cheesebench_views)}
 
     @property
     def reporters(self) -> dict[str, Reporter]:
         """Reporters by name."""
-        return {reporter.name: reporter for reporter in self._supplied(self.hook.cheesebench_reporters)}
+        return {reporter.name: reporter for reporter in self.supplied(self.hook.cheesebench_reporters)}
 
     @property
     def families(self) -> dict[str, Family[Any, Any]]:
         """Families by name."""
-        return {family.name: family for family in self._supplied(self.hook.cheesebench_families)}
+        return {family.name: family for family in self.supplied(self.hook.cheesebench_families)}
 
     @property
     def commands(self) -> dict[str, CommandSpec]:
@@ -221,15 +221,15 @@ class PluginManager(pluggy.PluginManager):
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
             # ``cheesebench plugins`` says what is wrong with a stranger's; the other commands work.
-            with contextlib.suppress(Exception, SystemExit):
-                supplied: Any = implementation.function()
+            with contextlib.suppress(CheeseBenchError):
+                supplied = supplied_by(implementation.function, "cheesebench_commands", implementation.plugin_name)
                 found |= {spec.name: spec for spec in supplied}
         return found
 
     @property
     def protocol_directories(self) -> list[Path]:
         """Directories with protocols, built-in ones first."""
-        return self._supplied(self.hook.cheesebench_protocols)
+        return self.supplied(self.hook.cheesebench_protocols)
 
     def _look_up(self, kind: str, name: str, known: dict[str, T], remedy: str = "") -> T:
         if name not in known:
@@ -294,23 +294,6 @@ class PluginManager(pluggy.PluginManager):
                 f"{', '.join(sorted(families))}). {self.not_loaded(name) or 'Install the plugin that does.'}"
             )
         return families[name]
-
-
-def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
-    """Return what a view draws; PluginError, which names the view, if it fails or draws something else than text.
-
-    KeyboardInterrupt passes: nobody can tell the view's own from Ctrl-C.
-    """
-    try:
-        frame: object = view.render(scene, column, row, heading)
-    except CheeseBenchError:
-        raise
-    except (Exception, SystemExit) as error:
-        said = ": ".join(filter(None, (type(error).__name__, quoted(str(error)))))
-        raise PluginError(f"The view '{view.name}' fails: {said}. Please report this to its author.") from error
-    if not isinstance(frame, str):
-        raise PluginError(f"The view '{view.name}' has drawn {frame!r}. Its render must return text.")
-    return frame
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:

@@ -11,8 +11,9 @@ from cheesebench.commands.common import find_protocol, installed_catalogue, one_
 from cheesebench.commands.parsing import PROTOCOL, describe, whole_number
 from cheesebench.errors import OptionError
 from cheesebench.film import printable
+from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import HEADINGS, Illustrated, Still, View
-from cheesebench.plugin_manager import installed_plugins, rendered
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import DEFAULT_EDITION, Specification
 
 #: What stands above this line of a page that is written again stays: it is for words, the rest for pictures.

@@ -11,8 +11,9 @@ from cheesebench.commands.common import load_protocol, one_line, shown_path, tab
 from cheesebench.commands.parsing import PROTOCOL, add_life, add_trial, describe
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.film import printable
+from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import HEADINGS, Illustrated, PictureView, Scene, Still, View
-from cheesebench.plugin_manager import installed_plugins, rendered
+from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Arena
 from cheesebench.protocol.expansion import arena_as_yaml
 

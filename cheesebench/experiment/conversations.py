@@ -6,12 +6,20 @@ import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING
 
-from cheesebench.chat import ChatReply, ChatRequest, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
+from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent, ModelAgentContext, ModelAgentSpec, Sampling
+from cheesebench.errors import PluginError
 from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.experiment.subjects import agent_seed, letter_of, trial_record
-from cheesebench.interface_checks import checked
+from cheesebench.experiment.subjects import (
+    agent_seed,
+    environment_of,
+    first_observation,
+    letter_of,
+    result_of,
+    trial_record,
+)
+from cheesebench.interface_checks import checked, returned_list, shown
 from cheesebench.interfaces import RUNNING, STAY, WAITED_LETTER, ReadableView, SubjectEnvironment, TaskEvent
 
 if TYPE_CHECKING:
@@ -47,17 +55,17 @@ async def converse(
 
     Raises SubjectStoppedError if no reply can be obtained, and whatever the agent raises.
     """
-    life = paradigm.environment(view, seed, subject)
+    life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)
     mind = Mind(lambda own: create_agent(agent, view, plan, seed, subject, own), origin, lesion_of(plan))
     talk = _Talk(mind, caller, origin)
     for trial in range(plan.trials):
-        observation = life.begin_trial()
+        observation = first_observation(life, plan, trial)
         if observation is None:
             return
         mind.begin_trial(life, trial, observation)
         actions, reward = await talk.trial(life, trial)
-        result = life.result()
+        result = result_of(life, plan)
         done = {"reward": reward, "steps": len(actions), "actions": actions, "tally": dict(mind.tally())}
         yield trial_record(plan, subject, trial, result, **done), result.events
 
@@ -99,6 +107,9 @@ class _Talk:
             reply = await self._caller.ask(trial, self._request())
             self._silence.see(reply)
             actions = self._mind.agent.read(reply)
+            if not hasattr(actions, "__len__"):
+                who = f"The agent '{self._caller.plan.agent}'"
+                raise PluginError(f"{who}: read returned {shown(actions)}. Return a list of actions such as [0].")
             self._caller.read_as(actions)
             if actions:
                 return actions
@@ -107,11 +118,12 @@ class _Talk:
     def _request(self) -> ChatRequest:
         settings = self._caller.plan.settings
         self._asked += 1
+        messages = returned_list(self._mind.agent.prompt(), Message, f"The agent '{self._caller.plan.agent}': prompt")
         # A different seed for each call: a server that caches replies must not repeat one.
         seed = None if "seed" in settings["dropped"] else call_seed(self._origin, self._asked)
         return ChatRequest(
             model=settings["id"],
-            messages=self._mind.agent.prompt(),
+            messages=tuple(messages),
             sampling=Sampling(
                 temperature=settings.get("temperature"), max_tokens=settings.get("max_tokens"), seed=seed
             ),

@@ -99,7 +99,7 @@ def stopped(trials: int, error: BaseException) -> Report:
         notes=() if explained else [("traceback", _traceback(error))],
         ended=True,
         missing=next((name for kind, name in _CAUSES.items() if isinstance(error, kind)), "infrastructure"),
-        cause=f"stopped in trial {trials}: {raised_where(error)}",
+        cause=" ".join(f"stopped in trial {trials}: {raised_where(error)}".split()),
     )
 
 

@@ -46,6 +46,7 @@ from cheesebench.experiment.servers import (
     server_name,
 )
 from cheesebench.family import Seat
+from cheesebench.interface_checks import checked
 from cheesebench.redaction import quoted, redact
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def start_servers(
                 context = _context(model, None, directory, CallOptions().concurrency)
                 context = replace(context, progress=lambda line: progress(redact(line)))
                 with guarded(model.backend.name, "starting its server"):
-                    servers[name] = model.backend.serve(context)
+                    who = f"The backend '{model.backend.name}': serve returned"
+                    servers[name] = checked(model.backend.serve(context), Server, who)
     except BaseException:
         stop_after_failure(servers, progress)
         raise

@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import CheeseBenchError, OptionError, PluginError, did_you_mean
-from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, StartedExecutor
+from cheesebench.executor import Executor, ExecutorContext, ExecutorSpec, Report, StartedExecutor
 from cheesebench.experiment.jobs import ParadigmCache
 from cheesebench.experiment.language_models import LanguageModels, ModelWorker
 from cheesebench.experiment.scheduling import CellRun, WorkQueue
-from cheesebench.interface_checks import awaitable, blaming, checked
+from cheesebench.interface_checks import awaitable, blaming, checked, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pluggy import HookCaller
 
-    from cheesebench.executor import Job, Report
+    from cheesebench.executor import Job
     from cheesebench.experiment.records import CellPlan
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.protocol import BaseSpecification
@@ -137,7 +137,13 @@ class CheckedExecutor:
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         """Run a job."""
-        await awaitable(self._executor.run(job, report), self._who, "run")
+
+        def passed_on(message: object) -> None:
+            if not isinstance(message, Report):
+                raise PluginError(f"{self._who}: run reported {shown(message)}. Pass on the reports of run_job.")
+            report(message)
+
+        await awaitable(self._executor.run(job, passed_on), self._who, "run")
 
     async def start(self) -> None:
         """Connect, if it has to."""

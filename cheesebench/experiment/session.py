@@ -56,8 +56,7 @@ class RunSession:
 
     Everything that the log holds already counts: complete lives are skipped, others are lived again from their
     first trial and compared with what was recorded. A finished trial is written within a fiftieth of a second, with
-    others in one transaction. Observers (``cheesebench_trial_finished``) are called in this
-    process, one at a time, in the background thread.
+    others in one transaction. Observers (``cheesebench_trial_finished``) are called in the background thread, singly.
     """
 
     def __init__(
@@ -368,7 +367,8 @@ class RunSession:
             try:
                 await queue.runs.run(job, report)
                 if not ended and subject not in cell.closed:
-                    raise PluginError(f"The executor '{self._queues.executor}' ended a job without its last report.")
+                    who = f"The executor '{self._queues.executor}'"
+                    raise PluginError(f"{who} ended a job without its last report. Pass on those of run_job.")
             except WorkerDiedError as death:
                 report(Report(ended=True, missing="infrastructure", cause=str(death)))
         except Exception as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench.errors import PluginError
 from cheesebench.experiment.lesioned import Mind, lesion_of
 from cheesebench.experiment.records import CellPlan, TrialRecord
-from cheesebench.interface_checks import checked
+from cheesebench.interface_checks import checked, misfit, returned, shown
 from cheesebench.interfaces import (
     ACTION_LETTERS,
     RUNNING,
@@ -19,6 +19,7 @@ from cheesebench.interfaces import (
     Agent,
     AgentContext,
     AgentSpec,
+    Paradigm,
     SubjectEnvironment,
     TaskEvent,
     TrialResult,
@@ -26,7 +27,7 @@ from cheesebench.interfaces import (
 )
 
 if TYPE_CHECKING:
-    from cheesebench.interfaces import Paradigm, View
+    from cheesebench.interfaces import View
 
 #: A dict and not the string itself: ``-1`` must not count as an action, and numpy's integers may.
 _LETTER_OF = dict(enumerate(ACTION_LETTERS))
@@ -46,7 +47,7 @@ def live(
     It ends with the schedule, or after ``plan.trials`` trials. Exceptions of the agent propagate; raises PluginError if
     it returns something that is not an action.
     """
-    life = paradigm.environment(view, seed, subject)
+    life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
     mind = Mind(
         lambda own: checked(agent.create(AgentContext(seed=own, view=plan.view)), Agent, who),
@@ -54,14 +55,52 @@ def live(
         lesion_of(plan),
     )
     for trial in range(plan.trials):
-        observation = life.begin_trial()
+        observation = first_observation(life, plan, trial)
         if observation is None:
             return
         mind.begin_trial(life, trial, observation)
-        actions, reward = _run_trial(life, mind, plan.model, observation)
-        result = life.result()
+        try:
+            actions, reward = _run_trial(life, mind, plan.model, observation)
+        except (TypeError, ValueError) as error:
+            if _is_of_step(error):
+                raise PluginError(
+                    f"The environment of {plan.protocol}: step returned something else than observation, reward and "
+                    f"status ({error}). Return these three."
+                ) from error
+            raise
+        result = result_of(life, plan)
         record = trial_record(plan, subject, trial, result, reward=reward, steps=len(actions), actions=actions)
         yield record, result.events
+
+
+def environment_of(paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int) -> SubjectEnvironment:
+    """Return the environment of a subject. Raises PluginError if a family's paradigm or environment lacks something."""
+    who = f"The paradigm of {plan.protocol}"
+    if fault := misfit(paradigm, Paradigm):
+        raise PluginError(f"{who}: compile returned {fault}")
+    return checked(paradigm.environment(view, seed, subject), SubjectEnvironment, f"{who}: environment returned")
+
+
+def first_observation(life: SubjectEnvironment, plan: CellPlan, trial: int) -> str | None:
+    """Begin the trial of this number (from 0); None after the last. Raises PluginError for what is no observation."""
+    observation: object = life.begin_trial()
+    if isinstance(observation, str) or (observation is None and trial):
+        return observation
+    raise PluginError(
+        f"The environment of {plan.protocol}: begin_trial returned {shown(observation)}, for trial {trial}. Return the "
+        "first observation, as text."
+    )
+
+
+def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
+    """Return the result of the trial that has ended. Raises PluginError if it is none."""
+    return returned(life.result(), TrialResult, f"The environment of {plan.protocol}: result")
+
+
+def _is_of_step(error: Exception) -> bool:
+    """Return whether an error was raised in ``_run_trial`` itself, where ``step`` is unpacked, not in what it calls."""
+    trace = error.__traceback__
+    return trace is not None and trace.tb_next is not None and trace.tb_next.tb_next is None
 
 
 def _run_trial(life: SubjectEnvironment, mind: Mind[Agent], name: str, observation: str) -> tuple[str, float]:

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from cheesebench.errors import CheeseBenchError, PluginError
+from cheesebench.interface_checks import shown
+
 #: Most errors, and most warnings and notes, that are reported for one protocol: what follows is the same slip again.
 MAX_FINDINGS = 100
 
@@ -56,8 +59,8 @@ class Diagnostic:
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class EnoughFindingsError(Exception):
-    """Control flow: the maximum number of findings is reached, so the pass ends."""
+class EnoughFindingsError(CheeseBenchError):
+    """Control flow: the maximum number of findings is reached, so the pass ends. No family is blamed for it."""
 
 
 class Diagnostics:
@@ -79,6 +82,11 @@ class Diagnostics:
         self._add(Diagnostic(position, "info", code, sentence, remedy))
 
     def _add(self, diagnostic: Diagnostic) -> None:
+        if not isinstance(diagnostic.position, Position):  # a family of a plugin may have forgotten it
+            raise PluginError(
+                f"diagnostics.{diagnostic.severity}: the position is {shown(diagnostic.position)}. Give the code, the "
+                "position of a node, a sentence and a remedy."
+            )
         self._found[diagnostic] = None
         kind = [d for d in self._found if (d.severity == "error") == (diagnostic.severity == "error")]
         if len(kind) > MAX_FINDINGS:

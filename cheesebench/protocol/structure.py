@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cheesebench.errors import did_you_mean, look_alike
+from cheesebench.errors import PluginError, did_you_mean, look_alike
+from cheesebench.interface_checks import shown
 from cheesebench.protocol.diagnostics import Diagnostics, Position
 from cheesebench.protocol.source import Node
 from cheesebench.protocol.values import VERSION
@@ -39,6 +40,8 @@ def read_structure(root: Node, diagnostics: Diagnostics, model: type[_Document])
 
 def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]) -> _Document | None:
     """Validate ``data``, the content of a file, against any model; as in ``read_structure``."""
+    if not issubclass(model, BaseModel):  # of a plugin
+        raise PluginError(f"read_structure: {shown(model)}, is no model. Derive it from DocumentModel.")
     mended: set[_Path] = set()
     for _ in range(2):
         try:

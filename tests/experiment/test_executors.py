@@ -138,6 +138,10 @@ def without_the_last(reports: list[Report]) -> list[Report]:
     return reports[:-1]
 
 
+def of_words(reports: list[Report]) -> list[Any]:
+    return ["done"]
+
+
 def with_a_gap(reports: list[Report]) -> list[Report]:
     return reports[1:]
 
@@ -150,6 +154,7 @@ def fails(reports: list[Report]) -> list[Report]:
     ("change", "kind", "message"),
     [
         (without_the_last, PluginError, "The executor 'odd' ended a job without its last report"),
+        (of_words, PluginError, "'odd': run reported 'done', a str. Pass on the reports of run_job"),
         (with_a_gap, PluginError, r"reported trial 1 of subject 0 \(walker on corridor\) where trial 0 of subject 0"),
         (fails, ZeroDivisionError, "the cluster is gone"),
     ],

@@ -121,3 +121,53 @@ def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> No
     lived(stranger, create)
     plan = next(iter(stranger.cells(["walker"])))
     assert contexts == [AgentContext(seed=agent_seed(plan, 1, 0), view="ascii_2d")]
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        (
+            {"environment": lambda self, view, seed: None},
+            "compile returned a Variant, whose 'environment' takes (view, ",
+        ),
+        ({"environment": lambda self, view, seed, subject: None}, "environment returned None. Return a SubjectEnv"),
+        (
+            {"begin_trial": lambda self: None},
+            "begin_trial returned None, for trial 0. Return the first observation, as",
+        ),
+        ({"begin_trial": lambda self: 3}, "begin_trial returned 3, an int, for trial 0."),
+        (
+            {"step": lambda self, action: ("", 0)},
+            "step returned something else than observation, reward and status (not",
+        ),
+        ({"step": lambda self, action: None}, "step returned something else than observation, reward and status (cann"),
+        (
+            {"step": lambda self, action: ("", None, 1)},
+            "step returned something else than observation, reward and stat",
+        ),
+        ({"step": lambda self, action: int("x")}, "invalid literal for int()"),
+        ({"result": lambda self: {}}, "result returned {}, a dict. Return a TrialResult."),
+        ({"result": lambda self, of: {}}, "whose 'result' takes (of). Write 'def result(self)'."),
+    ],
+)
+def test_what_a_family_s_environment_gets_wrong_is_said(stranger: ModuleType, members: Any, said: str) -> None:
+    plan, specification = next(iter(stranger.cells(["walker"]).items()))
+    corridor = stranger.Corridor(specification)
+    if "environment" in members:
+        corridor = variant(stranger.Corridor, **members)(specification)
+    else:
+        life = corridor.environment(None, 1, 0)
+        kind = variant(type(life), **members)
+        corridor = variant(stranger.Corridor, environment=lambda self, view, seed, subject: _become(life, kind))(
+            specification
+        )
+    agent = AgentSpec("walker", stranger.Walker)
+    with pytest.raises((PluginError, ValueError)) as found:
+        list(live(corridor, PluginManager().view("ascii_2d"), agent, plan, 1, 0))
+    assert said in str(found.value)
+    assert isinstance(found.value, PluginError) == ("invalid" not in said)
+
+
+def _become(life: Any, kind: type) -> Any:
+    life.__class__ = kind
+    return life

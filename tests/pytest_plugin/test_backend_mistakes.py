@@ -201,6 +201,7 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(told: pytest.Py
             "The backend 'acme': connect returned None. Return a Connection.",
         ),
         ("Client()\n", "Client\n", "*connect returned the class Client. Return an object of it, Client(...)."),
+        ("    return Server()\n", "    return 3\n", "The backend 'acme': serve returned 3, an int. Return a Server."),
         ("def connect", "async def connect", "*, whose connect is an 'async def'. Write 'def'."),
         ("def connect(context)", "def connect()", "*, whose connect takes (), but is called with (BackendContext). *"),
     ],

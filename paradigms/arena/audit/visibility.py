@@ -6,13 +6,13 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cheesebench.interface_checks import rendered
 from cheesebench.interfaces import Scene, Tile, View
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS, lives_for
 from cheesebench.paradigms.arena.audit.walkers import Walker, walk, wanderer
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
-from cheesebench.plugin_manager import rendered
 from cheesebench.protocol import Arena
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 
