@@ -25,11 +25,11 @@ _MARKER = "cheesebench_baseline"
 
 def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     """Return the counts of a run, with one subject in memory at a time; ``name`` defaults to its id."""
-    manifest = log.manifest
+    manifest, calls = log.manifest, log.calls.by_cell()
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"].get("seed"),
-        cells=tuple(count_cell(plan, log.trials_by_subject(plan), log.calls.of_cell(plan)) for plan in log.plans()),
+        cells=tuple(count_cell(plan, log.trials_by_subject(plan), calls.get(plan.key)) for plan in log.plans()),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
     )
 
@@ -117,7 +117,6 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     values["measured"] = None if cell.measured is None else dataclasses.asdict(cell.measured)
     if cell.measured is None:
         del values["measured"]
-    values["doubts"] = list(cell.doubts)
     if not cell.doubts:
         del values["doubts"]
     values["subjects"] = [
@@ -133,6 +132,5 @@ def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
     if measured is not None:
         limits = measured["range"]
         measured = CountedMeasure(**{**measured, "range": limits and (float(limits[0]), float(limits[1]))})
-    return CellCounts(
-        **{**values, "subjects": subjects, "measured": measured, "doubts": tuple(values.get("doubts", ()))}
-    )
+    doubts = tuple(map(str, values.get("doubts", ())))
+    return CellCounts(**{**values, "subjects": subjects, "measured": measured, "doubts": doubts})

@@ -16,8 +16,7 @@ from pathlib import Path
 from cheesebench.interfaces import AuditSettings
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, ceilings
-from cheesebench.paradigms.arena.audit.runs import Runner
+from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, Order, measure
 from cheesebench.protocol import Catalogue, Specification
 from website.markup import code, table
 
@@ -49,11 +48,9 @@ def load(name: str) -> Specification:
 
 
 def attack(name: str, lesion: str) -> Ceiling:
-    """Return what an adversary with the lesion makes of an old protocol, with the effort of the audit."""
-    paradigm = ArenaParadigm(load(name))
-    with Runner(paradigm) as runner:
-        (ceiling,) = ceilings([Lesion.parse(lesion)], AuditSettings(), runner)
-    return ceiling
+    """Return what an adversary with the lesion makes of an old protocol, at the default effort."""
+    settings = AuditSettings()
+    return measure(ArenaParadigm(load(name)), Order(Lesion.parse(lesion), settings.effort, settings.seed))
 
 
 def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, float]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from cheesebench.film import printable
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.runs import RunComparison
+from cheesebench.statistics.wording import with_doubts
 
 #: GitHub shows so many of a kind for one step.
 MOST = 10
@@ -35,8 +36,7 @@ def annotate(summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_er
             continue
         left[kind] -= 1
         title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
-        doubts = f" Doubtful: {'; '.join(cell.warnings)}." if cell.warnings else ""
-        yield command(kind, title, f"{cell.reason}{doubts}", paths.get(cell.plan.protocol), root)
+        yield command(kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root)
 
 
 def annotate_comparison(

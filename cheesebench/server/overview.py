@@ -106,7 +106,7 @@ class Overview:
 
 def _line(name: str, state: RunState) -> RunLine:
     plain = [cell for cell in state.cells if not cell.plan.control]
-    shown = [OPEN if _is_open(cell, state) else cell.result.verdict.value for cell in plain]
+    shown = [OPEN if state.is_open(cell) else cell.result.verdict.value for cell in plain]
     return RunLine(
         run_id=name,
         created=state.created,
@@ -115,17 +115,13 @@ def _line(name: str, state: RunState) -> RunLine:
         models=state.names,
         protocols=len({cell.plan.protocol for cell in plain}),
         verdicts={verdict: shown.count(verdict) for verdict in (*(one.value for one in Verdict), OPEN)},
-        doubtful=sum(bool(cell.result.warnings) and not _is_open(cell, state) for cell in plain),
+        doubtful=sum(bool(cell.result.warnings) and not state.is_open(cell) for cell in plain),
         gates=tuple((f"{one.model} in {one.view}", one.gate.value) for one in state.models),
         done=state.done,
         left=state.left,
         cost=state.calls.cost,
         rates=tuple(map(_rate, plain)),
     )
-
-
-def _is_open(cell: CellState, state: RunState) -> bool:
-    return state.status == "running" and not cell.decided
 
 
 def _rate(cell: CellState) -> ModelRate:

@@ -14,7 +14,7 @@ from cheesebench.server.watch import CellState, RunState
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.run import summarise_subjects
 from cheesebench.statistics.runs import RunComparison, compare_runs
-from cheesebench.statistics.wording import number
+from cheesebench.statistics.wording import number, with_doubts
 
 
 def to_json(state: RunState) -> dict[str, Any]:
@@ -62,9 +62,7 @@ def to_json(state: RunState) -> dict[str, Any]:
 
 def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
     plan, result = cell.plan, cell.result
-    look, decided = result.look, cell.decided or state.status != "running"
-    # While a cell is run, what has not been run yet is missing.
-    doubts = f" Doubtful: {'; '.join(result.warnings)}." if decided and result.warnings else ""
+    look, decided = result.look, not state.is_open(cell)
     return {
         "number": number,
         "model": shown(plan.model),
@@ -74,7 +72,8 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "control": bool(plan.control),
         "verdict": result.verdict.value,
         "decided": decided,
-        "reason": shown(result.reason + doubts),
+        # While a cell is run, what has not been run yet is missing.
+        "reason": shown(with_doubts(result) if decided else result.reason),
         "rate": result.rate,
         "interval": result.interval,
         "reference": None if plan.reference is None or plan.measured is not None else plan.reference.value,

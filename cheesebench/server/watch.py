@@ -99,6 +99,10 @@ class RunState:
         """Trials to come before all cells are judged next."""
         return sum(cell.left for cell in self.cells)
 
+    def is_open(self, cell: CellState) -> bool:
+        """Return whether a cell is still being run."""
+        return self.status == "running" and not cell.decided
+
     @property
     def names(self) -> tuple[str, ...]:
         """The models, in the order of the plan."""

@@ -97,8 +97,7 @@ def count_cell(plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCall
     ``calls`` are the totals of its calls to a model, if it made any.
     """
     sample = draw_sample(plan, trials)
-    not_run = sample.absent * sample.absent_trials
-    missing, planned = sample.missing + not_run, sample.entered + not_run
+    missing, planned = sample.missing + sample.not_run, sample.entered + sample.not_run
     return CellCounts(
         model=plan.model,
         protocol=plan.protocol,

@@ -119,8 +119,7 @@ def _stop(plan: CellPlan, sample: Sample, question: Question | None) -> tuple[Sa
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
     """Return all that can be said without a pass rate, or the mean of a measure."""
-    not_run = sample.absent * sample.absent_trials
-    tally = sample.tally
+    not_run, tally = sample.not_run, sample.tally
     described = CellResult(
         plan=plan,
         verdict=Verdict.ERROR,

@@ -122,6 +122,11 @@ class Sample:
         ]
         return (*counted, *[SubjectTrials(0, 0, self.absent_trials, distinct=False)] * self.absent)
 
+    @property
+    def not_run(self) -> int:
+        """Trials of subjects that never began; they are missing, too."""
+        return self.absent * self.absent_trials
+
     def up_to(self, look: int) -> Sample:
         """Return the sample of the first ``look`` subjects; ``look`` is one of the plan's looks."""
         kept = tuple(one for one in self.per_subject if one.subject < look)

@@ -41,7 +41,7 @@ def sample_size(sample: Sample) -> str:
     if sample.per_subject and not sample.entered and not sample.absent:
         return f"{who}, none of whose trials count"
     valid = sample.entered - sample.missing - sample.settled
-    planned = sample.entered + sample.absent * sample.absent_trials
+    planned = sample.entered + sample.not_run
     settled = f", {sample.settled} settled" if sample.settled else ""
     return f"{who} x {per_subject} trial{'' if per_subject == '1' else 's'} ({valid}/{planned} valid{settled})"
 
@@ -354,6 +354,11 @@ def doubts(counts: Mapping[str, int], asked: CellCalls | None, missing: int, pla
     if missing:
         shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
+
+
+def with_doubts(cell: CellResult) -> str:
+    """Return the reason of a verdict, and what makes its numbers doubtful."""
+    return f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}." if cell.warnings else cell.reason
 
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:

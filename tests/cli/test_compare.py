@@ -75,6 +75,20 @@ def test_a_baseline_stands_for_the_run(run: Run, results: Path, here: Path) -> N
     assert "It replaces" in run("bless", RUN, "main").err
 
 
+@pytest.mark.parametrize("doubts", [[1, None], ["\x1b[31m"], "words", 5, {"a": 1}])
+def test_doubts_of_a_stranger_are_text_or_damage(run: Run, results: Path, here: Path, doubts: object) -> None:
+    run("bless", RUN, "main")
+    path = here / "baselines" / "main.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for cell in content["cells"]:
+        cell["doubts"] = doubts
+    path.write_text(json.dumps(content), encoding="utf-8")
+    found = run("compare", RUN, "main")
+    assert ("is doubtful: " in " ".join(found.out.split())) == (doubts != 5)
+    assert ("is a damaged baseline" in found.err) == (doubts == 5)
+    assert "\x1b" not in found.out + found.err
+
+
 def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
     with RunLog.open_read_only(results / RUN) as log:
         counted = count_run(log)

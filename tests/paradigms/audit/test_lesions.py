@@ -17,7 +17,7 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Ceiling, Order, measure
+from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, WIDE, Ceiling, Order, measure
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions.findings import EXCESS, _abolished
 from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
@@ -115,6 +115,18 @@ def test_the_same_seed_gives_the_same_lives(plant: Plant) -> None:
     for lesion in ("blind", "memoryless", "amnesia=choice"):
         assert found(paradigm, lesion, 3) == found(paradigm, lesion, 3)
     assert found(paradigm, "blind", 3) != found(paradigm, "blind", 4)
+
+
+def test_more_lives_are_led_while_little_is_known_where_something_is_asked(plant: Plant) -> None:
+    # One trial each: eight lives of a coin say little.
+    paradigm, lesion = plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")), Lesion.parse("anhedonia")
+    asked = measure(paradigm, Order(lesion, EFFORT, 0))
+    brief = measure(paradigm, Order(lesion, EFFORT, 0, is_brief=True))
+    assert len(brief.lives) == LIVES
+    assert asked.lives[:LIVES] == brief.lives
+    assert brief.found.high - brief.found.low > WIDE
+    assert asked.found.high - asked.found.low <= WIDE
+    assert asked.found.low <= 0.5 <= asked.found.high
 
 
 CONSTRUCT = (

@@ -22,6 +22,9 @@ LIVES, TRIALS = 8, 480
 STEPS = 30_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
+#: For one with a requirement, while the interval is wider than this, go on to so many times the lives, and the steps:
+#: where a subject passes all of its trials or none, eight lives say little.
+WIDE, MORE_LIVES, MORE_STEPS = 0.25, 8, 4
 #: Added to the seed of an audit, so that its other lives are not used here.
 APART = 31_000_000
 #: A naive subject that knows the file differs in nothing from one that feels no reward.
@@ -112,10 +115,10 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     group = subjects(paradigm.specification)
     number = max(2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned))
     # Subjects of one seed are balanced: of a draw that holds for life, no row comes more often by luck.
-    seeds = [(order.seed + APART + one // group, one % group) for one in range(number)]
+    seeds = [(order.seed + APART + one // group, one % group) for one in range(MORE_LIVES * number)]
     proven = None
     if lesion.memoryless:
-        lives = live_by_table(paradigm, lesion, seeds, order.effort)
+        lives = live_by_table(paradigm, lesion, seeds[:number], order.effort)
     else:
         gc.disable()  # tens of thousands of lives are kept: looking through them time and again takes half of the time
         try:
@@ -123,8 +126,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             lives = []
             for seed, subject in seeds:
                 lives.append(adversary.live(seed, subject, planned))
-                is_known = order.is_brief and len(lives) >= FEWEST and _is_narrow(lives)
-                if is_known or (len(lives) >= 2 and adversary.world.spent > STEPS * order.effort):
+                if _is_enough(lives, number, adversary.world.spent / (STEPS * order.effort), order):
                     break
             proven = upper_bound(adversary, order.effort) if order.is_bounded else None
         finally:
@@ -132,9 +134,15 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     return Ceiling(order.lesion, tuple(tuple(life) for life in lives), proven)
 
 
-def _is_narrow(lives: Sequence[Sequence[Lived]]) -> bool:
+def _is_enough(lives: Sequence[Sequence[Lived]], number: int, spent: float, order: Order) -> bool:
+    """Return whether the rate is known well enough after these lives; ``spent`` is the share of ``STEPS``."""
+    if len(lives) < 2:
+        return False
     found = rate([_counted([one for one in life if one.judged]) for life in lives])
-    return found.high - found.low <= NARROW
+    width = found.high - found.low
+    if order.is_brief:
+        return len(lives) >= number or spent > 1 or (len(lives) >= FEWEST and width <= NARROW)
+    return (len(lives) >= number or spent > 1) and (width <= WIDE or spent > MORE_STEPS)
 
 
 def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
