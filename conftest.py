@@ -101,6 +101,10 @@ def whole_package() -> None:
 
     import cheesebench
 
+    # Sessions inside this process take back what they import. These must stay: numpy cannot be imported twice, and
+    # Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
+    for name in ("hypothesis", "scipy.optimize", "scipy.special", "scipy.stats", "tabulate", "jinja2"):
+        importlib.import_module(name)
     for module in pkgutil.walk_packages(cheesebench.__path__, "cheesebench."):
         if module.name.endswith("__main__"):
             continue

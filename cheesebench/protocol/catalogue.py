@@ -130,8 +130,11 @@ class Catalogue:
 
     def _warn_of_namesake(self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics) -> None:
         """318: a file of one's own has the id of one that can be had by name; an edition says whose it is."""
+        if own.ancestors:
+            return
         installed = [*self.files.values(), *self.inside()]
-        if own.ancestors or any(real_path(file.parent) == real_path(path.parent) for file in installed):
+        here = real_path(path.parent)
+        if any(real_path(folder) == here for folder in {file.parent for file in installed}):
             return
         if any(protocol_name(file.name.removesuffix(SUFFIX)) == own.name for file in installed):
             sentence = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +18,12 @@ OLD_NINE = Path(__file__).parents[1] / "fixtures" / "old_nine"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs pytest in an empty directory, which is the working directory from now on."""
-    monkeypatch.chdir(tmp_path)
+def run(pytester: pytest.Pytester) -> Run:
+    """Runs pytest in an empty directory, which is the working directory."""
     pytest.importorskip("matplotlib")
 
     def run(*options: str) -> None:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        finished = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert finished.returncode in (0, 1), finished.stdout + finished.stderr
+        assert pytester.runpytest_inprocess("-q", *options).ret in (0, 1)
 
     return run
 
@@ -39,7 +34,9 @@ def test_every_figure_that_runs_have_something_for(run: Run, capsys: pytest.Capt
     run("--model=random,tabular-ql", "--cheese-run-id=one", *only)
     with FakeServer("ACTIONS: FORWARD, ROTATE_LEFT") as server:
         models = "--model=qwen2.5-vl-3b,qwen2.5-vl-7b"
-        run(models, "--study=ablation-history", f"--base-url={server.base_url}", "--cheese-run-id=two", *only)
+        history = ("--study=ablation-history", f"--base-url={server.base_url}", "--cheese-run-id=two")
+        run(models, *history, *only[:2], "-k", "t_maze")
+    capsys.readouterr()
     assert main(["figures", "one", "two"]) == 0
     names = ["paradigms", "profile", "scaling", "settings"]
     files = [f"{name}.{suffix}" for name in names for suffix in ("svg", "png")]

@@ -170,23 +170,26 @@ def test_what_respondents_took_is_multiplied_out(run: Run) -> None:
 
 def test_a_plan_says_whether_a_budget_suffices(run: Run) -> None:
     options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "t_maze", "--max-cost")
-    said = {cost: " ".join(run(*options, cost).out.split()) for cost in ("0.01", "0.5", "20", "100000")}
+    budgets = {
+        cost: json.loads(run(*options, cost, "--json").out)["budget"] for cost in ("0.01", "0.5", "20", "100000")
+    }
+    said = {cost: budget["text"] for cost, budget in budgets.items()}
     assert "--max-cost 0.01 suffices for none of these respondents; $" in said["0.01"]
     assert "--max-cost 0.5 suffices for hopeless of these respondents; $" in said["0.5"]
     assert "--max-cost 20 suffices for all of these respondents, but not for the bound." in said["20"]
     assert "--max-cost 100000 suffices for any model: the bound is $" in said["100000"]
     # What would do is rounded up, so that it does.
     [(enough,)] = [re.findall(r"; (\$[0-9.]+) would do", said["0.01"])]
-    assert "suffices for all of these" in " ".join(run(*options, enough.strip("$")).out.split())
-    for cost, text in said.items():
-        budget = json.loads(run(*options, cost, "--json").out)["budget"]
-        assert budget["text"] in text
+    assert "suffices for all of these" in json.loads(run(*options, enough.strip("$"), "--json").out)["budget"]["text"]
+    for cost, budget in budgets.items():
         assert budget["dollars"] == float(cost)
         assert budget["any_model"] == (cost == "100000")
         assert sum(budget["respondents"].values()) == {"0.01": 0, "0.5": 1}.get(cost, 4)
     assert json.loads(run(*options[:-1], "--json").out)["budget"] is None
     # The extremes are named by what was measured, not by how good they are.
-    assert "the fewest for 'hopeless', the most for 'ratlike'" in said["20"]
+    told = " ".join(run(*options, "20").out.split())
+    assert said["20"] in told
+    assert "the fewest for 'hopeless', the most for 'ratlike'" in told
 
 
 def test_a_protocol_that_was_not_measured_has_no_respondents(run: Run) -> None:

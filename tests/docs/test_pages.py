@@ -149,8 +149,8 @@ class Reader:
         self.environment = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(here)]),
-            # Hypothesis is no business of the reader's, and takes longer than everything else.
-            "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:cacheprovider --tb=short {addopts}",
+            # Hypothesis and anyio are no business of the reader's, and take longer than everything else.
+            "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:anyio -p no:cacheprovider --tb=short {addopts}",
             "HOME": str(here.parent),
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "80",

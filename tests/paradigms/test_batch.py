@@ -69,7 +69,7 @@ def plans(draw: Callable[..., Any], longest: int) -> dict[str, Any]:
 
 @both
 @pytest.mark.parametrize("name", [*FILES, *ZOO])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # `python -m fuzz` does more
 @given(plan=plans(700))
 def test_a_batch_lives_as_its_lives_do(name: str, compiled: bool, plan: dict[str, Any]) -> None:
     assert assert_same_lives(classes(name), plan, compiled) is None

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 
-# Runs inside this process take back what they import. These must stay: numpy cannot be imported twice, and
-# Hypothesis (whose pytest plugin loads all of it at the end of every session) takes longer than everything else.
-for _module in (
-    "hypothesis",
-    "scipy.optimize",
-    "scipy.special",
-    "scipy.stats",
-    "tabulate",
-    "cheesebench.pytest_session",
-    "cheesebench.paradigms",
-    "jinja2",
-    "cheesebench.reports.html.page",
-    "cheesebench.reports.markdown",
-    "cheesebench.reports.text",
-):
-    importlib.import_module(_module)
+#: Every process would import anyio, and at its end all of Hypothesis.
+FEWER_PLUGINS = "-p no:hypothesispytest -p no:anyio"
 
 CORRIDOR = """
 version: 1
@@ -103,8 +87,10 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     """A project with the agents and, in ``lab``, ``east``, ``west`` and ``few`` (too few trials)."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    # The fewest that pass and fail. Every process would import all of Hypothesis at its end.
-    monkeypatch.setenv("PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest")
+    # The fewest that pass and fail.
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest -p no:anyio"
+    )
     pytester.makeconftest(AGENTS)
     lab = pytester.mkdir("lab")
     for name, text in {

@@ -89,7 +89,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_run(project: pyte
 
 
 def test_with_xdist_the_refusal_comes_at_the_end(project: pytest.Pytester, baseline: Path) -> None:
-    result = project.runpytest_subprocess(*RUN, "--seed=5", "-n2", "--cheese-compare=main")
+    result = project.runpytest_inprocess(*RUN, "--seed=5", "-n1", "--cheese-compare=main")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["*cannot be compared*the seed of * is 5, that of main is 0*"])
 
@@ -110,7 +110,7 @@ def test_workers_of_xdist_know_the_baseline_of_their_controller(project: pytest.
     given = (*whole, "--subjects=40", "--design=sequential", "--cheese-compare=latest", "--compare-fail=worse")
     found = []
     for name, how in (("alone", ()), ("spread", ("-n1",))):
-        result = project.runpytest_subprocess(*given, *how, f"--cheese-run-id={name}")
+        result = project.runpytest_inprocess(*given, *how, f"--cheese-run-id={name}")
         result.stdout.fnmatch_lines([f"*{name} (first) against old (second)*"])
         with RunLog.open_read_only(project.path / "results" / name / "run.sqlite") as log:
             found.append([len(log.completed_subjects(plan)) for plan in log.plans()])

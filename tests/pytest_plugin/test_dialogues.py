@@ -191,7 +191,7 @@ def test_a_wrong_name_to_be_shown_beside_is_one_error_however_many_protocols_the
 ) -> None:
     several = ("--model", "random", "--protocols", "t_maze@paper", "--protocols", "y_maze", "--against", "gpt-5.3")
     for more in ((), ("-n2",)):
-        result = project.runpytest_subprocess(*several, *more)
+        result = project.runpytest_inprocess(*several, *more)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         said = result.stdout.str() + result.stderr.str()
         assert said.count("There is no published model 'gpt-5.3'. Did you mean 'gpt-5.2'?") == 1

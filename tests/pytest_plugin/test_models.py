@@ -372,7 +372,7 @@ def test_a_replay_vouches_for_nothing(project: pytest.Pytester) -> None:
 def test_two_workers_share_one_run(project: pytest.Pytester) -> None:
     with FakeServer(walk) as server:
         project.runpytest(*options(server, run="alone"))
-        result = project.runpytest_subprocess(*options(server, "-n2", run="both"))
+        result = project.runpytest_inprocess(*options(server, "-n2", run="both"))
         result.assert_outcomes(passed=2)
         assert server.count == 2 * (1 + CALLS)
     assert dump(project, "alone") == dump(project, "both")

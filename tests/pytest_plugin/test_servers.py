@@ -30,7 +30,7 @@ def test_several_servers_share_a_run_and_the_manifest_lists_them(project: pytest
         urls = [one.base_url, two.base_url]
         given = (*GIVEN, "--cheese-run-id=one")
         if workers:
-            result = project.runpytest_subprocess(*given, "-n2", *(f"--base-url={url}" for url in urls))
+            result = project.runpytest_inprocess(*given, "-n2", *(f"--base-url={url}" for url in urls))
         else:
             result = project.runpytest(*given, "--base-url", ", ".join(urls))
         result.assert_outcomes(passed=2)

@@ -292,6 +292,6 @@ def test_xdist(project: pytest.Pytester, shards: Any) -> None:
     assert project.runpytest_inprocess(*given, "--cheese-run-id=whole").ret == 0
     for index in (1, 2):
         shard = (f"--shard={index}/2", f"--cheese-run-id=part-{index}", "-n2")
-        assert project.runpytest_subprocess(*given, *shard).ret == 0
+        assert project.runpytest_inprocess(*given, *shard).ret == 0
     assert main(["merge", "part-1", "part-2", "--run-id", "all"]) == 0
     assert contents(Path("results/all"))["trials"] == contents(Path("results/whole"))["trials"]

@@ -19,7 +19,7 @@ def summary(lines: list[str]) -> list[str]:
     return list(takewhile(lambda line: not re.search(r"=====|^\d+ failed.* in ", line), lines[begin + 1 :]))
 
 
-FLAGS = [(), ("-q",), ("-v",), ("-vv",), ("--no-header",), ("-n", "2"), ("-n", "2", "-v"), ("-q", "--no-header")]
+FLAGS = [(), ("-q",), ("-v",), ("-vv",), ("--no-header",), ("-n", "1"), ("-n", "1", "-v"), ("-q", "--no-header")]
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
@@ -29,7 +29,7 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
     monkeypatch.setenv("COLUMNS", "80")
     # With nine subjects a FAIL stands after Holm's correction, too.
     command = ("--model", "statue", "lab", "--subjects=9", "--cheese-run-id=one")
-    result = project.runpytest_subprocess(*command, *flags)
+    result = project.runpytest_inprocess(*command, *flags)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert summary(result.stdout.lines) == [
         "statue in ascii_2d (3 FAIL)",
@@ -75,7 +75,7 @@ def test_verdicts_are_coloured_where_colours_are_shown(project: pytest.Pytester)
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437"])
-@pytest.mark.parametrize("flags", [("-v",), ("-v", "-n", "2")], ids=" ".join)
+@pytest.mark.parametrize("flags", [("-v",), ("-v", "-n", "1")], ids=" ".join)
 def test_code_pages_without_our_glyphs_get_what_is_like_them(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, encoding: str, flags: tuple[str, ...]
 ) -> None:

@@ -38,20 +38,31 @@ class World:
     @property
     def nodes(self) -> list[str]:
         """All nodes, in their natural order (``2`` before ``10``)."""
-        return sorted({node for arc in self.arcs for node in arc}, key=natural)
+        return list(_nodes(self.arcs))
 
     def steps(self, node: str) -> list[str]:
         """Return the nodes that one step leads to, in the order told."""
         return [after for before, after in self.arcs if before == node]
 
     def graph(self) -> Any:
-        """Return it as a ``networkx.DiGraph``."""
-        import networkx
+        """Return it as a ``networkx.DiGraph``, which cannot be changed."""
+        return _graph(self.arcs)
 
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(self.nodes)
-        graph.add_edges_from(self.arcs)
-        return graph
+
+# Hundreds of questions are asked about one graph.
+@lru_cache(maxsize=64)
+def _nodes(arcs: tuple[Arc, ...]) -> tuple[str, ...]:
+    return tuple(sorted({node for arc in arcs for node in arc}, key=natural))
+
+
+@lru_cache(maxsize=64)
+def _graph(arcs: tuple[Arc, ...]) -> Any:
+    import networkx
+
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(_nodes(arcs))
+    graph.add_edges_from(arcs)
+    return networkx.freeze(graph)
 
 
 def natural(node: str) -> tuple[tuple[int, int, str], ...]:
