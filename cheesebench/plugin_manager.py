@@ -20,7 +20,7 @@ from cheesebench.dialogue import RespondentSpec
 from cheesebench.errors import CheeseBenchError, PluginError, UnknownNameError, did_you_mean, raised_where
 from cheesebench.executor import ExecutorSpec
 from cheesebench.family import Family
-from cheesebench.interface_checks import misfit, shown
+from cheesebench.interface_checks import blaming, misfit, shown
 from cheesebench.interfaces import AgentSpec, CommandSpec, Reporter, RunReporter, View
 from cheesebench.redaction import quoted, redact
 from cheesebench.words import Words
