@@ -24,9 +24,12 @@ def written_whole(path: str | os.PathLike[str], mode: str = "w", **how: Any) -> 
     """
     how = {"encoding": None if "b" in mode else "utf-8", **how}
     target = Path(os.path.realpath(path))
-    old = target.stat().st_mode if target.exists() else None
-    if old is not None and not (stat.S_ISREG(old) and os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)):
-        with target.open(mode, **how) as file:
+    old = Path(path).stat().st_mode if Path(path).exists() else None
+    # Who writes to /dev/stdout goes on doing so, also where that leads to a file.
+    stands_for_another = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    writable = os.access(target, os.W_OK) and os.access(target.parent, os.W_OK)
+    if stands_for_another or (old is not None and not (stat.S_ISREG(old) and writable)):
+        with Path(path).open(mode, **how) as file:
             yield file
         return
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")

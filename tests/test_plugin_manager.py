@@ -87,7 +87,7 @@ def test_a_view_that_fails_is_named(site: Path, capsys: pytest.CaptureFixture[st
     install(site, f"kit_{kind}", VIEW.format(name="eyes").replace('return ""', f"raise {kind}('{text}')"))
     for command in ("render y_maze", "audit y_maze --trials 1", "plan --model random --protocols y_maze"):
         assert main([*command.split(), "--view", "eyes"]) == 2
-        said = f"The view 'eyes' fails: {kind}: {text}. Please report this to its author.\n"
+        said = f"The view 'eyes': render raises {kind}: {text} (kit_{kind}.py:5). Fix it, or remove the plugin.\n"
         assert capsys.readouterr().err == f"cheesebench: {said}"
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,15 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
         assert os.read(reader, 100) == b"bytes"
     finally:
         os.close(reader)
+
+
+@pytest.mark.parametrize("into", [">> told.txt", "| cat > told.txt"])
+def test_standard_output_is_written_to(tmp_path: Path, into: str) -> None:
+    code = "from cheesebench.whole_files import write_whole; write_whole('/dev/stdout', 'it\\n')"
+    command = f'({shlex.quote(sys.executable)} -c "{code}"; echo then) {into}'
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    assert (tmp_path / "told.txt").read_text() == "it\nthen\n"
+    assert os.listdir(tmp_path) == ["told.txt"]
 
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:

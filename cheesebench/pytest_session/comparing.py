@@ -70,7 +70,7 @@ def read_comparing(config: pytest.Config, results: Path, found: str | None, cont
     if name is None:
         if fail is not None:
             spelling = options.spelling("compare_fail")
-            raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].long} BASELINE.")
+            raise OptionError(f"{spelling} needs a baseline: add {BY_KEY['compare'].short} BASELINE.")
         return None
     path = Path(found) if found else locate_counted(results, name, config.rootpath / DIRECTORY)
     if continued is not None and path.samefile(continued):

@@ -1,6 +1,7 @@
 """A learner with memory: its table is empty when a life begins, and it learns from trial to trial, as the animal does.
 
-    python life_q.py --save .     # life_q.json: see conftest.py
+    python life_q.py --save .                          # life_q.json: see conftest.py
+    python life_q.py --environment easy/ShuttleBox-v1  # any other
 
 Training does not fill the table. It looks for the learning rate and the exploration with which whole lives go best.
 """
@@ -13,9 +14,9 @@ import random
 from pathlib import Path
 from typing import Any
 
+import easy  # noqa: F401  # registers the environments, those of cheesebench included
 import gymnasium
 
-import cheesebench  # noqa: F401  # registers the environments
 from cheesebench import AgentContext
 from cheesebench.wrappers import WholeLife
 

@@ -121,7 +121,7 @@ def test_workers_of_xdist_know_the_baseline_of_their_controller(project: pytest.
 def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) -> None:
     result = project.runpytest_inprocess(*RUN, "--compare-fail=worse")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --cheese-compare BASELINE*"])
+    result.stderr.fnmatch_lines(["*--compare-fail needs a baseline: add --compare BASELINE*"])
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=mian")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*There is no baseline or run 'mian'. Did you mean 'main'? Baselines in *: main.*"])
