@@ -69,9 +69,14 @@ def returned(thing: object, kind: type[T], who: str) -> T:
 
 def returned_list(things: object, kind: type[T], who: str) -> list[T]:
     """Return the list of what a plugin has returned, all of one type; PluginError as in ``returned``."""
-    if not isinstance(things, Iterable):
-        raise PluginError(f"{who} returned {shown(things)}. Return a list of {kind.__name__} objects.")
-    return [returned(thing, kind, f"{who}, in its list,") for thing in things]
+    remedy = f"Return a list of {kind.__name__} objects."
+    if not isinstance(things, Iterable) or isinstance(things, str | bytes):
+        raise PluginError(f"{who} returned {shown(things)}. {remedy}")
+    found = list(things)
+    for thing in found:
+        if not isinstance(thing, kind):
+            raise PluginError(f"{who} returned a list with {shown(thing)}. {remedy}")
+    return found
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:

@@ -174,7 +174,7 @@ def test_an_incomplete_family_is_one_line(project: pytest.Pytester, cells: str, 
     ("wrong", "said"),
     [
         ("return 3", "cells returned 3, an int. Return a list of CellPlan objects."),
-        ("return [3]", "cells, in its list, returned 3, an int. Return a CellPlan."),
+        ("return [3]", "cells returned a list with 3, an int. Return a list of CellPlan objects."),
         ("yield {}['x']", "cells raises KeyError: 'x' (conftest.py:*). Fix it, or remove the plugin."),
     ],
 )
@@ -224,3 +224,41 @@ def test_an_incomplete_agent_is_one_line(project: pytest.Pytester, observe: str,
     result.stdout.fnmatch_lines([said])
     for line in ("*Traceback*", "*INTERNALERROR*", "*TypeError*"):
         result.stdout.no_fnmatch_line(line)
+
+
+ASKER = """
+from cheesebench import Message, ModelAgentSpec
+
+class Asker:
+    def __init__(self, context): pass
+    def begin_trial(self, observation): pass
+    def prompt(self): PROMPT
+    def read(self, reply): READ
+    def observe(self, action, reward, observation, ended): pass
+    def tally(self): return {}
+
+def cheesebench_model_agents(): return [ModelAgentSpec(name="asker", create=Asker)]
+"""
+MESSAGES = 'return (Message("user", ("go",)),)'
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read", "said"),
+    [
+        (
+            "return 'go'",
+            "return [0]",
+            "The agent 'asker': prompt returned 'go', a str. Return a list of Message objects.",
+        ),
+        ("return None", "return [0]", "The agent 'asker': prompt returned None. Return a list of Message objects."),
+        (MESSAGES, "return 0", "The agent 'asker': read returned 0, an int. Return a list of actions such as [[]0]."),
+    ],
+)
+def test_an_agent_that_asks_wrongly_is_one_line(project: pytest.Pytester, prompt: str, read: str, said: str) -> None:
+    project.makeconftest(ASKER.replace("PROMPT", prompt).replace("READ", read))
+    (project.path / "replies.yaml").write_text("replies: [{say: 'ACTIONS: STAY'}]\n", encoding="utf-8")
+    given = ("--model", "scripted:replies.yaml", "--agent", "asker", "lab/east.protocol.yaml", "--subjects=2")
+    result = project.runpytest(*given)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"stopped in trial 0: {said}"])
+    result.stdout.no_fnmatch_line("*Traceback*")
