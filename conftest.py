@@ -113,6 +113,7 @@ def whole_package() -> None:
         except ModuleNotFoundError as error:
             if (error.name or "cheesebench").startswith("cheesebench"):
                 raise
+    gc.freeze()  # as after collection: each session here ends with several searches for garbage
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What the plugin costs a project that has it installed, and how fast the command starts.
 
-CPU time of imports and of the help, each in a fresh interpreter (best of 9).
+CPU time of imports and of the help, each in a fresh interpreter (best of 5).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ print(time.process_time() - start)
 def measure(first: str, code: str) -> common.Times:
     """Return the times that the code takes once ``first`` is imported."""
     command = [sys.executable, "-c", CODE.format(first=first, code=code)]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(9)]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(5)]
     return common.Times(tuple(float(run.stdout.splitlines()[-1]) for run in runs))
 
 

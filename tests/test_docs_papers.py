@@ -24,6 +24,7 @@ from cheesebench.experiment.studies import find_study, shipped_studies
 from cheesebench.paradigms.dialogue.language.published import read_published
 from cheesebench.statistics.published import published
 from cheesebench.testing.fake_server import FakeServer
+from tests.docs.test_pages import QUICK
 from website.published import numbers
 
 ROOT = Path(__file__).parents[1]
@@ -66,7 +67,7 @@ def session(here: Path, *words: str, **variables: str) -> subprocess.CompletedPr
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
-        "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:cacheprovider --design smoke --cheese-exit-zero",
+        "PYTEST_ADDOPTS": f"{QUICK} -p no:cacheprovider --design smoke --cheese-exit-zero",
         **variables,
     }
     return subprocess.run(

@@ -15,7 +15,7 @@ from fuzz.campaign import CORPUS, Campaign, attempt, corpus
 from fuzz.protocols import EVERYTHING
 
 #: Cases of each campaign; ``python -m fuzz``, which CI runs, tries as many as there is time for.
-CASES = 15
+CASES = 6
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 

@@ -71,16 +71,19 @@ def _race(gaps: Floats, mean: Floats) -> Floats:
     # Sorted, and padded with stages that take no time.
     ahead = -np.sort(-np.maximum(gaps, 0), axis=1).T
     behind = np.concatenate([mean[None], -np.sort(np.minimum(gaps, 0), axis=1).T])
-    ahead = ahead[: max(1, int((ahead > 0).any(axis=1).sum()))]
-    behind = behind[: int((behind > 0).any(axis=1).sum())]
-    chances = [np.ones(len(mean)) for _ in behind] + [np.zeros(len(mean))]
+    ahead = np.ascontiguousarray(ahead[: max(1, int((ahead > 0).any(axis=1).sum()))])
+    behind = np.ascontiguousarray(behind[: int((behind > 0).any(axis=1).sum())])
+    chances = np.ones((len(behind) + 1, len(mean)))
+    chances[-1] = 0
     for own in ahead:
+        # Avoid 0 / 0 where both runners are at padded stages.
+        shares = behind / np.maximum(own + behind, 1e-300)
         for stage in reversed(range(len(behind))):
-            other = behind[stage]
-            # Avoid 0 / 0 where both runners are at padded stages.
-            share = other / np.maximum(own + other, 1e-300)
-            chances[stage] = chances[stage + 1] + share * (chances[stage] - chances[stage + 1])
-    return chances[0]
+            chance, after = chances[stage], chances[stage + 1]
+            chance -= after
+            chance *= shares[stage]
+            chance += after
+    return np.asarray(chances[0])
 
 
 def _saddlepoint(gaps: Floats, mean: Floats) -> Floats:

@@ -67,6 +67,8 @@ models:
     options: {{base_url: "{url}"}}
     price: {{prompt: 1, cached: 0.1, completion: 4, on: 2026-01-01}}
 """
+#: Hypothesis and anyio are no business of the reader's, and take longer than everything else; so do more processes.
+QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1"
 REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD"
 
 
@@ -149,8 +151,7 @@ class Reader:
         self.environment = {
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(here)]),
-            # Hypothesis and anyio are no business of the reader's, and take longer than everything else.
-            "PYTEST_ADDOPTS": f"-p no:hypothesispytest -p no:anyio -p no:cacheprovider --tb=short {addopts}",
+            "PYTEST_ADDOPTS": f"{QUICK} -p no:cacheprovider --tb=short {addopts}",
             "HOME": str(here.parent),
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "80",
