@@ -361,6 +361,11 @@ class Hypothesis(ArenaSubject):
         return state, relevant, tuple(self.occupied.values())
 
     @property
+    def stage(self) -> Hashable:
+        """Return the state, and which trial it is where that matters: in some blocks nothing may be a success."""
+        return self.state, *[getattr(self, name) for name in self._relevance.dates]
+
+    @property
     def counted(self) -> tuple[int, ...]:
         """Steps in the places in which steps are counted."""
         return tuple(self._counts)

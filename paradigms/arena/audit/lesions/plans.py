@@ -15,7 +15,7 @@ from cheesebench.protocol import Specification
 
 #: Steps of the search for moves that lead to success, and of making them shorter.
 EFFORT, POLISH = 3000, 600
-#: Failed searches after which no more are made in a state without any success.
+#: Failed searches after which no more are made in a stage without any success.
 IN_VAIN = 4
 #: Lists of moves that are tried before a search (in like circumstances; in the same state), and plans that are kept.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
@@ -75,10 +75,10 @@ class Plans:
         self._moves: dict[Hashable, list[tuple[Move, ...]]] = {}
         #: State -> lists of moves by the names of variables instead of what these hold: for other circumstances.
         self._general: dict[str, list[tuple[Move, ...]]] = {}
-        #: State -> the fewest steps from there to success, ways to fail, and the number of failed searches.
-        self._soonest: dict[str, int] = {}
-        self._failures: dict[str, list[tuple[Move, ...]]] = {}
-        self._searched_in_vain: dict[str, int] = {}
+        #: Stage -> the fewest steps from there to success, ways to fail, and the number of failed searches.
+        self._soonest: dict[Hashable, int] = {}
+        self._failures: dict[Hashable, list[tuple[Move, ...]]] = {}
+        self._searched_in_vain: dict[Hashable, int] = {}
         #: Circumstances -> the step from which on no success is looked for, and the best failure.
         self._hopeless: dict[Hashable, tuple[int, tuple[Move, ...]]] = {}
 
@@ -115,7 +115,7 @@ class Plans:
         found = self._search(life)
         if found.shortest is not None:
             lists.insert(0, found.shortest.moves)
-            self._soonest[life.state] = min(self._soonest.get(life.state, NEVER), found.shortest.steps)
+            self._soonest[life.stage] = min(self._soonest.get(life.stage, NEVER), found.shortest.steps)
             general = self._general.setdefault(life.state, [])
             if (moves := _generalised(found.shortest.moves, life)) not in general:
                 general.insert(0, moves)
@@ -123,31 +123,31 @@ class Plans:
             return _plan(found.shortest, success=True)
         moves = found.best_failure.moves if found.best_failure else ()
         self._hopeless[circumstances] = (life.steps, moves)
-        failures = self._failures.setdefault(life.state, [])
+        failures = self._failures.setdefault(life.stage, [])
         if (ways := _generalised(moves, life)) in failures:
             failures.remove(ways)
         failures.insert(0, ways)
-        self._searched_in_vain[life.state] = self._searched_in_vain.get(life.state, 0) + 1
+        self._searched_in_vain[life.stage] = self._searched_in_vain.get(life.stage, 0) + 1
         return _plan(found.best_failure, success=False) if found.best_failure else self._wait(life)
 
     def _search(self, life: Hypothesis) -> Found:
-        """Search for success: less where others in this state succeeded in ways that do not help here."""
-        vain = self._searched_in_vain.get(life.state, 0)
+        """Search for success: less where others in this stage succeeded in ways that do not help here."""
+        vain = self._searched_in_vain.get(life.stage, 0)
         found = self._solver.look(life, EFFORT if vain < IN_VAIN else EFFORT // 5, POLISH)
         if found.shortest is None and (vain < IN_VAIN or found.best_failure is None):
             self._solver.keep_on(life, found)
         return found
 
     def _is_vain(self, life: Hypothesis) -> bool:
-        """Return whether a search would probably fail, given others in this state."""
-        soonest = self._soonest.get(life.state)
+        """Return whether a search would probably fail, given others in this stage."""
+        soonest = self._soonest.get(life.stage)
         if soonest is None:
-            return self._searched_in_vain.get(life.state, 0) >= IN_VAIN
+            return self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
         return life.steps + soonest > life.limit
 
     def _fail(self, life: Hypothesis) -> Plan:
         """Return a way to end the trial that ended it for others."""
-        for moves in self._failures.get(life.state, [])[:LISTS]:
+        for moves in self._failures.get(life.stage, [])[:LISTS]:
             plan = self._follow(life, _instance(moves, life))
             if plan is not None:
                 return plan
