@@ -138,6 +138,12 @@ class DrawBuilder(Lookup):
                 sizes |= {column: other.pick for column in other.columns if other.pick}
         if sample not in sizes:
             what = "group, or set of a draw above," if draw.distinct else "group"
+            later = [other for other, one in self.document.draw.items() if sample in one.columns and one.pick]
+            if draw.distinct and later and later[0] != name:
+                sentence = f"'{sample}' is not picked yet when '{name}' samples from it."
+                position = self.root.find((*path, "sample")).position
+                self.diagnostics.error(201, position, sentence, f"Move '{later[0]}' above '{name}'.")
+                return
             self.unknown(what, sample, sizes, (*path, "sample"))
         elif draw.distinct and (draw.pick or 0) > sizes[sample]:
             position = self.root.find((*path, "pick")).position

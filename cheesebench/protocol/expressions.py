@@ -185,7 +185,8 @@ def _tokens(text: str) -> list[_Token]:
             offset = place + len(text[place:]) - len(text[place:].lstrip())
             odd = text[offset]
             remedy = _REMEDIES.get(odd) or look_alike(odd) or "Remove it."
-            compared = bool(tokens) and tokens[-1].text in ("==", "!=")
+            word = re.match(r"\w{2,}", text[offset:])  # a word that begins with a letter of another alphabet
+            compared = bool(tokens) and tokens[-1].text in ("==", "!=") and not word
             if re.match(r"""(["'])[^\w"']\1""", text[offset:]) or (
                 compared and odd not in _REMEDIES and odd.isprintable()
             ):

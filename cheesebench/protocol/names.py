@@ -104,9 +104,12 @@ class Names:
             if want is not None and want.kind == "set" and resolved == ex.Constant(None):
                 return ex.Members(frozenset())  # `none` empties a set
             if want is not None and not _fits(kind, want):
-                raise ExpressionError(
-                    0, f"'{value}' is {describe(kind)}, but {describe(want)} is needed.", _remedy(want), 133
-                )
+                what, remedy = describe(kind), _remedy(want)
+                if want.kind == "set" and str(value) in self.arena.groups:
+                    what = "the name of a group"
+                    members = ", ".join(self.arena.groups[str(value)])
+                    remedy = f"Name a variable that holds the members: 'vars: {{all: [{members}]}}'."
+                raise ExpressionError(0, f"'{value}' is {what}, but {describe(want)} is needed.", remedy, 133)
             return resolved
         except ExpressionError as error:
             place = node.inside(error.offset)

@@ -192,7 +192,7 @@ class TrialBuilder(Lookup):
         varies = any(door in self.names.variables for door in close)
         for number, door in enumerate(left):
             odd = set(arena.members(door.name)) & set(arena.doors) - closed
-            if not door.variable and not varies and odd:
+            if not door.variable and not varies and odd and closed <= set(arena.doors):
                 sentence = f"'{min(odd)}' is open anyway: this state does not close it."
                 position = self.root.find((*path, "open", number)).position
                 self.diagnostics.warning(320, position, sentence, "Name the doors under 'close', such as a group.")
@@ -281,6 +281,8 @@ class TrialBuilder(Lookup):
     def _rule(self, rule: doc.Rule, path: Sequence[str | int], watch: bool) -> spec.RuleSpec | None:
         position = self.root.find(path).position
         given = [key for key in TRIGGERS if getattr(rule, key) is not None]
+        if not given and set(self.root.find(path).plain()) - set(doc.Rule.model_fields):
+            return None  # the unknown key, which is reported, was to be the trigger
         if len(given) != 1:
             sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
             self.diagnostics.error(213, position, sentence, "Split it." if given else "Add one.")

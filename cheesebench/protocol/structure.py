@@ -49,7 +49,8 @@ def read_shape(root: Node, data: Any, diagnostics: Diagnostics, model: type[_Doc
         except ValidationError as error:
             found = _of_one_member(data, error.errors(include_url=False))
             # What a mapping still lacks without its unknown key, that key was meant to be.
-            found = [e for e in found if e["type"] != "contradiction" or _real_path(data, e["loc"]) not in mended]
+            follow = ("contradiction", "shape")
+            found = [e for e in found if e["type"] not in follow or _real_path(data, e["loc"]) not in mended]
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
             _report(root, data, found, diagnostics, model)
             if len(unknown) < len(found):
@@ -218,7 +219,10 @@ def _report(root: Node, data: Any, found: list[ErrorDetails], diagnostics: Diagn
         elif not any(_is_meant(other, path, key) for other in found):
             where = f" in {_spoken(path)}" if path else ""
             position = root.find(path).position
-            diagnostics.error(122, position, f"The key '{key}' is missing{where}.", f"Add '{key}: ...'.")
+            remedy = f"Add '{key}: ...'."
+            if key == "by" and path[:1] == ("measures",):
+                remedy = f"Add 'by' with the name of a variable; without conditions, write '{path[-1]}: EXPRESSION'."
+            diagnostics.error(122, position, f"The key '{key}' is missing{where}.", remedy)
 
 
 def _nested(data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:

@@ -55,6 +55,20 @@ CONSTRUCT = "success: last == correct\nconstruct: {name: x, abolished_by: [{lesi
 
 #: What is written instead of what, and the finding.
 MISTAKES = {
+    "by: forgotten": ("steps, by: [sort]", "steps", "without conditions, write 'fast: EXPRESSION'."),
+    "rule: a misspelt trigger": ("{enter: arm, if", "{entr: arm, if", "Did you mean 'enter'?"),
+    "lesion: a misspelt key": (
+        "success: last == correct",
+        "success: last == correct\nconstruct: {name: x, abolished_by: [{lesion: {hied: arm}, at_most: 0.5}]}",
+        "There is no key 'hied' in 'lesion'. Did you mean 'hide'?",
+    ),
+    "an expression: a Cyrillic letter": ("last == correct\nm", "last == \u0441orrect\nm", "CYRILLIC SMALL LETTER ES"),
+    "add: a set that is a group": ("home: it}", "seen: arm}", "'arm' is the name of a group, but a set"),
+    "sample: what is drawn below": (
+        "  one: {per",
+        "  early: {sample: some, into: [e]}\n  some: {pick: 2, of: {some: [arm1, arm2, arm3]}}\n  one: {per",
+        "Move 'some' above 'early'.",
+    ),
     "say: an expression in braces": ("TONE {sort}", "{n + 1}", "In braces stands the name of a variable, not 'n + 1'."),
     "say: nothing in braces": ("TONE {sort}", "{}", "In braces stands the name of a variable, not ''. Name one;"),
     "say: braces without quotes": (
