@@ -129,6 +129,19 @@ def test_more_lives_are_led_while_little_is_known_where_something_is_asked(plant
     assert asked.found.low <= 0.5 <= asked.found.high
 
 
+def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(plant: Plant) -> None:
+    sides, lamps = "[left, right, left, right, left, right]", "['*', '*', '%', '%', '+', '+']"
+    paradigm = plant(
+        ("of: {side: [left, right]}", f"of: {{side: {sides}, lamp: {lamps}}}"),
+        ('{side: "*"}', "{side: lamp}"),
+        ("reward: 1, ", ""),
+        ("{main: {sessions: 2, trials: 10}}", "{before: {sessions: 2, trials: 10}, main: {sessions: 1, trials: 10}}"),
+        ("success: last == correct", "success: block == main and last == correct\nestimand: {block: main}"),
+    )
+    for seed in range(3):
+        assert found(paradigm, "intact", seed).found.value == 1
+
+
 CONSTRUCT = (
     "checks:",
     "construct:\n"
