@@ -126,10 +126,8 @@ class CheckedExecutor:
     """An executor of a plugin; PluginError says what it lacks, or what it returns that cannot be awaited."""
 
     def __init__(self, name: str, executor: Executor) -> None:
-        self._who, self._executor = (
-            f"The executor '{name}'",
-            checked(executor, Executor, f"The executor '{name}': create returned"),
-        )
+        self._who = f"The executor '{name}'"
+        self._executor = checked(executor, Executor, f"{self._who}: create returned")
         capacity: object = executor.capacity
         if not isinstance(capacity, int) or capacity < 1:
             raise PluginError(f"{self._who} has capacity {capacity!r}. Give a whole number from 1.")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXACT_SUBJECTS = 100
 #: Limits are found to this distance.
 PRECISION = 1e-10
+#: Most rounds of that: each halves the bracket, so this is never reached.
+MOST_ROUNDS = 200
 
 
 def p_value(rates: Sequence[float], mean: float) -> float:
@@ -121,7 +123,7 @@ def _lower(rates: Sequence[float], tail: float) -> float:
         return middle
     # Ridders' method (1979, IEEE Trans Circuits Syst 26:979). Importing scipy.optimize takes longer than a verdict.
     low, high, below, found = 0.0, middle, -tail, -1.0
-    while True:
+    for _ in range(MOST_ROUNDS):
         half = (low + high) / 2
         at_half = p_value(rates, half) - tail
         previous, found = found, half - (high - half) * at_half / sqrt(at_half**2 - below * above)
@@ -131,6 +133,7 @@ def _lower(rates: Sequence[float], tail: float) -> float:
         ends = ((low, below), (half, at_half), (found, at_found), (high, above))
         low, below = max(end for end in ends if end[1] < 0)
         high, above = min(end for end in ends if end[1] > 0)
+    return low
 
 
 def resized(rates: ArrayLike, subjects: int) -> Floats:
