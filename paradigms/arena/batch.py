@@ -131,7 +131,9 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def _seeds(self, seed: Any) -> Sequence[int]:
         """Return the seed of each lane."""
-        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
+        if isinstance(seed, str):
+            _whole("seed", seed)
+        if isinstance(seed, Sequence | np.ndarray):
             if len(seed) != self.num_envs:
                 raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} environments. Give one for each.")
             seeds = [_whole("seed", number) for number in seed]

@@ -166,7 +166,7 @@ MISTAKES = {
     "an order": (("pick: 2", "pick: 2, order: shuffle"), "'order' and 'max_run' do not go with it"),
     "with replacement": (("pick: 4", "pick: 4, distinct: false"), "'pick' draws without replacement"),
     "a set out of itself": (("sample: site, pick: 4", "sample: baits, pick: 1"), "There is no group, or set"),
-    "a set that comes later": (("sample: site, pick: 4", "sample: today, pick: 1"), "There is no group, or set"),
+    "a set that comes later": (("sample: site, pick: 4", "sample: today, pick: 1"), "'today' is not picked yet"),
 }
 
 

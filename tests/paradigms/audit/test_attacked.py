@@ -12,8 +12,8 @@ import pytest
 from website.attacks import FOUND, KEPT, attack, attacks
 
 #: Found less often than it was won by hand: with the subject's number, which no adversary knows (see test_sensing);
-#: where subjects guess, and few of them have luck; where planning costs so much that few are tried (.73 [.61, .83]).
-LESS = {("star_maze", "blind"), ("place_preference", "anhedonia"), ("radial_arm_maze", "blind")}
+#: where planning costs so much that few are tried (.73 [.61, .83]).
+LESS = {("star_maze", "blind"), ("radial_arm_maze", "blind")}
 KNOWN = {(one["protocol"], one["lesion"]): one for one in json.loads(KEPT.read_text(encoding="utf-8"))}
 
 
