@@ -42,7 +42,7 @@ COMMANDS = {
         CommandSpec("diff", "show the differences between two protocols", "cheesebench.commands.diff"),
         CommandSpec(
             "new-plugin",
-            "create a plugin package: a backend, an agent or a view",
+            "create a plugin package: backend, agent, view, executor, family or command",
             "cheesebench.commands.new_plugin",
         ),
         CommandSpec("completion", "print what a shell needs to complete commands", "cheesebench.commands.completion"),
