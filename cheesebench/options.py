@@ -111,8 +111,8 @@ OPTIONS = (
     Option(
         name="model",
         help=(
-            "Run this model through the paradigms; repeat it (or use commas) for several. Without paths to tests, only "
-            "the nine paradigms run."
+            "Run this model through the paradigms; repeatable (or use commas). Without paths to tests, only the nine "
+            "paradigms run."
         ),
         example="random",
         repeatable=True,
@@ -168,8 +168,8 @@ OPTIONS = (
     Option(
         name="ahead",
         help=(
-            "Design sequential: auto starts the next batch of subjects early on a server of your own (without a price) "
-            "that has spare capacity; they count only if they are needed."
+            "Design sequential: auto starts the next batch of subjects early if the server is your own, has no price "
+            "and has spare capacity; these subjects count only if they are needed."
         ),
         choices=("auto", "never"),
         default="auto",
@@ -200,7 +200,7 @@ OPTIONS = (
     ),
     Option(
         name="shard",
-        help="Run only one part: 2/8 is the second of eight, always the same part. Then use cheesebench merge.",
+        help="Run only one part: 2/8 is the second of eight, always the same part. cheesebench merge joins the parts.",
         metavar="PART",
         example="2/8",
         recorded=True,
@@ -336,7 +336,7 @@ OPTIONS = (
     ),
     Option(
         name="trial-timeout",
-        help="Time limit of all calls of one trial, in seconds; time spent waiting does not count.",
+        help="Time limit of all calls of one trial, in seconds; pauses and waiting for a slot do not count.",
         metavar="SECONDS",
         type=float,
         default=3600,
@@ -399,7 +399,7 @@ OPTIONS = (
     ),
     Option(
         name="compare",
-        help="Compare the run with this baseline or earlier run, subject by subject. cheesebench bless writes one.",
+        help="Compare with this baseline or earlier run, subject by subject. cheesebench bless writes a baseline.",
         metavar="BASELINE",
     ),
     Option(
@@ -410,7 +410,7 @@ OPTIONS = (
     ),
     Option(
         name="inconclusive",
-        help="How an inconclusive verdict counts for the exit status: skip or fail.",
+        help="How an inconclusive verdict counts for the exit code: skip or fail.",
         choices=("skip", "fail"),
         default="skip",
     ),

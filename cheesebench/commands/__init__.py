@@ -29,7 +29,7 @@ COMMANDS = {
         CommandSpec("people", "run protocols with people, in the browser", "cheesebench.commands.people"),
         CommandSpec("compare", "compare two runs: better, worse or indistinguishable", "cheesebench.commands.compare"),
         CommandSpec("bless", "save the results of a run as a baseline", "cheesebench.commands.bless"),
-        CommandSpec("study", "run a study, or list them", "cheesebench.commands.study"),
+        CommandSpec("study", "run a study, or list all studies", "cheesebench.commands.study"),
         CommandSpec("figures", "draw figures of the results of runs", "cheesebench.commands.figures"),
         CommandSpec("measures", "show the measures of the trials of a run", "cheesebench.commands.measures"),
         CommandSpec("merge", "merge the shards of a run", "cheesebench.commands.merge"),

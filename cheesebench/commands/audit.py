@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
     parser.add_argument(
-        "--edition", metavar="NAME", help="edition of the protocols; without names, all of that edition"
+        "--edition", metavar="NAME", help="edition of the protocols; without PROTOCOL, audit all of that edition"
     )
     parser.add_argument(
         "--trials", metavar="N", type=positive_number, default=2000, help="trials per chance level (default: 2000)"

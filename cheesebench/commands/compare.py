@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "monday monday --first-model random --second-model tabular-ql",
     )
     parser.add_argument("first", metavar="RUN_A", help="a run's id, directory or run.sqlite, or a baseline")
-    parser.add_argument("second", metavar="RUN_B", help="what it is compared with")
+    parser.add_argument("second", metavar="RUN_B", help="the run or baseline that RUN_A is compared with")
     add_option(parser, "results")
     add_baselines(parser)
     parser.add_argument(

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "my_maze my_maze.long_delays.protocol.yaml",
     )
     parser.add_argument("parent", metavar="PARENT", help=PROTOCOL)
-    parser.add_argument("child", metavar="CHILD", help="what it is compared with")
+    parser.add_argument("child", metavar="CHILD", help="the protocol that PARENT is compared with")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -51,7 +51,7 @@ def add_baselines(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add where the result goes."""
-    parser.add_argument("--output", metavar="PATH", help="write it to this file (default: standard output)")
+    parser.add_argument("--output", metavar="PATH", help="write the output to this file (default: standard output)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive_number,
         default=1,
-        help="begin in this trial; in earlier ones the subject waits",
+        help="begin in this trial; in earlier trials the subject stays still",
     )
 
 

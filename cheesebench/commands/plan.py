@@ -72,14 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and the help."""
     describe(
         parser,
-        "Prints calls, tokens and dollars (for scripted respondents from hopeless to competent, from earlier "
-        "runs, and as an upper bound), power, and how often the verdict would change if the same model were run "
-        "again.",
+        "Prints estimates of calls, tokens and dollars (from scripted respondents, hopeless to competent, and from "
+        "earlier runs), an upper bound of each, the statistical power, and how often the verdict would change if the "
+        "same model were run again.",
         "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
     )
-    add_option(parser, "model", help="Plan for this model; repeat it (or use commas) for several.")
+    add_option(parser, "model", help="Plan for this model; repeatable (or use commas).")
     add_options(parser, "profile", "design", "subjects", "generations", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
     add_option(parser, "protocols", help=about)

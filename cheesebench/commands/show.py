@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_run(parser)
     parser.add_argument(
-        "--call", metavar="N", type=whole_number, help="number of the call, within the subject or --trial"
+        "--call", metavar="N", type=whole_number, help="number of the call among the subject's, or those of --trial"
     )
     for name in ("protocol", "model", "view", "variant"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"the {name}, if the run has several")
