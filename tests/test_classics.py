@@ -160,7 +160,7 @@ def test_a_reference_is_what_its_animals_did(name: str, rows: list[tuple[str, fl
 def test_the_page_names_those_that_are_judged_by_a_measure() -> None:
     judged = {name: specification_of(name).judged for name in CLASSICS}
     by_measure = [name for name, one in judged.items() if one is not None and one.better is not None]
-    [said] = re.findall(r"The verdict on (.*?) is about\n\[a measure\]", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    [said] = re.findall(r"The verdict on (.*?) is about\s+\[a\s+measure\]", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert re.findall("`(.*?)`", said) == sorted(by_measure)
 
 

@@ -159,7 +159,7 @@ def test_unknown_render_modes_are_refused() -> None:
 
 def test_the_page_names_the_registered_ones() -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/gymnasium.md").read_text(encoding="utf-8")
-    [named] = re.findall(r"The nine names are ([^.]*)\.", page)
+    [named] = re.findall(r"The names of the nine are\s([^.]*)\.", page)
     registered = {name for name in gymnasium.registry if name.startswith("cheesebench/") and "/Protocol-" not in name}
     plain = {f"cheesebench/{name}-v1" for name in re.findall(r"`(\w+)`", named)}
     assert plain == {name for name in registered if "Rodent-" not in name}
