@@ -145,7 +145,14 @@ def beginning(life: ArenaSubject) -> dict[str, Any]:
 
 def ending(life: ArenaSubject) -> dict[str, Any]:
     """Return the ``info`` at the end of a trial, without the state."""
-    return {**life.ending()._asdict(), "life_over": life.life_over}
+    outcome, success, measures, counters = life.ending()
+    return {
+        "outcome": outcome,
+        "success": success,
+        "measures": measures,
+        "counters": counters,
+        "life_over": life.life_over,
+    }
 
 
 def refuse_arguments(unknown: Iterable[str], known: Sequence[str]) -> None:
@@ -172,7 +179,7 @@ def checked_subject(subject: object) -> int:
 
 def wanted_subject(options: object, current: int) -> int:
     """Return the subject named in the options of ``reset``, else the current one. Raises for other options."""
-    return checked_subject(checked_options(options).get("subject", current))
+    return current if options is None else checked_subject(checked_options(options).get("subject", current))
 
 
 def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | None:

@@ -29,6 +29,8 @@ class Schedule:
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
+        #: How many trials there are; 0 where that depends on how they end.
+        self._planned = 0 if any(block.criteria for block in blocks) else sum(block.planned for block in blocks)
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
@@ -36,6 +38,7 @@ class Schedule:
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
+        self._trials = 0
         self._open_block()
         self._recent: deque[str | None] = deque(maxlen=1)
 
@@ -58,6 +61,7 @@ class Schedule:
             if self._number < block.sessions * block.trials and not is_over:
                 session, trial = divmod(self._number, block.trials)
                 self._number, self._total = self._number + 1, self._total + 1
+                self._trials += 1
                 began: set[Scope] = self._began | ({"session", "trial"} if trial == 0 else {"trial"})
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
@@ -90,7 +94,7 @@ class Schedule:
     @property
     def over(self) -> bool:
         """Whether no trial follows the latest one, as far as is known: a block with ``until`` reads how it ended."""
-        return self.copy().next() is None
+        return self._trials == self._planned if self._planned else self.copy().next() is None
 
     @property
     def left(self) -> int:
