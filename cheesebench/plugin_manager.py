@@ -298,7 +298,15 @@ class PluginManager(pluggy.PluginManager):
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
     """Return the list of what a plugin's hook supplies; PluginError for what is not of its type, or was raised."""
-    who = f"The plugin '{quoted(plugin.removeprefix('pytest:'), 200)}', {hook}:"
+    try:
+        return items_of(function, hook)
+    except PluginError as error:
+        who = f"The plugin '{quoted(plugin.removeprefix('pytest:'), 200)}', {hook}:"
+        raise PluginError(f"{who} {error}") from error.__cause__
+
+
+def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
+    """Return the list of what a hook supplies; PluginError, which does not name the plugin, as in ``supplied_by``."""
     wanted = "paths of directories" if hook == "cheesebench_protocols" else f"{SUPPLIED[hook].__name__} objects"
     try:
         supplied = function()
@@ -307,7 +315,7 @@ def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any
         if not isinstance(supplied, Iterable) or isinstance(supplied, str | bytes | Mapping | type):
             raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
         items = list(supplied)
-        for item in items:
+        for item in items:  # a stranger's, whose attributes may raise, too
             if fault := _fault(item, hook):
                 raise PluginError(f"returned a list with {fault}")
             if isinstance(item, os.PathLike) and not os.path.isdir(item):
@@ -315,12 +323,10 @@ def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any
                     f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
                     "package, add the files to its package data."
                 )
+    except CheeseBenchError:
+        raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, PluginError):  # of something that the hook was about to supply
-            raise PluginError(f"{who} {error}") from None
-        if isinstance(error, CheeseBenchError):
-            raise
-        raise PluginError(f"{who} {quoted(raised_where(error), 360)}. Fix it, or remove it.") from error
+        raise PluginError(f"{quoted(raised_where(error), 360)}. Fix it, or remove it.") from error
     return items
 
 

@@ -16,7 +16,7 @@ from cheesebench.commands.common import paragraph, table
 from cheesebench.commands.parsing import add_json, describe
 from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
-from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, supplied_by
+from cheesebench.plugin_manager import BUILT_INS, PluginManager, installed_plugins, items_of
 
 #: Who supplies the built-in plugins.
 OURS = "pytest-cheesebench"
@@ -120,9 +120,9 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         names: list[str] = []
         if hook in _SUPPLIES:
             try:
-                names = [str(getattr(one, "name", one)) for one in supplied_by(supply, hook, "")]
+                names = [str(getattr(one, "name", one)) for one in items_of(supply, hook)]
             except CheeseBenchError as error:  # a stranger's; the other plugins are listed all the same
-                names = [f"fails: {str(error).partition(': ')[2]}"]
+                names = [f"fails: {error}"]
         supplied[hook] = names
     return supplied
 

@@ -132,7 +132,7 @@ class ArenaVectorEnvironment(VectorEnv[Any, Any, Any]):
     def _seeds(self, seed: Any) -> Sequence[int]:
         """Return the seed of each lane."""
         if isinstance(seed, str):
-            _whole("seed", seed)
+            _whole("seed", seed)  # raises: text would be taken for a sequence of seeds
         if isinstance(seed, Sequence | np.ndarray):
             if len(seed) != self.num_envs:
                 raise OptionError(f"There are {len(seed)} seeds for {self.num_envs} environments. Give one for each.")
