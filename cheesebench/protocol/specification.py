@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -159,6 +159,21 @@ class UntilSpec:
     def met(self, noted: Iterable[str | None]) -> bool:
         """Return whether enough of these trials ended so; of ``noted`` there are ``of`` at most."""
         return sum(one in self.outcomes for one in noted) >= self.count
+
+    def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
+        """Return which of these trials were met, the latest first, as far as this can matter to trials to come.
+
+        Those before one miss too many are out of the last ``of`` before there can be enough.
+        """
+        kept, misses = list[bool](), 0
+        for one in reversed(noted):
+            misses += one not in self.outcomes
+            if misses > self.of - self.count:
+                break
+            kept.append(one in self.outcomes)
+        while kept and not kept[-1]:
+            kept.pop()
+        return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

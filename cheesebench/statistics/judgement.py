@@ -259,4 +259,5 @@ def _p_value(plan: CellPlan, found: Scenarios, question: Question, look: Look | 
         return p_value
     # The error of the whole rule, if its tails were so large (or small) that this look just fails.
     means = question.means
-    return min(1.0, means.wrong(plan.looks, [min(0.5, p_value / look.tail * tail) for tail in means.tails(plan.looks)]))
+    scaled = tuple(min(0.5, p_value / look.tail * tail) for tail in means.tails(plan.looks))
+    return min(1.0, means.wrong(plan.looks, scaled))

@@ -51,7 +51,7 @@ class Bounded:
         """Return the tail probability of each look."""
         return tails(looks)
 
-    def wrong(self, looks: tuple[int, ...], found: Sequence[float]) -> float:
+    def wrong(self, looks: tuple[int, ...], found: tuple[float, ...]) -> float:
         """Return the probability of an error over all looks with these tails."""
         return most_wrong(looks, found)
 
@@ -131,7 +131,7 @@ class Student:
         """See ``Bounded``; t has no slack to share out, so they are those of a normal random walk."""
         return symmetric_tails(looks)
 
-    def wrong(self, looks: tuple[int, ...], found: Sequence[float]) -> float:
+    def wrong(self, looks: tuple[int, ...], found: tuple[float, ...]) -> float:
         """See ``Bounded``."""
         return walk_crossing(looks, found)
 

@@ -48,7 +48,7 @@ __all__ = [
     "walk_crossing",
 ]
 
-Crossing = Callable[[tuple[int, ...], Sequence[float]], float]
+Crossing = Callable[[tuple[int, ...], tuple[float, ...]], float]
 
 
 @lru_cache(maxsize=256)
@@ -72,12 +72,13 @@ def spend(looks: tuple[int, ...], crossing: Crossing, alpha: float = ALPHA) -> t
     low, high = 0.0, alpha
     for _ in range(14):
         middle = (low + high) / 2
-        fits = crossing(looks, [middle * part for part in shape]) <= alpha
+        fits = crossing(looks, tuple(middle * part for part in shape)) <= alpha
         low, high = (middle, high) if fits else (low, middle)
     return tuple(low * part for part in shape)
 
 
-def most_wrong(looks: tuple[int, ...], found: Sequence[float]) -> float:
+@lru_cache(maxsize=256)
+def most_wrong(looks: tuple[int, ...], found: tuple[float, ...]) -> float:
     """Return the largest probability that all-or-none subjects are ever judged wrongly, over all true rates.
 
     It is largest where a number of passes just suffices at one of the looks, so that only those rates are tried.
@@ -117,7 +118,7 @@ def crossing_probability(looks: Sequence[int], found: Sequence[float], rates: Fl
     return wrong
 
 
-def walk_crossing(looks: tuple[int, ...], found: Sequence[float]) -> float:
+def walk_crossing(looks: tuple[int, ...], found: tuple[float, ...]) -> float:
     """Return the probability that a normal random walk crosses at one of the looks (in steps fine enough for that)."""
     import numpy as np
     from scipy.special import ndtri

@@ -123,8 +123,9 @@ class Schedule:
         if self._block == len(self._blocks):
             return place
         block = self._blocks[self._block]
-        recent = tuple(self._recent) if block.until is not None else ()
-        ended = (self._ended, self._last) if block.ends is not None else ()
+        recent = block.until.still_counts(self._recent) if block.until is not None else ()
+        ends = block.ends
+        ended = (ends.still_counts(self._ended), self._last in ends.outcomes) if ends is not None else ()
         return *place, recent, ended, self._total if block.most is not None else 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cheesebench.errors import OptionError
 from cheesebench.lesions import Lesion
@@ -14,6 +16,7 @@ from cheesebench.paradigms.arena.batch import MANY, vector_class
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.vector import ScalarLanes
 from cheesebench.protocol import Specification
+from cheesebench.protocol.specification import UntilSpec
 from tests.arenas import TWO_ARMS
 
 Live = Callable[..., ArenaSubject]
@@ -142,3 +145,23 @@ def test_the_lesion_audit_follows_repetitions(repeat: str, load: Callable[[str],
     made = ArenaParadigm(load(REPEATED.replace("TRIALS", "1").replace("REPEAT", repeat)))
     for lesion in ("blind", "intact"):
         assert measure(made, Order(Lesion.parse(lesion), 0.05, 0)).found.value == 1
+
+
+@given(
+    window=st.tuples(st.integers(1, 6), st.integers(1, 6)).map(sorted),
+    past=st.lists(st.sampled_from(["found", "empty", None]), max_size=12),
+    later=st.lists(st.sampled_from(["found", "empty", None]), max_size=12),
+)
+def test_what_still_counts_of_the_past_says_when_a_block_ends(
+    window: list[int], past: list[str | None], later: list[str | None]
+) -> None:
+    count, of = window
+    until = UntilSpec(frozenset({"found"}), count, of)
+
+    def ends(before: Sequence[str | None]) -> list[bool]:
+        return [until.met([*before, *later[:number]][-of:]) for number in range(1, len(later) + 1)]
+
+    kept = until.still_counts(past[-of:])
+    assert ends(["found" if one else None for one in reversed(kept)]) == ends(past)
+    if count == of:  # so many in a row: that alone is counted
+        assert all(kept)
