@@ -17,7 +17,7 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World
-from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, WIDE, Ceiling, Order, measure
+from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, MORE_LIVES, WIDE, Ceiling, Order, measure
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions.findings import EXCESS, _abolished
 from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
@@ -127,6 +127,18 @@ def test_more_lives_are_led_while_little_is_known_where_something_is_asked(plant
     assert brief.found.high - brief.found.low > WIDE
     assert asked.found.high - asked.found.low <= WIDE
     assert asked.found.low <= 0.5 <= asked.found.high
+
+
+def test_more_lives_are_led_where_those_led_speak_against_the_limit_but_not_clearly(plant: Plant) -> None:
+    paradigm, lesion = plant(*LEARNT), Lesion.parse("anhedonia")
+    few = measure(paradigm, Order(lesion, EFFORT, 0))
+    assert few.found.high - few.found.low <= WIDE
+    doubtful, clear = few.found.low - 0.001, few.surely - 0.001
+    more = measure(paradigm, Order(lesion, EFFORT, 0, at_most=doubtful))
+    assert more.lives[: len(few.lives)] == few.lives
+    assert len(more.lives) > len(few.lives)
+    assert more.found.low <= doubtful or more.surely > doubtful or len(more.lives) == MORE_LIVES * LIVES
+    assert measure(paradigm, Order(lesion, EFFORT, 0, at_most=clear)) == few
 
 
 def test_searches_where_nothing_is_a_success_do_not_stop_those_in_later_blocks(plant: Plant) -> None:

@@ -22,8 +22,8 @@ LIVES, TRIALS = 8, 480
 STEPS = 30_000_000
 #: For a lesion without a requirement, stop after this many lives if the interval is this narrow.
 FEWEST, NARROW = 3, 0.06
-#: For one with a requirement, while the interval is wider than this, go on to so many times the lives, and the steps:
-#: where a subject passes all of its trials or none, eight lives say little.
+#: For one with a requirement, while the interval is wider than this, or speaks against the limit but not clearly, go on
+#: to so many times the lives, and the steps: where a subject passes all of its trials or none, eight lives say little.
 WIDE, MORE_LIVES, MORE_STEPS = 0.25, 8, 4
 #: Added to the seed of an audit, so that its other lives are not used here.
 APART = 31_000_000
@@ -106,6 +106,8 @@ class Order:
     """Most trials of all lives together (but two lives at least)."""
     is_bounded: bool = True
     """Whether a bound is looked for, too, which may take as long as the lives."""
+    at_most: float = 1.0
+    """What may be left."""
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -138,20 +140,25 @@ def _is_enough(lives: Sequence[Sequence[Lived]], number: int, spent: float, orde
     """Return whether the rate is known well enough after these lives; ``spent`` is the share of ``STEPS``."""
     if len(lives) < 2:
         return False
-    found = rate([_counted([one for one in life if one.judged]) for life in lives])
+    counts = [_counted([one for one in life if one.judged]) for life in lives]
+    found = rate(counts)
     width = found.high - found.low
     if order.is_brief:
         return len(lives) >= number or spent > 1 or (len(lives) >= FEWEST and width <= NARROW)
-    return (len(lives) >= number or spent > 1) and (width <= WIDE or spent > MORE_STEPS)
+    is_doubtful = width > WIDE or found.low > order.at_most >= rate(counts, Z99).low
+    return (len(lives) >= number or spent > 1) and (not is_doubtful or spent > MORE_STEPS)
 
 
 def ceilings(lesions: Sequence[Lesion], settings: AuditSettings, runner: Runner) -> list[Ceiling]:
     """Return the ceilings under these lesions, side by side where there are processes for it."""
     construct = runner.paradigm.specification.construct
-    asked = {INTACT}
+    asked, limits = {INTACT}, dict[Lesion, float]()
     if construct is not None:
-        asked |= {*dict(construct.abolished_by), *construct.spared_by}
-    orders = [Order(lesion, settings.effort, settings.seed, lesion not in asked) for lesion in lesions]
+        limits = dict(construct.abolished_by)
+        asked |= {*limits, *construct.spared_by}
+    orders = [
+        Order(one, settings.effort, settings.seed, one not in asked, at_most=limits.get(one, 1.0)) for one in lesions
+    ]
     return shared(runner.map(measure, orders, settings.progress))
 
 
