@@ -131,10 +131,10 @@ class Plans:
         return _plan(found.best_failure, success=False) if found.best_failure else self._wait(life)
 
     def _search(self, life: Hypothesis) -> Found:
-        """Search for success: less where others in this stage succeeded in ways that do not help here."""
-        vain = self._searched_in_vain.get(life.stage, 0)
-        found = self._solver.look(life, EFFORT if vain < IN_VAIN else EFFORT // 5, POLISH)
-        if found.shortest is None and (vain < IN_VAIN or found.best_failure is None):
+        """Search for success; doing one thing all through the trial is tried no more where it often was in vain."""
+        found = self._solver.look(life, EFFORT, POLISH)
+        is_vain = self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
+        if found.shortest is None and (not is_vain or found.best_failure is None):
             self._solver.keep_on(life, found)
         return found
 
