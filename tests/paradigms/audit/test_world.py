@@ -10,6 +10,7 @@ from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions.living import Adversary
+from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
 
 Plant = Callable[..., ArenaParadigm]
 #: A landmark is the lamp, not the side itself.
@@ -52,3 +53,39 @@ LEFT_OVER = (
 def test_what_a_lesion_leaves(plant: Plant, changes: tuple[tuple[str, str], ...], lesion: str, ceiling: float) -> None:
     adversary = Adversary(plant(*changes), Lesion.parse(lesion), 1.0)
     assert upper_bound(adversary) == pytest.approx(ceiling)
+
+
+#: Some waits are long, each twice in a round of four trials, but in the second block only.
+WAITS = (
+    ("draw:", "vars: {pause: 0}\ndraw:\n  long: {order: shuffle, copies: 2, of: {long: [4, 9]}}"),
+    ("cue: {freeze", "cue: {set: {pause: 3 * (block != late) + long * (block == late)}, freeze"),
+    ("after: 3", "after: pause"),
+    ("{main: {sessions: 2, trials: 10}}", "{main: {trials: 12}, late: {trials: 8}}"),
+)
+
+
+def test_what_is_drawn_for_another_block_is_no_hypothesis(plant: Plant) -> None:
+    paradigm = plant(*WAITS)
+    assert Relevance(paradigm.program).unread == {"main": {"long"}, "late": set()}
+    beginnings = []
+    for unread in (Relevance(paradigm.program).unread, {"main": set(), "late": set()}):
+        adversary = Adversary(paradigm, Lesion.parse("intact"), 0.05)
+        adversary.world.relevance.unread = unread
+        assert all(one.success for one in adversary.live(0, 0, 12))
+        beginnings.append(len(adversary.world.histories))
+        assert all(one.success for one in adversary.live(0, 0, 20))
+    assert beginnings[0] == 12 < beginnings[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("{trials: 12}", "{trials: 10}"),  # a round that begins in one block ends in the other
+        ("{trials: 12}", "{trials: 12, until: {outcome: correct, count: 3}}"),
+        ("copies: 2,", "copies: 2, max_run: 2,"),
+        ("3 * (block != late)", "long * (block != late)"),
+        ('show: {side: "*"}', 'show: {side: "*"}, say: "{long}"'),
+    ],
+)
+def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(plant: Plant, change: tuple[str, str]) -> None:
+    assert not Relevance(plant(*WAITS, change).program).unread["main"]

@@ -38,10 +38,10 @@ class Script(Stream):
     def choose(self, chances: Sequence[float]) -> int:
         """Return the number of the alternative that is taken."""
         number = len(self.taken)
-        if number < len(self.written):
-            choice = self.written[number]
-        else:
-            choice = max(range(len(chances)), key=chances.__getitem__)
+        likeliest = max(range(len(chances)), key=chances.__getitem__)
+        if self.is_mute:
+            return likeliest
+        choice = self.written[number] if number < len(self.written) else likeliest
         self.taken.append((choice, chances))
         return choice
 
@@ -261,7 +261,9 @@ class Hypothesis(ArenaSubject):
                 keep_if = self._program.keep_if.get(draw.name)
                 if not (sequence.count and keep_if is not None and keep_if(self)):
                     members = dealt(draw, self._geometry.arena.groups, self.values)
+                    self._script.is_mute = draw.name in self._relevance.unread[self.block]
                     self.values.update(zip(draw.columns, sequence.next(members), strict=True))
+                    self._script.is_mute = False
 
     def _fire(self, rule: Rule) -> float:
         self._fired += 1

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from cheesebench.paradigms.arena.program import Program, names_in
 from cheesebench.protocol import texts
 from cheesebench.protocol.expressions import (
+    Binary,
     BuiltIn,
     Call,
+    Compute,
     Constant,
     Expression,
     Members,
     Recent,
+    Unary,
     Variable,
     reads_place,
     reads_trace,
     walk,
 )
-from cheesebench.protocol.specification import EffectsSpec, Specification, StateSpec
+from cheesebench.protocol.specification import DrawSpec, EffectsSpec, Specification, StateSpec
 
 
 class Relevance:
@@ -80,6 +84,22 @@ class Relevance:
         ]
         self.kept = [name for name in self.variables if scope.get(name, "trial") != "trial"]
         self.kept += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
+        everywhere = {place.name for place in places if place.variable}
+        everywhere |= {draw.sample for draw in specification.draws if draw.sample is not None}
+        everywhere |= {name for state in specification.states.values() for name in texts.names(state.say)}
+        everywhere |= {
+            name for name in (start.face, specification.rotate, specification.limit) if isinstance(name, str)
+        }
+        #: Block -> the draws of which nothing is read in it: what they give there is nobody's concern.
+        self.unread = {
+            block.name: frozenset(
+                draw.name
+                for draw in specification.draws
+                if _begins_anew(draw, specification)
+                and not {*draw.columns} & (everywhere | {name for one in trees for name in _read_in(one, block.name)})
+            )
+            for block in specification.schedule
+        }
         self.carry = start.carry
         last = (*(entry.guard for entry in specification.entry), *(draw.keep_if for draw in specification.draws))
         self.last = any(BuiltIn("last") in walk(tree) for tree in last)
@@ -153,6 +173,47 @@ def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
     names = specification.drawn(place.name) if place.variable else [place.name]
     facing = start.face == "random" or start.face_variable
     return facing or not names or any(len(specification.arena.cells_of(name)) > 1 for name in names)
+
+
+def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
+    """Return whether what a draw gives in one block says nothing of what it gives in another."""
+    if draw.per != "trial" or draw.keep_if is not None or draw.sample is not None or draw.max_run is not None:
+        return False
+    if draw.order != "shuffle":
+        return draw.order == "random"
+    rows = len(draw.rows) if draw.pick is None else math.comb(len(draw.rows), draw.pick)
+    return not any(block.criteria or block.planned % (rows * draw.copies) for block in specification.schedule)
+
+
+def _read_in(tree: Expression | None, block: str) -> Iterator[str]:
+    """Yield the variables of an expression that matter in a block: not those of a product with a factor of 0."""
+    match tree:
+        case Binary("*" | "and", left, right) if _is_zero(left, block) or _is_zero(right, block):
+            return
+        case Variable(name):
+            yield name
+        case Call(_, argument):
+            yield from _read_in(argument, block)
+        case Compute(_, arguments):
+            for argument in arguments:
+                yield from _read_in(argument, block)
+        case Unary(_, operand):
+            yield from _read_in(operand, block)
+        case Binary(_, left, right):
+            yield from _read_in(left, block)
+            yield from _read_in(right, block)
+        case _:
+            yield from _variables(tree)
+
+
+def _is_zero(tree: Expression, block: str) -> bool:
+    """Return whether an expression says no more than that this is another block."""
+    match tree:
+        case Binary("==", BuiltIn("block"), Constant(name)):
+            return name != block
+        case Binary("!=", BuiltIn("block"), Constant(name)):
+            return name == block
+    return False
 
 
 def _variables(tree: Expression | None) -> list[str]:
