@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-import random
 import re
 import statistics
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import pytest
 from cheesebench.interfaces import RUNNING, STAY, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.runs import DARKNESS, Order, carry_out
-from cheesebench.paradigms.arena.audit.walkers import Walker, event_random, walk
+from cheesebench.paradigms.arena.audit.walkers import Walker, walk
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
@@ -125,17 +124,6 @@ def test_it_passes_a_short_audit(name: str) -> None:
 @every_classic
 def test_it_passes_the_full_audit(name: str) -> None:
     assert_sound(CATALOGUE.folders["classics"] / f"{name}.protocol.yaml", trials=2000, seed=1)
-
-
-def test_choosing_at_random_seldom_reaches_the_criterion_of_reversals() -> None:
-    specification = specification_of("reversal_learning")
-    paradigm, reached, lives = ArenaParadigm(specification), 0, 150
-    for subject in range(lives):
-        life = ArenaSubject(paradigm.program, DARKNESS, 5, subject)
-        walker = Walker(paradigm.program, event_random(random.Random(subject)))
-        trials = [result for result, _ in walk(life, walker, specification, specification.planned_trials)]
-        reached += sum(result.block == "acquisition" for result in trials) < 40
-    assert reached / lives < 0.06
 
 
 def animals() -> dict[str, list[tuple[str, float]]]:

@@ -124,6 +124,7 @@ _WARNINGS = {
     326: "The animals' curve covers other sessions than the schedule.",
     327: "`trial` or `session` is compared with a number that the schedule never reaches.",
     328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
+    329: "A subject with a lesion could pass: `at_most` is above the animals' value less the margin.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -26,7 +26,24 @@ def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics
         for number, one in enumerate(spec.document.reference)
     ]
     _one_verdict(spec.document.reference, root, diagnostics)
+    if primary is not None and (judged := resolved[primary]) is not None:
+        _check_construct(spec, judged, root, diagnostics)
     return tuple(one for one in resolved if one is not None)
+
+
+def _check_construct(spec: Specification, judged: ReferenceSpec, root: Node, diagnostics: Diagnostics) -> None:
+    """329: a subject with a lesion could pass, although it reaches no more than the construct allows."""
+    bar = judged.value - spec.document.margin
+    if spec.construct is None or judged.measure != "success":
+        return
+    for number, (lesion, at_most) in enumerate(spec.construct.abolished_by):
+        if at_most > bar + 1e-9:
+            sentence = f"'{lesion}' may leave {at_most:g}, and {bar:.3g} is enough for a PASS (value less margin)."
+            remedy = "Lower 'at_most' or 'margin', or make the task so that the lesion leaves less."
+            position = root.find(("construct", "abolished_by", number)).position
+            diagnostics.warning(329, position, sentence, remedy)
+
+
 
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:

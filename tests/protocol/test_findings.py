@@ -460,6 +460,10 @@ WARNINGS = {
     "a map whose first row is shifted": (
         "W328", "arena:\n  map: «|\n    #####\n     #S..#\n     #..Z#\n     #####\n  legend: {S: box, Z: goal}"
     ),
+    "a construct that lets a lesioned subject pass": (
+        "W329", SCORED + "margin: 0.1\nreference: [{measure: success, value: 0.7, status: x}]\n"
+        + "construct: {name: x, abolished_by: [{lesion: blind, at_most: 0.6}, «{lesion: anhedonia, at_most: 0.61}]}"
+    ),
     "zone drawn like a wall": ("W310", 'arena: {map: "S..Z", legend: {S: box, «Z: {zone: goal, glyph: "#"}}}'),
     "zone drawn like the agent": ("W310", 'arena: {map: "SZ", legend: {S: box, «Z: {zone: goal, glyph: ↑}}}'),
 }  # fmt: skip

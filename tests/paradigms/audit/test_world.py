@@ -8,6 +8,7 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions.living import Adversary
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
@@ -89,3 +90,26 @@ def test_what_is_drawn_for_another_block_is_no_hypothesis(plant: Plant) -> None:
 )
 def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(plant: Plant, change: tuple[str, str]) -> None:
     assert not Relevance(plant(*WAITS, change).program).unread["main"]
+
+
+#: One side for life, then the other one.
+REVERSED = (
+    ("side: {of: {side", "side: {per: subject, order: balanced, of: {side"),
+    (', show: {side: "*"}', ""),
+    ("start: {at: box, face: random}", "vars: {turned: {init: 0, per: block}}\nstart: {at: box, face: N}"),
+    ("{enter: side, reward", "{enter: arm, if: (it == side) == (turned == 0), reward"),
+)
+WHENEVER = (
+    ("{main: {sessions: 2, trials: 10}}", "{main: {trials: 9, UNTIL}, turned: {trials: 9, set: {turned: 1}, UNTIL}}"),
+    ("success: last == correct", "success: last == correct\nestimand: {block: turned}"),
+)
+
+
+def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(plant: Plant) -> None:
+    # Three times left, three times right: who is right at first is in the second block three trials sooner.
+    early = plant(*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+    fixed = plant(*REVERSED, *WHENEVER, (", UNTIL", ""))
+    lesion = Lesion.parse("amnesia=trial")
+    assert measure(early, Order(lesion, 0.05, 0)).surely > 0.55
+    assert measure(fixed, Order(lesion, 0.05, 0)).found.low <= 0.5
+    assert all(measure(one, Order(Lesion.parse("intact"), 0.05, 0)).found.value > 0.8 for one in (early, fixed))

@@ -23,6 +23,9 @@ from cheesebench.paradigms.arena.audit.runs import is_judged
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
+#: Weight of a hypothesis that is kept only because it is true.
+UNLIKELY = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class Lived:
@@ -50,6 +53,7 @@ class Adversary:
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
         self._pushed: dict[Hashable, Parts] = {}
+        self._carried: dict[Hashable, Rest] = {}
 
     def live(self, seed: int, subject: int, trials: int) -> list[Lived]:
         """Lead a real life of at most so many trials; return them."""
@@ -59,17 +63,16 @@ class Adversary:
         while len(lived) < trials and (observation := life.begin_trial()) is not None:
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
-            actions, rest_after = self._trial(life, ensemble, percept)
+            rest_after = self._trial(life, ensemble, percept)
             lived.append(lived_trial(life, len(lived), self._paradigm.specification))
-            rest = self.carried(ensemble, actions) if self._lesion.forgets_trials else rest_after
+            rest = self.carried(ensemble, rest_after) if self._lesion.forgets_trials else rest_after
         return lived
 
-    def _trial(self, life: ArenaSubject, ensemble: Mapping[int | None, Belief], percept: int) -> tuple[list[int], Rest]:
-        """Live one trial; return the actions, and what is believed at its end."""
+    def _trial(self, life: ArenaSubject, ensemble: Mapping[int | None, Belief], percept: int) -> Rest:
+        """Live one trial; return what is believed at its end."""
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
         self.planner.begin_trial()
-        taken: list[int] = []
         course = Course(possible(root, percept))
         while True:
             if life.state in remaining:
@@ -81,13 +84,12 @@ class Adversary:
                 course.belief = {one: weight for one, weight in course.belief.items() if one[0].state not in remaining}
             action = self._act(course, bool(remaining))
             observation, reward, status = life.step(action)
-            taken.append(action)
             percept = world.percept(observation, reward, status != RUNNING, life.waiting)
             percept = percept if status == RUNNING else -1 - percept
             parts = world.step(course.belief, action, course.steps)
             course.go_on(world, action, percept, possible(parts, percept))
             if status != RUNNING:
-                return taken, world.rest(course.belief)
+                return world.rest(course.belief)
 
     def _act(self, course: Course, is_pushed: bool) -> int:
         """Return the next action, and take note of how far the course of action has come."""
@@ -114,10 +116,7 @@ class Adversary:
         ``root`` is from where they go, so many steps into the trial. Those who enter sooner and later are put together:
         the time that has passed is forgotten, too.
         """
-        everybody = [
-            (percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()
-        ]
-        key = frozenset(everybody), steps, states, state
+        key = _signature(root), steps, states, state
         if key not in self._pushed:
             self._pushed[key] = self._push(root, steps, states, state)
         return self._pushed[key]
@@ -142,20 +141,41 @@ class Adversary:
                     pending.append((number, further))
         return {percept: likeliest(part) for percept, part in entries.items() if part}
 
-    def carried(self, ensemble: Mapping[int | None, Belief], actions: list[int]) -> Rest:
-        """Return all hypotheses at the end of a trial, whatever was perceived: the trial is forgotten."""
-        world, belief, ended = self.world, Belief(), Belief()
-        for part in begun(ensemble).values():
-            _add(belief, part)
-        if not world.relevance.behaviour:
-            return world.rest(belief)
-        steps, rest = 0, iter(actions)
-        while belief:
-            parts = world.step(belief, next(rest, STAY), steps)
-            belief, steps = {}, steps + 1
-            for percept, part in parts.items():
-                _add(belief if percept >= 0 else ended, part)
-        return world.rest(ended)
+    def carried(self, ensemble: Mapping[int | None, Belief], real: Rest) -> Rest:
+        """Return what is believed of the end of a trial that is forgotten: how it ends for those who act as this one.
+
+        Whatever they perceive at its beginning and on the way; they decide as this subject would have decided there.
+        How it ended in fact (``real``) stays possible, even if it was too unlikely to be kept.
+        """
+        root = begun(ensemble)
+        if not self.world.relevance.behaviour:
+            together = Belief()
+            for part in root.values():
+                _add(together, part)
+            return self.world.rest(together)
+        everybody = [
+            (percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()
+        ]
+        key = frozenset(everybody)
+        if key not in self._carried:
+            self._carried[key] = self._to_the_end(root)
+        return self._carried[key]
+
+    def _to_the_end(self, root: Parts) -> Rest:
+        self.planner.begin_trial()
+        ended = Belief()
+        pending = [Course(part) for part in root.values()]
+        while pending:
+            course = pending.pop()
+            action = self._act(course, False)
+            for percept, part in self.world.step(course.belief, action, course.steps).items():
+                if percept < 0:
+                    _add(ended, part)
+                else:
+                    further = course.copy()
+                    further.go_on(self.world, action, percept, part)
+                    pending.append(further)
+        return self.world.rest(likeliest(ended))
 
 
 @dataclass(slots=True)
@@ -212,6 +232,12 @@ def possible(parts: Parts, percept: int) -> Belief:
 def _add(belief: Belief, other: Belief) -> None:
     for grain, weight in other.items():
         belief[grain] = belief.get(grain, 0.0) + weight
+
+
+def _signature(parts: Parts) -> Hashable:
+    return frozenset(
+        [(percept, *_key(grain), round(w, 9)) for percept, part in parts.items() for grain, w in part.items()]
+    )
 
 
 def _key(grain: Grain) -> tuple[int, int]:
