@@ -52,6 +52,13 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start one worker more than there are processors: many tests wait for a server, a browser or a clock."""
+    processors = os.cpu_count() or 1
+    return processors + 1 if config.option.numprocesses == "auto" else None
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each worker a run of files, and who is done takes of the others': what a file shares is made once."""
     if config.getoption("dist") != "load":  # as if ``--dist`` were not given
