@@ -32,18 +32,22 @@ def resolve_references(spec: Specification, root: Node, diagnostics: Diagnostics
 
 
 def _check_construct(spec: Specification, judged: ReferenceSpec, root: Node, diagnostics: Diagnostics) -> None:
-    """329: a subject with a lesion could pass, although it reaches no more than the construct allows."""
-    bar = judged.value - spec.document.margin
+    """329: a subject with a lesion could pass, although it succeeds no more often than the construct allows.
+
+    What a lesion leaves of a measure is not known, so verdicts about one are not looked at.
+    """
+    margin = spec.document.margin
     if spec.construct is None or judged.measure != "success":
         return
     for number, (lesion, at_most) in enumerate(spec.construct.abolished_by):
-        if at_most > bar + 1e-9:
-            sentence = f"'{lesion}' may leave {at_most:g}, and {bar:.3g} is enough for a PASS (value less margin)."
-            remedy = "Lower 'at_most' or 'margin', or make the task so that the lesion leaves less."
+        room = judged.value - at_most
+        if room < margin - 1e-9:
+            sentence = (
+                f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}."
+            )
+            remedy = f"Lower 'margin' to {room:.2g}." if room > 0 else "Change the task so that the lesion leaves less."
             position = root.find(("construct", "abolished_by", number)).position
             diagnostics.warning(329, position, sentence, remedy)
-
-
 
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:

@@ -124,8 +124,7 @@ class Schedule:
             return place
         block = self._blocks[self._block]
         recent = block.until.still_counts(self._recent) if block.until is not None else ()
-        ends = block.ends
-        ended = (ends.still_counts(self._ended), self._last in ends.outcomes) if ends is not None else ()
+        ended = block.ends.still_counts(self._ended) if block.ends is not None else ()
         return *place, recent, ended, self._total if block.most is not None else 0
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit.lesions.ceilings import Order, measure
+from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, Order, measure
 from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions.living import Adversary
 from cheesebench.paradigms.arena.audit.lesions.relevance import Relevance
@@ -86,6 +86,8 @@ def test_what_is_drawn_for_another_block_is_no_hypothesis(plant: Plant) -> None:
         ("copies: 2,", "copies: 2, max_run: 2,"),
         ("3 * (block != late)", "long * (block != late)"),
         ('show: {side: "*"}', 'show: {side: "*"}, say: "{long}"'),
+        ("long * (block == late)", "(9 / long) * (block == late)"),  # 0 times none is none
+        ("draw:", "draw:\n  kept: {keep_if: long == 4, of: {kept: [1, 2]}}"),
     ],
 )
 def test_what_is_drawn_matters_where_it_is_read_or_tells_of_later_blocks(plant: Plant, change: tuple[str, str]) -> None:
@@ -113,3 +115,18 @@ def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(plant:
     assert measure(early, Order(lesion, 0.05, 0)).surely > 0.55
     assert measure(fixed, Order(lesion, 0.05, 0)).found.low <= 0.5
     assert all(measure(one, Order(Lesion.parse("intact"), 0.05, 0)).found.value > 0.8 for one in (early, fixed))
+
+
+def test_who_forgets_trials_and_states_is_followed_through_blocks_that_end_early(plant: Plant) -> None:
+    paradigm = plant(*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+    for lesion in ("amnesia=trial+amnesia=choice", "amnesia=trial+blind"):
+        assert len(measure(paradigm, Order(Lesion.parse(lesion), 0.05, 0)).lives) >= LIVES
+
+
+def test_following_everybody_to_the_end_has_a_limit(plant: Plant) -> None:
+    # A coin on every step: the ways in which a trial can go are too many to be followed.
+    coins = ("rules: [{after: 3, go: choice}]", "rules: [{act: any, p: 0.5, reward: 0.1}, {after: 14, go: choice}]")
+    paradigm = plant(*REVERSED, coins, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+    adversary = Adversary(paradigm, Lesion.parse("blind+amnesia=trial"), 0.01)
+    assert len(adversary.live(0, 0, 18)) >= 6
+    assert None in adversary._carried.values()

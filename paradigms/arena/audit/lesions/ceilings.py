@@ -24,6 +24,7 @@ STEPS = 30_000_000
 FEWEST, NARROW = 3, 0.06
 #: For one with a requirement, while the interval is wider than this, or speaks against the limit but not clearly, go on
 #: to so many times the lives, and the steps: where a subject passes all of its trials or none, eight lives say little.
+#: (Looking more than once makes an error at the limit about as frequent as the 99 % interval says: .5 %, simulated.)
 WIDE, MORE_LIVES, MORE_STEPS = 0.25, 8, 4
 #: Added to the seed of an audit, so that its other lives are not used here.
 APART = 31_000_000

@@ -143,7 +143,7 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
         _, history = next(iter(next(iter(parts.values()))))
         if world.histories[history].plan.block in judged:
             yield rest
-        rest = adversary.carried(parts, {})
+        rest = adversary.carried(parts)
 
 
 def _parts(adversary: Adversary, rest: Rest) -> Parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.interfaces import RUNNING, STAY
@@ -23,8 +23,11 @@ from cheesebench.paradigms.arena.audit.runs import is_judged
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
+#: Steps of hypotheses, for an effort of 1, in which it is found how a trial ends for all who act as one subject does.
+TO_THE_END = 1_000_000
 #: Weight of a hypothesis that is kept only because it is true.
 UNLIKELY = 1e-12
+_NONE: Rest = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Adversary:
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
         self._pushed: dict[Hashable, Parts] = {}
-        self._carried: dict[Hashable, Rest] = {}
+        self._carried: dict[Hashable, Rest | None] = {}
 
     def live(self, seed: int, subject: int, trials: int) -> list[Lived]:
         """Lead a real life of at most so many trials; return them."""
@@ -63,16 +66,17 @@ class Adversary:
         while len(lived) < trials and (observation := life.begin_trial()) is not None:
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
-            rest_after = self._trial(life, ensemble, percept)
+            actions, rest_after = self._trial(life, ensemble, percept)
             lived.append(lived_trial(life, len(lived), self._paradigm.specification))
-            rest = self.carried(ensemble, rest_after) if self._lesion.forgets_trials else rest_after
+            rest = self.carried(ensemble, actions, rest_after) if self._lesion.forgets_trials else rest_after
         return lived
 
-    def _trial(self, life: ArenaSubject, ensemble: Mapping[int | None, Belief], percept: int) -> Rest:
-        """Live one trial; return what is believed at its end."""
+    def _trial(self, life: ArenaSubject, ensemble: Mapping[int | None, Belief], percept: int) -> tuple[list[int], Rest]:
+        """Live one trial; return the actions, and what is believed at its end."""
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
         self.planner.begin_trial()
+        taken: list[int] = []
         course = Course(possible(root, percept))
         while True:
             if life.state in remaining:
@@ -84,12 +88,13 @@ class Adversary:
                 course.belief = {one: weight for one, weight in course.belief.items() if one[0].state not in remaining}
             action = self._act(course, bool(remaining))
             observation, reward, status = life.step(action)
+            taken.append(action)
             percept = world.percept(observation, reward, status != RUNNING, life.waiting)
             percept = percept if status == RUNNING else -1 - percept
             parts = world.step(course.belief, action, course.steps)
             course.go_on(world, action, percept, possible(parts, percept))
             if status != RUNNING:
-                return world.rest(course.belief)
+                return taken, world.rest(course.belief)
 
     def _act(self, course: Course, is_pushed: bool) -> int:
         """Return the next action, and take note of how far the course of action has come."""
@@ -141,11 +146,12 @@ class Adversary:
                     pending.append((number, further))
         return {percept: likeliest(part) for percept, part in entries.items() if part}
 
-    def carried(self, ensemble: Mapping[int | None, Belief], real: Rest) -> Rest:
+    def carried(self, ensemble: Mapping[int | None, Belief], actions: Sequence[int] = (), real: Rest = _NONE) -> Rest:
         """Return what is believed of the end of a trial that is forgotten: how it ends for those who act as this one.
 
-        Whatever they perceive at its beginning and on the way; they decide as this subject would have decided there.
-        How it ended in fact (``real``) stays possible, even if it was too unlikely to be kept.
+        They decide as this subject would have decided, whatever they perceive at the beginning and on the way. Where
+        that is too much work, or something is forgotten within the trial, too, all repeat the real ``actions``. How the
+        trial ended in fact (``real``) stays possible.
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
@@ -153,19 +159,19 @@ class Adversary:
             for part in root.values():
                 _add(together, part)
             return self.world.rest(together)
-        everybody = [
-            (percept, *_key(grain), round(w, 9)) for percept, part in root.items() for grain, w in part.items()
-        ]
-        key = frozenset(everybody)
+        key = _signature(root)
         if key not in self._carried:
-            self._carried[key] = self._to_the_end(root)
-        return self._carried[key]
+            self._carried[key] = None if self._lesion.forgets_at else self._to_the_end(root)
+        return dict.fromkeys(real, UNLIKELY) | (self._carried[key] or self._repeated(root, actions))
 
-    def _to_the_end(self, root: Parts) -> Rest:
+    def _to_the_end(self, root: Parts) -> Rest | None:
+        """Let all who begin so decide for themselves until their trials end; None: there are too many ways."""
         self.planner.begin_trial()
-        ended = Belief()
+        ended, most = Belief(), self.world.spent + TO_THE_END * self.planner.effort
         pending = [Course(part) for part in root.values()]
         while pending:
+            if self.world.spent > most:
+                return None
             course = pending.pop()
             action = self._act(course, False)
             for percept, part in self.world.step(course.belief, action, course.steps).items():
@@ -176,6 +182,18 @@ class Adversary:
                     further.go_on(self.world, action, percept, part)
                     pending.append(further)
         return self.world.rest(likeliest(ended))
+
+    def _repeated(self, root: Parts, actions: Sequence[int]) -> Rest:
+        belief, ended = Belief(), Belief()
+        for part in root.values():
+            _add(belief, part)
+        steps, rest = 0, iter(actions)
+        while belief:
+            parts = self.world.step(belief, next(rest, STAY), steps)
+            belief, steps = {}, steps + 1
+            for percept, part in parts.items():
+                _add(belief if percept >= 0 else ended, part)
+        return self.world.rest(ended)
 
 
 @dataclass(slots=True)

@@ -131,7 +131,7 @@ class Plans:
         return _plan(found.best_failure, success=False) if found.best_failure else self._wait(life)
 
     def _search(self, life: Hypothesis) -> Found:
-        """Search for success; doing one thing all through the trial is tried no more where it often was in vain."""
+        """Search for success; after ``IN_VAIN`` failed searches, doing one thing all through the trial is not tried."""
         found = self._solver.look(life, EFFORT, POLISH)
         is_vain = self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
         if found.shortest is None and (not is_vain or found.best_failure is None):

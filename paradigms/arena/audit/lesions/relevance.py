@@ -84,13 +84,16 @@ class Relevance:
         ]
         self.kept = [name for name in self.variables if scope.get(name, "trial") != "trial"]
         self.kept += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
+        self.kept += [name for draw in specification.draws for name in _variables(draw.keep_if)]
+        self.kept = list(dict.fromkeys(self.kept))
         everywhere = {place.name for place in places if place.variable}
         everywhere |= {draw.sample for draw in specification.draws if draw.sample is not None}
         everywhere |= {name for state in specification.states.values() for name in texts.names(state.say)}
         everywhere |= {
             name for name in (start.face, specification.rotate, specification.limit) if isinstance(name, str)
         }
-        #: Block -> the draws of which nothing is read in it: what they give there is nobody's concern.
+        everywhere |= {name for draw in specification.draws for name in _variables(draw.keep_if)}
+        #: Block -> the draws of which nothing is read in it: their rows change nothing there.
         self.unread = {
             block.name: frozenset(
                 draw.name
@@ -176,7 +179,10 @@ def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
 
 
 def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
-    """Return whether what a draw gives in one block says nothing of what it gives in another."""
+    """Return whether what a draw gives in one block says nothing of what it gives in another.
+
+    A shuffle must have whole rounds in each block: what is left of a round would tell what comes in the next block.
+    """
     if draw.per != "trial" or draw.keep_if is not None or draw.sample is not None or draw.max_run is not None:
         return False
     if draw.order != "shuffle":
@@ -188,7 +194,11 @@ def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
 def _read_in(tree: Expression | None, block: str) -> Iterator[str]:
     """Yield the variables of an expression that matter in a block: not those of a product with a factor of 0."""
     match tree:
-        case Binary("*" | "and", left, right) if _is_zero(left, block) or _is_zero(right, block):
+        case Binary("and", left, right) if _is_zero(left, block) or _is_zero(right, block):
+            return
+        case Binary("*", left, right) if (_is_zero(left, block) and _is_defined(right)) or (
+            _is_zero(right, block) and _is_defined(left)
+        ):
             return
         case Variable(name):
             yield name
@@ -204,6 +214,14 @@ def _read_in(tree: Expression | None, block: str) -> Iterator[str]:
             yield from _read_in(right, block)
         case _:
             yield from _variables(tree)
+
+
+def _is_defined(tree: Expression) -> bool:
+    """Return whether an expression always has a value: 0 times none is none."""
+    return not any(
+        isinstance(node, Call | Compute) or (isinstance(node, Binary) and node.operator in ("/", "%"))
+        for node in walk(tree)
+    )
 
 
 def _is_zero(tree: Expression, block: str) -> bool:
