@@ -127,6 +127,7 @@ class PlaceLearner:
             self._nothing_happened(before, after, at)
         if ended:
             self._end_trial(after, reward)
+            self._here = None  # the picture in which it stood is not looked at
         elif changed:
             self._begin_moment(after, carried=carried)
         else:

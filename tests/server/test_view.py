@@ -209,6 +209,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
         assert HOSTILE in page.locator("#call-reply").inner_text()
         page.go_back()
         page.locator("#status.running, #status.finished").wait_for()
+    page.locator("#status.finished").wait_for()  # from here on nothing changes while it is looked at
     with RunLog.open_read_only(tmp_path / "live") as log:
         state = agree(page, log)
         costs = [cost for (cost,) in log.select("SELECT cost FROM calls ORDER BY rowid")]

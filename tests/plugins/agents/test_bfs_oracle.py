@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cheesebench import FORWARD, HEADINGS, ROTATE_LEFT, ROTATE_RIGHT, AgentContext, AgentSpec, Scene, Tile
@@ -260,6 +260,7 @@ TEXT = st.text(alphabet=st.sampled_from("↑↗→↘↓↙←↖#. ~GX\n\r1é")
     seed=st.integers(0, 2**63 - 1),
     life=st.lists(st.lists(st.tuples(st.integers(0, 3), TEXT, st.booleans()), min_size=1, max_size=12), max_size=4),
 )
+@example(seed=0, life=[[(0, "1←", False), (0, "111←", True), (0, "", False)]])
 def test_no_text_makes_an_agent_raise(spec: AgentSpec, seed: int, life: list[list[tuple[int, str, bool]]]) -> None:
     agents = [spec.create(AgentContext(seed, "ascii_2d")) for _ in range(2)]
     for trial in life:
