@@ -117,6 +117,15 @@ def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(plant:
     assert all(measure(one, Order(Lesion.parse("intact"), 0.05, 0)).found.value > 0.8 for one in (early, fixed))
 
 
+def test_what_is_believed_of_forgotten_trials_is_the_same_in_every_life(plant: Plant) -> None:
+    until = "until: {outcome: correct, count: 3, of: 3}"
+    paradigm = plant(*REVERSED, *WHENEVER, ("UNTIL", until), ("face: N", "face: random"))
+    adversary = Adversary(paradigm, Lesion.parse("amnesia=trial"), 0.05)
+    lives = [adversary.live(seed, seed % 2, 18) for seed in range(8)]
+    assert len({len(life) for life in lives}) > 1
+    assert len(adversary._carried) <= 18
+
+
 def test_who_forgets_trials_and_states_is_followed_through_blocks_that_end_early(plant: Plant) -> None:
     paradigm = plant(*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
     for lesion in ("amnesia=trial+amnesia=choice", "amnesia=trial+blind"):

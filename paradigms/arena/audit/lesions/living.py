@@ -162,7 +162,9 @@ class Adversary:
         key = _signature(root)
         if key not in self._carried:
             self._carried[key] = None if self._lesion.forgets_at else self._to_the_end(root)
-        return dict.fromkeys(real, UNLIKELY) | (self._carried[key] or self._repeated(root, actions))
+        found = self._carried[key] or self._repeated(root, actions)
+        # Last, and only if it is missing: else the order would tell what was forgotten, and no two lives would be alike.
+        return found | {one: UNLIKELY for one in real if one not in found}
 
     def _to_the_end(self, root: Parts) -> Rest | None:
         """Let all who begin so decide for themselves until their trials end; None: there are too many ways."""
