@@ -14,8 +14,7 @@ NUMBERS = ("no", "one", "two", "three", "four", "five")
 def test_rows_in_which_the_audit_finds_less_are_explained() -> None:
     rows = json.loads(KEPT.read_text(encoding="utf-8"))
     less = [row["protocol"] for row in rows if row["found"] < row["by_hand"] - 0.01]
-    explained = PAGE.partition(f"In {NUMBERS[len(less)]} row{'s' * (len(less) > 1)} the audit finds less")[2].partition(
-        "\n## "
-    )[0]
+    beginning = f"In {NUMBERS[len(less)]} row{'s' * (len(less) > 1)} the audit finds less"
+    explained = PAGE.partition(beginning)[2].partition("\n## ")[0]
     assert [name for name in less if name.partition(".")[0].replace("_", " ") not in explained] == []
     assert explained

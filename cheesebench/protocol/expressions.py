@@ -352,20 +352,22 @@ def walk(tree: Expression | None) -> Iterator[Expression]:
     if tree is None:
         return
     yield tree
+    for part in parts(tree):
+        yield from walk(part)
+
+
+def parts(tree: Expression) -> tuple[Expression, ...]:
+    """Return the expressions of which an expression is directly made."""
     match tree:
-        case Call(_, argument):
-            yield from walk(argument)
+        case Call(_, argument) | Unary(_, argument):
+            return (argument,)
         case Compute(_, arguments):
-            for argument in arguments:
-                yield from walk(argument)
-        case Unary(_, operand):
-            yield from walk(operand)
+            return tuple(arguments)
         case Binary(_, left, right):
-            yield from walk(left)
-            yield from walk(right)
+            return left, right
         case Classes(cases):
-            for guard, _ in cases:
-                yield from walk(guard)
+            return tuple(guard for guard, _ in cases if guard is not None)
+    return ()
 
 
 def constant(tree: Expression) -> float | None:

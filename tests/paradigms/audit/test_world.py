@@ -67,9 +67,10 @@ WAITS = (
 
 def test_what_is_drawn_for_another_block_is_no_hypothesis(plant: Plant) -> None:
     paradigm = plant(*WAITS)
-    assert Relevance(paradigm.program).unread == {"main": {"long"}, "late": set()}
+    found = Relevance(paradigm.program).unread
+    assert found == {"main": {"long"}, "late": set()}
     beginnings = []
-    for unread in (Relevance(paradigm.program).unread, {"main": set(), "late": set()}):
+    for unread in (found, dict.fromkeys(found, frozenset[str]())):
         adversary = Adversary(paradigm, Lesion.parse("intact"), 0.05)
         adversary.world.relevance.unread = unread
         assert all(one.success for one in adversary.live(0, 0, 12))

@@ -141,12 +141,12 @@ def _is_enough(lives: Sequence[Sequence[Lived]], number: int, spent: float, orde
     """Return whether the rate is known well enough after these lives; ``spent`` is the share of ``STEPS``."""
     if len(lives) < 2:
         return False
-    counts = [_counted([one for one in life if one.judged]) for life in lives]
-    found = rate(counts)
+    so_far = Ceiling(order.lesion, tuple(map(tuple, lives)))
+    found = so_far.found
     width = found.high - found.low
     if order.is_brief:
         return len(lives) >= number or spent > 1 or (len(lives) >= FEWEST and width <= NARROW)
-    is_doubtful = width > WIDE or found.low > order.at_most >= rate(counts, Z99).low
+    is_doubtful = width > WIDE or found.low > order.at_most >= so_far.surely
     return (len(lives) >= number or spent > 1) and (not is_doubtful or spent > MORE_STEPS)
 
 

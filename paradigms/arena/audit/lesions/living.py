@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.interfaces import RUNNING, STAY
@@ -138,12 +138,7 @@ class Adversary:
             course.belief = {one: weight for one, weight in course.belief.items() if one[0].state not in states}
             if not course.belief:
                 continue
-            action = self._act(course, True)
-            for number, part in self.world.step(course.belief, action, course.steps).items():
-                if number >= 0:
-                    further = course.copy()
-                    further.go_on(self.world, action, number, part)
-                    pending.append((number, further))
+            pending += [(number, further) for number, further in self._branches(course, True) if number >= 0]
         return {percept: likeliest(part) for percept, part in entries.items() if part}
 
     def carried(self, ensemble: Mapping[int | None, Belief], actions: Sequence[int] = (), real: Rest = _NONE) -> Rest:
@@ -155,15 +150,12 @@ class Adversary:
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
-            together = Belief()
-            for part in root.values():
-                _add(together, part)
-            return self.world.rest(together)
+            return self.world.rest(_together(root))
         key = _signature(root)
         if key not in self._carried:
             self._carried[key] = None if self._lesion.forgets_at else self._to_the_end(root)
         found = self._carried[key] or self._repeated(root, actions)
-        # Last, and only if it is missing: else the order would tell what was forgotten, and no two lives would be alike.
+        # Last, and only if it is missing: the order would tell what was forgotten, and no two lives would be alike.
         return found | {one: UNLIKELY for one in real if one not in found}
 
     def _to_the_end(self, root: Parts) -> Rest | None:
@@ -174,21 +166,23 @@ class Adversary:
         while pending:
             if self.world.spent > most:
                 return None
-            course = pending.pop()
-            action = self._act(course, False)
-            for percept, part in self.world.step(course.belief, action, course.steps).items():
+            for percept, further in self._branches(pending.pop(), False):
                 if percept < 0:
-                    _add(ended, part)
+                    _add(ended, further.belief)
                 else:
-                    further = course.copy()
-                    further.go_on(self.world, action, percept, part)
                     pending.append(further)
         return self.world.rest(likeliest(ended))
 
+    def _branches(self, course: Course, is_pushed: bool) -> Iterator[tuple[int, Course]]:
+        """Act; yield how it goes on, by what is perceived (below 0: the trial has ended)."""
+        action = self._act(course, is_pushed)
+        for percept, part in self.world.step(course.belief, action, course.steps).items():
+            further = course.copy()
+            further.go_on(self.world, action, percept, part)
+            yield percept, further
+
     def _repeated(self, root: Parts, actions: Sequence[int]) -> Rest:
-        belief, ended = Belief(), Belief()
-        for part in root.values():
-            _add(belief, part)
+        belief, ended = _together(root), Belief()
         steps, rest = 0, iter(actions)
         while belief:
             parts = self.world.step(belief, next(rest, STAY), steps)
@@ -246,6 +240,13 @@ def possible(parts: Parts, percept: int) -> Belief:
     """Return what is believed after a percept."""
     belief = parts.get(percept)
     assert belief, "what happened was not among the hypotheses: the planner's model of the protocol is wrong"
+    return belief
+
+
+def _together(parts: Parts) -> Belief:
+    belief = Belief()
+    for part in parts.values():
+        _add(belief, part)
     return belief
 
 

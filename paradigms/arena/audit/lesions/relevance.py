@@ -16,8 +16,8 @@ from cheesebench.protocol.expressions import (
     Expression,
     Members,
     Recent,
-    Unary,
     Variable,
+    parts,
     reads_place,
     reads_trace,
     walk,
@@ -46,13 +46,13 @@ class Relevance:
         ]
         for state in specification.states.values():
             places += [*state.close, *state.open, *(place for pair in state.show for place in pair)]
-        named |= {place.name for place in places if place.variable}
-        named |= {name for state in specification.states.values() for name in texts.names(state.say)}
-        named |= {start.face} if start.face_variable else set()
-        if specification.rotate is not None and not is_blind:
-            named |= {specification.rotate}  # to the blind it is the same which side of the picture is up
-        named |= {specification.limit} if isinstance(specification.limit, str) else set()
-        more = named
+        elsewhere = {place.name for place in places if place.variable}
+        elsewhere |= {name for state in specification.states.values() for name in texts.names(state.say)}
+        elsewhere |= {start.face} if start.face_variable else set()
+        elsewhere |= {specification.limit} if isinstance(specification.limit, str) else set()
+        turned = {specification.rotate} if specification.rotate is not None else set()
+        # To the blind it is the same which side of the picture is up.
+        more = named = named | elsewhere | (set() if is_blind else turned)
         while more:  # what is copied into a variable that matters, matters
             read = {name for one in sets if one.variable in more for name in _variables(one.value)}
             more = read - named
@@ -84,15 +84,9 @@ class Relevance:
         ]
         self.kept = [name for name in self.variables if scope.get(name, "trial") != "trial"]
         self.kept += [column for draw in specification.draws if draw.keep_if is not None for column in draw.columns]
-        self.kept += [name for draw in specification.draws for name in _variables(draw.keep_if)]
-        self.kept = list(dict.fromkeys(self.kept))
-        everywhere = {place.name for place in places if place.variable}
-        everywhere |= {draw.sample for draw in specification.draws if draw.sample is not None}
-        everywhere |= {name for state in specification.states.values() for name in texts.names(state.say)}
-        everywhere |= {
-            name for name in (start.face, specification.rotate, specification.limit) if isinstance(name, str)
-        }
-        everywhere |= {name for draw in specification.draws for name in _variables(draw.keep_if)}
+        keeping = [name for draw in specification.draws for name in _variables(draw.keep_if)]
+        self.kept = list(dict.fromkeys([*self.kept, *keeping]))
+        everywhere = {*keeping, *elsewhere, *turned, *(draw.sample for draw in specification.draws)}
         #: Block -> the draws of which nothing is read in it: their rows change nothing there.
         self.unread = {
             block.name: frozenset(
@@ -193,27 +187,21 @@ def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
 
 def _read_in(tree: Expression | None, block: str) -> Iterator[str]:
     """Yield the variables of an expression that matter in a block: not those of a product with a factor of 0."""
+    if isinstance(tree, Variable):
+        yield tree.name
+    elif tree is not None and not _cancels(tree, block):
+        for part in parts(tree):
+            yield from _read_in(part, block)
+
+
+def _cancels(tree: Expression, block: str) -> bool:
+    """Return whether an expression is 0 in a block, whatever the variables in it hold."""
     match tree:
-        case Binary("and", left, right) if _is_zero(left, block) or _is_zero(right, block):
-            return
-        case Binary("*", left, right) if (_is_zero(left, block) and _is_defined(right)) or (
-            _is_zero(right, block) and _is_defined(left)
-        ):
-            return
-        case Variable(name):
-            yield name
-        case Call(_, argument):
-            yield from _read_in(argument, block)
-        case Compute(_, arguments):
-            for argument in arguments:
-                yield from _read_in(argument, block)
-        case Unary(_, operand):
-            yield from _read_in(operand, block)
-        case Binary(_, left, right):
-            yield from _read_in(left, block)
-            yield from _read_in(right, block)
-        case _:
-            yield from _variables(tree)
+        case Binary("and", left, right):
+            return _is_zero(left, block) or _is_zero(right, block)
+        case Binary("*", left, right):
+            return (_is_zero(left, block) and _is_defined(right)) or (_is_zero(right, block) and _is_defined(left))
+    return False
 
 
 def _is_defined(tree: Expression) -> bool:
