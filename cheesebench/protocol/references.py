@@ -45,7 +45,8 @@ def _check_construct(spec: Specification, judged: ReferenceSpec, root: Node, dia
             sentence = (
                 f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}."
             )
-            remedy = f"Lower 'margin' to {room:.2g}." if room > 0 else "Change the task so that the lesion leaves less."
+            lower = math.floor(room * 1000 + 1e-6) / 1000
+            remedy = f"Lower 'margin' to {lower:g}." if lower > 0 else "Change the task so that the lesion leaves less."
             position = root.find(("construct", "abolished_by", number)).position
             diagnostics.warning(329, position, sentence, remedy)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -709,3 +710,19 @@ def test_errors_carry_their_findings(tmp_path: Path) -> None:
     old = Path(__file__).parents[1] / "fixtures" / "old_nine" / Path(str(path)).name
     known = (325, 326) if old.exists() and old.read_bytes() == Path(str(path)).read_bytes() else ()
     assert [str(d) for d in found if d.severity == "warning" and d.code not in (311, *known)] == []
+
+
+@pytest.mark.parametrize("value", [0.7, 0.6555, 0.6101, 0.6])
+def test_the_margin_that_is_named_is_small_enough(
+    value: float, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    def remedies(margin: str) -> list[str]:
+        text = f"{SCORED}margin: {margin}\nreference: [{{measure: success, value: {value}, status: x}}]\n"
+        text += "construct: {name: x, abolished_by: [{lesion: blind, at_most: 0.61}]}"
+        return [one.remedy for one in examine(complete(text))[1] if one.code == 329]
+
+    [remedy] = remedies("0.1")
+    named = re.fullmatch(r"Lower 'margin' to ([\d.]+)\.", remedy)
+    assert (named is None) == (value < 0.611)
+    if named is not None:
+        assert remedies(named[1]) == []
