@@ -169,6 +169,16 @@ def verdicts(paradigm: ArenaParadigm, part: str = "lesions", processes: int = 1)
     return {one.rule: one.verdict for one in audit(paradigm, [], settings)}
 
 
+def test_only_the_intact_subject_goes_on_after_the_last_judged_block(plant: Plant) -> None:
+    schedule = "schedule: {before: {trials: 2}, main: {trials: 6}, between: {trials: 2}, late: {trials: 6}}"
+    blocks = ("schedule: {main: {sessions: 2, trials: 10}}", schedule)
+    paradigm = plant(blocks, ("success: last", "estimand: {block: [main, between]}\nsuccess: last"))
+    for lesion, trials in [("intact", 16), ("blind", 10), ("memoryless", 10)]:
+        lives = found(paradigm, lesion).lives
+        assert {len(life) for life in lives} == {trials}
+        assert all(sum(one.judged for one in life) == 8 for life in lives)
+
+
 def test_a_construct_holds_or_falls(plant: Plant) -> None:
     sound = verdicts(plant(CONSTRUCT))
     assert sound["lesion: amnesia=choice"] == "ok"

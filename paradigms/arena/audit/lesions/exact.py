@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import Parts, Rest, World, cloud_of, signature
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary, begun
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary, after_the_judged, begun
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
@@ -135,13 +135,17 @@ def _stands_alone(world: World) -> bool:
 def _priors(adversary: Adversary) -> Iterator[Rest]:
     """Yield what somebody who has been told nothing believes before each judged trial."""
     world = adversary.world
-    judged, rest = world.program.specification.judged_blocks, world.prior()
-    for _ in range(world.program.specification.planned_trials):
+    specification, rest = world.program.specification, world.prior()
+    judged, over = specification.judged_blocks, after_the_judged(specification)
+    for _ in range(specification.planned_trials):
         parts = world.begin(rest)
         if None in parts:
             return
         _, history = next(iter(next(iter(parts.values()))))
-        if world.histories[history].plan.block in judged:
+        block = world.histories[history].plan.block
+        if block in over:
+            return
+        if block in judged:
             yield rest
         rest = adversary.carried(parts)
 

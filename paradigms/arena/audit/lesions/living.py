@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.lesions import Lesion
+from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import (
     Belief,
@@ -48,6 +48,13 @@ def lived_trial(life: ArenaSubject, number: int, specification: Specification) -
     return Lived(number, result.session, bool(result.success), judged, life.steps)
 
 
+def after_the_judged(specification: Specification) -> frozenset[str]:
+    """Return the blocks after the last one that is judged: what a lesion leaves of them decides nothing."""
+    blocks = [block.name for block in specification.schedule]
+    last = max(map(blocks.index, specification.judged_blocks))
+    return frozenset(blocks[last + 1 :])
+
+
 class Adversary:
     """One subject with a lesion, leading one life after the other."""
 
@@ -55,15 +62,18 @@ class Adversary:
         self.world = World(paradigm, lesion)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
+        self._not_lived = frozenset() if lesion == INTACT else after_the_judged(paradigm.specification)
         self._pushed: dict[Hashable, Parts] = {}
         self._carried: dict[Hashable, Rest | None] = {}
 
     def live(self, seed: int, subject: int, trials: int) -> list[Lived]:
-        """Lead a real life of at most so many trials; return them."""
+        """Lead a real life of at most so many trials; return them. With a lesion it ends with the last judged block."""
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
         rest, lived = self.world.prior(), list[Lived]()
         self.planner.begin_life()
         while len(lived) < trials and (observation := life.begin_trial()) is not None:
+            if life.block in self._not_lived:
+                break
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
             actions, rest_after = self._trial(life, ensemble, percept)
