@@ -18,7 +18,7 @@ from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import audit
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World
 from cheesebench.paradigms.arena.audit.lesions.ceilings import LIVES, MORE_LIVES, WIDE, Ceiling, Order, measure
-from cheesebench.paradigms.arena.audit.lesions.exact import upper_bound
+from cheesebench.paradigms.arena.audit.lesions.exact import _priors, upper_bound
 from cheesebench.paradigms.arena.audit.lesions.findings import EXCESS, _abolished
 from cheesebench.paradigms.arena.audit.lesions.hypotheses import OpenSequence, Script
 from cheesebench.paradigms.arena.audit.lesions.living import Adversary, Lived
@@ -177,6 +177,9 @@ def test_only_the_intact_subject_goes_on_after_the_last_judged_block(plant: Plan
         lives = found(paradigm, lesion).lives
         assert {len(life) for life in lives} == {trials}
         assert all(sum(one.judged for one in life) == 8 for life in lives)
+    adversary = Adversary(paradigm, Lesion.parse("intact"), EFFORT)
+    assert len(list(_priors(adversary))) == 8
+    assert min(one.plan.left for one in adversary.world.histories) == 5  # the first late trial says that it is one
 
 
 def test_a_construct_holds_or_falls(plant: Plant) -> None:
