@@ -376,6 +376,13 @@ class Specification(BaseSpecification):
         return tuple(block.name for block in self.schedule if chosen is None or block.name in chosen)
 
     @property
+    def blocks_after_judged(self) -> frozenset[str]:
+        """The blocks after the last one whose trials can enter the pass rate."""
+        blocks = [block.name for block in self.schedule]
+        last = max(map(blocks.index, self.judged_blocks), default=0)
+        return frozenset(blocks[last + 1 :])
+
+    @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
         """Block and trials of every session of a subject, in order, if no ``until`` ends any sooner."""
         return tuple(
@@ -387,10 +394,9 @@ class Specification(BaseSpecification):
     @property
     def sessions_vary(self) -> bool:
         """Whether it depends on the subject how many sessions there are up to the last trial that is judged."""
-        judged = [number for number, block in enumerate(self.schedule) if block.name in self.judged_blocks]
+        after = self.blocks_after_judged
         return any(
-            block.criteria and block.repeat * block.sessions > 1
-            for block in self.schedule[: max(judged, default=0) + 1]
+            block.criteria and block.repeat * block.sessions > 1 for block in self.schedule if block.name not in after
         )
 
     @property

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import Parts, Rest, World, cloud_of, signature
-from cheesebench.paradigms.arena.audit.lesions.living import Adversary, after_the_judged, begun
+from cheesebench.paradigms.arena.audit.lesions.living import Adversary, begun
 from cheesebench.paradigms.arena.audit.lesions.nodes import Cloud
 from cheesebench.protocol.declare import TIMEOUT
 from cheesebench.protocol.expressions import Binary, BuiltIn, Constant, Expression
@@ -136,7 +136,7 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
     """Yield what somebody who has been told nothing believes before each judged trial."""
     world = adversary.world
     specification, rest = world.program.specification, world.prior()
-    judged, over = specification.judged_blocks, after_the_judged(specification)
+    judged, over = specification.judged_blocks, specification.blocks_after_judged
     for _ in range(specification.planned_trials):
         parts = world.begin(rest)
         if None in parts:

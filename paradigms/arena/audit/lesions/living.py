@@ -48,13 +48,6 @@ def lived_trial(life: ArenaSubject, number: int, specification: Specification) -
     return Lived(number, result.session, bool(result.success), judged, life.steps)
 
 
-def after_the_judged(specification: Specification) -> frozenset[str]:
-    """Return the blocks after the last one that is judged: what a lesion leaves of them decides nothing."""
-    blocks = [block.name for block in specification.schedule]
-    last = max(map(blocks.index, specification.judged_blocks))
-    return frozenset(blocks[last + 1 :])
-
-
 class Adversary:
     """One subject with a lesion, leading one life after the other."""
 
@@ -62,7 +55,8 @@ class Adversary:
         self.world = World(paradigm, lesion)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
-        self._not_lived = frozenset() if lesion == INTACT else after_the_judged(paradigm.specification)
+        # What a lesion leaves of later blocks decides nothing.
+        self._over = frozenset[str]() if lesion == INTACT else paradigm.specification.blocks_after_judged
         self._pushed: dict[Hashable, Parts] = {}
         self._carried: dict[Hashable, Rest | None] = {}
 
@@ -71,9 +65,7 @@ class Adversary:
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
         rest, lived = self.world.prior(), list[Lived]()
         self.planner.begin_life()
-        while len(lived) < trials and (observation := life.begin_trial()) is not None:
-            if life.block in self._not_lived:
-                break
+        while len(lived) < trials and (observation := life.begin_trial()) is not None and life.block not in self._over:
             ensemble = self.world.begin(rest)
             percept = self.world.percept(observation, 0.0, False, life.waiting)
             actions, rest_after = self._trial(life, ensemble, percept)

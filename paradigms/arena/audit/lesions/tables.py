@@ -9,7 +9,7 @@ from cheesebench.interfaces import RUNNING, STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.lesions.beliefs import World
-from cheesebench.paradigms.arena.audit.lesions.living import Lived, after_the_judged, lived_trial
+from cheesebench.paradigms.arena.audit.lesions.living import Lived, lived_trial
 from cheesebench.paradigms.arena.audit.ways import NO_WAY, events_of, ways_of
 from cheesebench.paradigms.arena.life import ArenaSubject
 
@@ -138,7 +138,7 @@ def live_by_table(
 ) -> list[list[Lived]]:
     """Find a table, and lead real lives by it."""
     climber = Climber(paradigm, lesion, effort, f"{seeds}")
-    table, over = climber.climb(), after_the_judged(paradigm.specification)
+    table, over = climber.climb(), paradigm.specification.blocks_after_judged
     lives = []
     for seed, subject in seeds:
         life = ArenaSubject(paradigm.program, climber.view, seed, subject)
