@@ -28,7 +28,7 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     manifest, calls = log.manifest, log.calls.by_cell()
     return CountedRun(
         name=name or str(manifest["run_id"]),
-        seed=manifest["options"].get("seed"),
+        seed=manifest["options"]["seed"],
         cells=tuple(count_cell(plan, log.trials_by_subject(plan), calls.get(plan.key)) for plan in log.plans()),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
     )

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     check_address(address, options.port or 0)  # before a run is begun
     with _opened(options, plugins) as (log, seats, cells):
         told = instructions(getattr(plugins.view(next(iter(cells)).view), "reading", ""))
-        seed = int(log.manifest["options"].get("seed") or 0)
+        seed = log.manifest["options"]["seed"]
         participants = Participants(log, seats, [_task(plugins, plan, text) for plan, text in cells.items()], seed)
         kept = int(seats.setting("port", "0"))
         door = Door(

@@ -125,7 +125,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     log = locate(results, plan.control.partition(":")[2], exact=True)
     with RunLog.open_read_only(log) as run:
         master = _master(run, plan)
-        seed = int(run.manifest["options"]["seed"])
+        seed = run.manifest["options"]["seed"]
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:

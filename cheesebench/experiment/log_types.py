@@ -42,7 +42,11 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         _adapter(kind).validate_python(manifest[key], strict=True)
         if isinstance(manifest[key], dict):
             _check_size(manifest[key], f"the manifest's {key}")
+    if (git := manifest["git"]) is not None and not {"revision", "dirty"} <= git.keys():
+        raise ValueError("the manifest's git has no revision, or does not say whether it was dirty")
     recorded = manifest["options"]
+    if recorded.get("seed") is None:  # without it no trial can be lived again
+        raise ValueError("the manifest's options have no seed")
     for option in OPTIONS:
         if option.key in recorded and not _is_value(option, recorded[option.key]):
             raise ValueError(f"the option {option.name} is {recorded[option.key]!r}")

@@ -27,7 +27,7 @@ def check_resumable(
     recorded = {plan.key: plan for plan in log.plans()}
     manifest = log.manifest
     differences: list[str] = []
-    then = manifest["options"].get("seed")
+    then = manifest["options"]["seed"]
     if then != seed:
         differences.append(f"the seed was {then} and is now {seed}")
     for plan in plans:

@@ -104,15 +104,16 @@ def _spec(log: RunLog, plan: CellPlan) -> Json:
         "model_args": dict(plan.settings),
         "config": {},
         "packages": {name: str(version) for name, version in manifest["versions"].items()},
-        "metadata": {"title": plan.title, "dimension": plan.dimension, "species": plan.species, "seed": _seed(log)},
+        "metadata": {
+            "title": plan.title,
+            "dimension": plan.dimension,
+            "species": plan.species,
+            "seed": manifest["options"]["seed"],
+        },
     }
     if git:
         spec["revision"] = {"type": "git", "origin": "", "commit": git["revision"], "dirty": git["dirty"]}
     return spec
-
-
-def _seed(log: RunLog) -> object:
-    return log.manifest["options"].get("seed")
 
 
 def _steps(plan: CellPlan) -> Json:

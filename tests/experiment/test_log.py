@@ -405,6 +405,21 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
             read(subjects, trials)
 
 
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"options": {}}, "options have no seed"),
+        ({"options": {"seed": None}}, "options have no seed"),
+        ({"options": {"seed": "1"}}, "the option --seed is '1'"),
+        ({"git": {"revision": "0a1b2c"}}, "git has no revision, or does not say whether it was dirty"),
+    ],
+)
+def test_a_manifest_has_what_its_readers_ask_for(filled: RunLog, entry: dict[str, object], said: str) -> None:
+    filled.add_to_manifest(entry)
+    with pytest.raises(RunLogError, match=f"damaged: .*{said}"):
+        filled.manifest  # noqa: B018
+
+
 @pytest.mark.parametrize("key", ["options", "plugins", "versions", "protocols"])
 def test_a_manifest_has_no_more_entries_than_any_run(filled: RunLog, key: str) -> None:
     entry: object = {} if key == "protocols" else "1"
