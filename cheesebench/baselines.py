@@ -12,6 +12,7 @@ from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
 from cheesebench.statistics.counts import CellCounts, CountedMeasure, CountedRun, SubjectCounts, count_cell
+from cheesebench.strict_json import strict_json
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -107,7 +108,7 @@ def incomplete(run: CountedRun) -> Iterable[str]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return strict_json(value, separators=(",", ":"))
 
 
 def _cell_to_json(cell: CellCounts) -> dict[str, object]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import TYPE_CHECKING
 
 from cheesebench.statistics import to_plain
+from cheesebench.strict_json import strict_json
 
 if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
@@ -19,12 +18,4 @@ def render(summary: RunSummary) -> str:
 
 def plain_json(result: object) -> str:
     """Return a result as ASCII JSON with sorted keys, and null for numbers that are not finite."""
-    return json.dumps(_finite(to_plain(result)), sort_keys=True, indent=2, allow_nan=False) + "\n"
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return strict_json(to_plain(result), sort_keys=True, indent=2) + "\n"

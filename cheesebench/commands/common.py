@@ -130,7 +130,8 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    wide = [max(map(len, column)) for column in columns]
+    # At most the whole width to begin with: a cell of a hostile log may be megabytes long.
+    wide = [max(len(line) for cell in column for line in _wrapped(cell, width)) for column in columns]
     words = [max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell))) for column in columns]
     for places, least in ((range(1, len(wide)), words), (range(1, len(wide)), None), (range(1), None)):
         while sum(wide) + 2 * (len(wide) - 1) > width:

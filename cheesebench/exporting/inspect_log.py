@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.statistics import CellResult, draw_sample, judge_sample
+from cheesebench.strict_json import strict_json
 from cheesebench.whole_files import written_whole
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
 
 
 def _encoded(content: object) -> bytes:
-    return json.dumps(content, ensure_ascii=True, allow_nan=False).encode()
+    return strict_json(content).encode()
 
 
 @dataclass

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -17,6 +16,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.server import pages, states, trends
 from cheesebench.server.door import HEADERS, NOTHING, Door, Serving
 from cheesebench.server.overview import Overview, to_json
+from cheesebench.strict_json import strict_json
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -206,7 +206,7 @@ class Viewer:
 
         async def send(kind: str, value: object) -> None:
             nonlocal heard
-            text = json.dumps(_finite(value), allow_nan=False)
+            text = strict_json(value)
             if kind in ("state", "whole", "trouble") and before.get(kind) == text:
                 return
             before[kind], heard = text, time.monotonic()
@@ -233,16 +233,7 @@ class Viewer:
 def _json(value: object) -> web.Response:
     from aiohttp import web
 
-    return web.Response(text=json.dumps(_finite(value), allow_nan=False), content_type="application/json")
-
-
-def _finite(value: object) -> object:
-    """Return JSON values without infinity and NaN, which browsers do not read."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    return web.Response(text=strict_json(value), content_type="application/json")
 
 
 def _number(request: web.Request, name: str) -> int:

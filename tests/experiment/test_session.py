@@ -130,7 +130,8 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
         assert errors(log, plan) == [(subject, cause) for subject in dead]
         assert done == sum(whole.values()) + len(dead)
         assert len(log.completed_subjects(other)) == 8
-        assert (log.directory / LOG_NAME).read_text().count("dying\n") == len(dead)
+        # Not with the line's end: where Python's output is unbuffered, another process may write before it.
+        assert (log.directory / LOG_NAME).read_text().count("dying") == len(dead)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes of a session are known from /proc")
