@@ -4,19 +4,11 @@ import json
 import math
 from types import MappingProxyType
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from cheesebench.strict_json import strict_json
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
 
-
-@given(VALUES)
-def test_what_json_knows_is_written_as_it_is(value: object) -> None:
+def test_what_json_knows_is_written_as_it_is() -> None:
+    value = {"a": [None, True, -1, 0.1, 1e308, "NaN", "\u2028é"], "": {"1": []}}
     assert json.loads(strict_json(value)) == value
 
 

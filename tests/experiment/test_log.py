@@ -410,7 +410,7 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
     [
         ({"options": {}}, "options have no seed"),
         ({"options": {"seed": None}}, "options have no seed"),
-        ({"options": {"seed": "1"}}, "the option --seed is '1'"),
+        ({"options": {"seed": "1"}}, "the option seed is '1'"),
         ({"git": {"revision": "0a1b2c"}}, "git has no revision, or does not say whether it was dirty"),
     ],
 )
