@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 #: More options, plugins, versions, protocols or settings than any run has: reports list them.
 MOST_ENTRIES = 10_000
+
+_ESTIMAND = re.compile(r"all|last:[1-9][0-9]{0,17}|block:\s*\S.*", re.DOTALL)
 
 #: What every manifest has, and of which type it is.
 MANIFEST: Mapping[str, Any] = {
@@ -68,6 +71,10 @@ def read_plan(text: str) -> CellPlan:
         raise ValueError("a share in a plan is not between 0 and 1")
     if plan.measured is not None and not _is_measurable(plan):
         raise ValueError("the measure of a plan has an empty range, or no margin")
+    if not _ESTIMAND.fullmatch(plan.estimand):
+        raise ValueError("a plan's estimand is not 'all', 'last:K' or 'block:NAME'")
+    if plan.in_words and not isinstance(plan.settings.get("temperature"), int | float | None):
+        raise ValueError("the temperature of a dialogue is not a number")
     if any(look < 1 for look in plan.looks):
         raise ValueError("a look in a plan has no subjects")
     return plan

@@ -406,6 +406,23 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        *(
+            ({"estimand": text}, "estimand is not")
+            for text in ("x", "", "last:0", "last:٣", "last:" + "9" * 5000, "block: ")
+        ),
+        ({"variant": "map", "settings": {"temperature": "warm"}}, "temperature of a dialogue"),
+    ],
+)
+def test_a_plan_has_what_its_readers_ask_for(log: RunLog, values: dict[str, object], said: str) -> None:
+    text = plan_to_json(log.plans()[0])
+    assert read_plan(json.dumps({**json.loads(text), "estimand": "block:a, b", "variant": "map"})).in_words
+    with pytest.raises(ValueError, match=said):
+        read_plan(json.dumps({**json.loads(text), **values}))
+
+
+@pytest.mark.parametrize(
     ("entry", "said"),
     [
         ({"options": {}}, "options have no seed"),
