@@ -11,6 +11,7 @@ from typing import Any
 from cheesebench.errors import RunLogError, did_you_mean
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import find_runs, locate
+from cheesebench.experiment.records import is_measurement
 from cheesebench.statistics.counts import CellCounts, CountedMeasure, CountedRun, SubjectCounts, count_cell
 from cheesebench.strict_json import strict_json
 
@@ -127,8 +128,15 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     return values
 
 
+def _subject_from_json(passed: float, scored: int, missing: int, digest: str, settled: int = 0) -> SubjectCounts:
+    numbers = (passed, scored, missing, settled)
+    if not all(map(is_measurement, numbers)) or not isinstance(digest, str):
+        raise ValueError(f"a subject's counts are {numbers}")
+    return SubjectCounts(passed, scored, missing, digest, settled)
+
+
 def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:
-    subjects = {int(number): SubjectCounts(*counts) for number, *counts in values["subjects"]}
+    subjects = {int(number): _subject_from_json(*counts) for number, *counts in values["subjects"]}
     measured = values.get("measured")
     if measured is not None:
         limits = measured["range"]

@@ -30,7 +30,8 @@ replies:
 #: What is put where something else was.
 VALUES: tuple[Any, ...] = (
     *(None, 0, -1, 1, 10**9, -(2**63), 2**63 - 1, 0.5, 1e308, "", "0", "\x00\x1b[31m", "x" * 10_000, b"\xff\xfe"),
-    *("{}", "[]", "null", '{"a": 1}', "[[", '"text"', "1e999", "NaN", "[" * 2000, "\u202e\u2028"),
+    *("{}", "[]", "null", '{"a": 1}', "[[", '"text"', "1e999", "NaN", "[" * 2000, "\u202e\u2028", '{"a": "\\ud800"}'),
+    *(f'{{"a": {"9" * 400}}}', f'{{"a": {"[" * 300}{"]" * 300}}}'),
 )
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("report", "RUN"),
@@ -45,6 +46,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("export", "RUN", "--csv"),
     ("export", "RUN", "--inspect"),
     ("measures", "RUN"),
+    ("runs",),
     ("merge", "RUN", "part-2", "--run-id", "merged"),
     ("merge", "part-1", "RUN", "--run-id", "merged"),
     ("resume",),
@@ -192,7 +194,10 @@ def _mutated(value: Any, chance: random.Random) -> Any:
         place = chance.randrange(len(value))
         return [*value[:place], _mutated(value[place], chance), *value[place + 1 :]]
     return chance.choice(
-        (None, True, -1, 0, 10**9, 1e308, float("nan"), "", "x", "\x1b[31m", [], {}, [None], {"a": []})
+        (
+            *(None, True, -1, 0, 10**9, 10**400, 1e308, -1e200, float("nan"), "", "x", "\x1b[31m", "\ud800"),
+            *([], {}, [None], {"a": []}),
+        )
     )
 
 

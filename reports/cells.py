@@ -105,7 +105,7 @@ def animals_by_point(cell: CellResult) -> list[str]:
         return [""] * len(cell.curve)
     spread = [f" ± {percent(sd)} (SD)" for sd in animals.curve_sd] or [""] * len(animals.curve)
     said = [f"{percent(mean)}{sd}" for mean, sd in zip(animals.curve, spread, strict=True)]
-    return [said[point.session - 1] if point.session <= len(said) else "" for point in cell.curve]
+    return [said[point.session - 1] if 0 < point.session <= len(said) else "" for point in cell.curve]
 
 
 def difference(cell: CellResult) -> str:

@@ -99,7 +99,9 @@ def controlled(paradigm: CompiledProtocol, plan: CellPlan, seed: int, yokes: Yok
         raise OptionError(
             f"--control {name}: protocols of the family '{paradigm.specification.family}' have no controls."
         )
-    how = next(control for control in CUE_CONTROLS if control == name)
+    how = next((control for control in CUE_CONTROLS if control == name), None)
+    if how is None:  # of a log that says so, or of another version
+        raise OptionError(f"There is no control '{name}' of cues. Known: {', '.join(CUE_CONTROLS)}.")
     return paradigm.with_cues(how, seed)
 
 

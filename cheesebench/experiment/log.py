@@ -4,7 +4,6 @@ It is longer than 400 lines because its one class is the only way to the tables.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, log_schema, provenance, rows
 from cheesebench.experiment.call_log import CallLog
-from cheesebench.experiment.log_types import checked_manifest, read_plan
+from cheesebench.experiment.log_types import checked_manifest, read_json, read_plan
 from cheesebench.experiment.manifest import check_run_id, describe_protocols, describe_run
 from cheesebench.experiment.records import SETTLED, CellKey, CellPlan, TrialRecord
 from cheesebench.interfaces import TaskEvent
@@ -173,7 +172,7 @@ class RunLog:
         """Which program, protocols and options the run was started with; see ``manifest.describe_run``."""
         found = self.select("SELECT key, value, seal FROM manifest")
         with log_file.damage_explained(self.path):
-            manifest = {key: json.loads(value) for key, value in map(rows.unsealed, found)}
+            manifest = {key: read_json(value) for key, value in map(rows.unsealed, found)}
             return checked_manifest(manifest)
 
     def plans(self) -> list[CellPlan]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
-from cheesebench.experiment.records import CellPlan, Variant
+from cheesebench.experiment.records import (
+    LARGEST,
+    MOST_DIGITS,
+    CellPlan,
+    ReferenceValue,
+    Variant,
+    is_measurement,
+)
 from cheesebench.options import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -21,8 +28,11 @@ if TYPE_CHECKING:
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 #: More options, plugins, versions, protocols or settings than any run has: reports list them.
 MOST_ENTRIES = 10_000
+#: More levels of lists in lists, and more animals, than there ever are.
+DEEPEST, MOST_ANIMALS = 50, 10**9
 
-_ESTIMAND = re.compile(r"all|last:[1-9][0-9]{0,17}|block:\s*\S.*", re.DOTALL)
+#: As ``enter_estimand`` reads it.
+_ESTIMAND = re.compile(r"all:?|last:\s*0*[1-9][0-9]{0,17}\s*|block:\s*\S.*", re.DOTALL)
 
 #: What every manifest has, and of which type it is.
 MANIFEST: Mapping[str, Any] = {
@@ -37,6 +47,29 @@ MANIFEST: Mapping[str, Any] = {
 }
 
 
+def read_json(text: str) -> Any:
+    """Return the JSON in a manifest or plan; ValueError where it is none, or has what no run writes."""
+    value = json.loads(text, parse_int=_whole)
+    _check_depth(value, DEEPEST)
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if not left:
+        raise ValueError(f"lists are nested more than {DEEPEST} deep")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_depth(item, left - 1)
+
+
 def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest as it is; ValueError, with what is wrong, unless everything in it has its type."""
     for key, kind in MANIFEST.items():
@@ -45,8 +78,6 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         _adapter(kind).validate_python(manifest[key], strict=True)
         if isinstance(manifest[key], dict):
             _check_size(manifest[key], f"the manifest's {key}")
-    if (git := manifest["git"]) is not None and not {"revision", "dirty"} <= git.keys():
-        raise ValueError("the manifest's git has no revision, or does not say whether it was dirty")
     recorded = manifest["options"]
     if recorded.get("seed") is None:  # without it no trial can be lived again
         raise ValueError("the manifest's options have no seed")
@@ -59,7 +90,7 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
     """Return the plan in a JSON object; ValueError, with what is wrong, where there is none."""
-    values = json.loads(text)
+    values = read_json(text)
     if not isinstance(values, dict) or not isinstance(values.get("variant"), str):
         raise ValueError("a plan has no variant")
     variant = Variant.parse(values.pop("variant"))
@@ -67,27 +98,30 @@ def read_plan(text: str) -> CellPlan:
     if min(plan.subjects, plan.trials) < 0 or not fits(plan):
         raise ValueError(f"a plan has {plan.subjects} subjects of {plan.trials} trials")
     _check_size(plan.settings, "a plan's settings")
+    _check_size(plan.by, "a plan's conditions")
     if any(not 0 <= share <= 1 for share in _shares(plan)):
         raise ValueError("a share in a plan is not between 0 and 1")
     if plan.measured is not None and not _is_measurable(plan):
-        raise ValueError("the measure of a plan has an empty range, or no margin")
+        raise ValueError("the measure of a plan has an empty range, no margin, or a number out of range")
+    if plan.reference is not None and not _are_animals(plan.reference):
+        raise ValueError("the reference of a plan has impossible animals")
     if not _ESTIMAND.fullmatch(plan.estimand):
         raise ValueError("a plan's estimand is not 'all', 'last:K' or 'block:NAME'")
     if plan.in_words and not isinstance(plan.settings.get("temperature"), int | float | None):
         raise ValueError("the temperature of a dialogue is not a number")
-    if any(look < 1 for look in plan.looks):
-        raise ValueError("a look in a plan has no subjects")
+    if list(plan.looks) != sorted({look for look in plan.looks if 0 < look <= plan.subjects}):
+        raise ValueError("the looks of a plan are not rising numbers of its subjects")
     return plan
 
 
-def _check_size(mapping: Mapping[str, Any], what: str) -> None:
+def _check_size(mapping: Collection[Any], what: str) -> None:
     if len(mapping) > MOST_ENTRIES:
         raise ValueError(f"{what} are more than {MOST_ENTRIES:,}")
 
 
 def fits(plan: CellPlan) -> bool:
     """Return whether a log may have a cell of so many trials."""
-    return plan.trials <= MOST_OF_LIFE and plan.subjects * plan.trials <= MOST_TRIALS
+    return plan.trials <= MOST_OF_LIFE and plan.subjects * max(plan.trials, 1) <= MOST_TRIALS
 
 
 def check_fits(plan: CellPlan) -> None:
@@ -101,8 +135,16 @@ def check_fits(plan: CellPlan) -> None:
 
 def _is_measurable(plan: CellPlan) -> bool:
     assert plan.measured is not None
+    assert plan.reference is not None
     low, high = plan.measured.range or (0.0, 1.0)
-    return math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(plan.margin) and plan.margin > 0
+    numbers = (low, high, plan.margin, plan.reference.value, plan.reference.sd or 0.0)
+    return all(map(is_measurement, numbers)) and min(high - low, plan.margin) >= 1 / LARGEST
+
+
+def _are_animals(reference: ReferenceValue) -> bool:
+    numbers = (reference.n_animals or 1, reference.sd or 0, *(reference.interval or ()), *reference.curve_sd)
+    known = 0 < numbers[0] <= MOST_ANIMALS and numbers[1] >= 0 and all(map(is_measurement, numbers))
+    return known and len(reference.curve_sd) in (0, len(reference.curve))
 
 
 def _shares(plan: CellPlan) -> Iterator[float]:

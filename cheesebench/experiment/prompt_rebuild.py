@@ -13,6 +13,7 @@ from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.event_loop import run_blocking
 from cheesebench.experiment.replay import recorded_paradigm, recorded_protocol
 from cheesebench.family import Seat
+from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message
@@ -58,8 +59,13 @@ def rebuild_call(
                 pass
 
     # A family without actions never calls ``read_as``; then the call is reached without _ReachedError.
-    with contextlib.suppress(_ReachedError):
+    try:
         run_blocking(live())
+    except _ReachedError:
+        pass
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        # What the agent or the family makes of settings that are not those it was recorded with.
+        raise memory.different(trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})") from error
     if memory.reached is None:
         raise memory.different(trial, call)
     return memory.reached
@@ -104,10 +110,10 @@ class _Memory:
             self.reached = dataclasses.replace(self.reached, actions=tuple(actions))
             raise _ReachedError
 
-    def different(self, trial: int, call: int) -> RunLogError:
+    def different(self, trial: int, call: int, why: str = "") -> RunLogError:
         """Return the error for a life that leaves what was recorded."""
         return RunLogError(
-            f"{self.where(trial, call)} cannot be rebuilt as recorded. Use the version of CheeseBench, and the "
+            f"{self.where(trial, call)} cannot be rebuilt as recorded{why}. Use the version of CheeseBench, and the "
             "plugins, that the run was made with."
         )
 

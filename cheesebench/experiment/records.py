@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 from cheesebench.interfaces import Memory, Value
 
@@ -63,6 +63,17 @@ class Variant:
 
 #: The variant of a cell that changes nothing.
 PLAIN = Variant()
+
+#: No measurement is larger; the squares of squares of such numbers, and their sums, are finite.
+LARGEST = 1e30
+#: More digits than a whole number in a log has.
+MOST_DIGITS = 100
+
+
+def is_measurement(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number that can be reckoned with: finite, and no larger than LARGEST."""
+    return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
+
 
 #: Cause of a trial that was not run because it could not have changed the verdict.
 SETTLED = "settled"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.experiment.records import MOST_DIGITS, CellPlan, TrialRecord
 from cheesebench.interfaces import ACTION_OF_LETTER, TaskEvent
 
 #: Columns of the table ``trials``, in the order of the record's fields.
@@ -22,6 +22,9 @@ _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 _COUNTS = frozenset({"counters", "tally"})
 #: More counters, measures, variables or counts of a trial than any protocol has.
 MOST_VALUES = 10_000
+#: More trials, and sessions, than any life has.
+_MOST_TRIALS = 10**5
+_TOO_LARGE = 10**MOST_DIGITS
 _LETTERS = frozenset(ACTION_OF_LETTER)
 
 
@@ -69,7 +72,10 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     values = dict(zip(TRIAL_COLUMNS, unsealed(row), strict=True))
     for name in _MAPPINGS:
         values[name] = _mapping(values[name], name in _COUNTS)
-    if min(values["subject"], values["trial"], values["steps"]) < 0 or not _LETTERS.issuperset(values["actions"]):
+    counts = (values["trial"], values["session"])
+    if min(values["subject"], values["steps"], *counts) < 0 or max(counts) > _MOST_TRIALS:
+        raise DamagedRowError("an impossible trial")
+    if not _LETTERS.issuperset(values["actions"]):
         raise DamagedRowError("an impossible trial")
     for name in _NAMES:
         values[name] = values[name] and sys.intern(values[name])
@@ -88,6 +94,10 @@ def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
     kinds = int if counts else int | float | str | list | None
     if not isinstance(mapping, dict) or not all(isinstance(value, kinds) for value in mapping.values()):
         raise DamagedRowError("a trial's values are invalid")
+    if any(isinstance(value, int) and abs(value) >= _TOO_LARGE for value in mapping.values()):
+        raise DamagedRowError(f"a value of a trial has more than {MOST_DIGITS} digits")
+    if "\\u" in text:
+        json.dumps(mapping, ensure_ascii=False).encode()  # fails for half a surrogate pair
     if any(not isinstance(item, str) for value in mapping.values() if isinstance(value, list) for item in value):
         raise DamagedRowError("a list of a trial's values has something other than texts")
     return mapping

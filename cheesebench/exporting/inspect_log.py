@@ -85,7 +85,7 @@ def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest = log.manifest
     # Without slashes and signs: they are names of files to Inspect.
     identity = hashlib.sha256(json.dumps([manifest["run_id"], *plan.key]).encode()).hexdigest()[:22]
-    git = manifest.get("git")
+    git = manifest["git"] or {}
     task = plan.protocol if not plan.variant else f"{plan.protocol} ({plan.variant})"
     spec: Json = {
         "eval_id": identity,
@@ -112,8 +112,8 @@ def _spec(log: RunLog, plan: CellPlan) -> Json:
             "seed": manifest["options"]["seed"],
         },
     }
-    if git:
-        spec["revision"] = {"type": "git", "origin": "", "commit": git["revision"], "dirty": git["dirty"]}
+    if "revision" in git:
+        spec["revision"] = {"type": "git", "origin": "", "commit": git["revision"], "dirty": git.get("dirty")}
     return spec
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME, is_claimed
+from cheesebench.experiment.log_file import FILE_NAME, damage_explained, is_claimed
 from cheesebench.experiment.pulse import Flight, read_flight
 from cheesebench.experiment.records import CallTotals, CellKey, CellPlan
 from cheesebench.statistics.judgement import judge_sample
@@ -156,7 +156,8 @@ class RunWatch:
 
     def _read(self, log: RunLog, stamp: object) -> _Known:
         plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
-        ended, session = _journal(log)
+        with damage_explained(log.path):
+            ended, session = _journal(log)
         counts = log.trial_counts()
         known = _Known(stamp=stamp, session=session, manifest=log.manifest)
         states = []

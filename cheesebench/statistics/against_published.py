@@ -92,7 +92,11 @@ def against_published(name: str | None, cells: Iterable[tuple[CellPlan, bytes]])
     model = published()["models"].get(name)
     if name is None or model is None:
         return ()
-    return tuple(_contrast(name, model, plan, results) for plan, results in cells if paradigm_of(plan.protocol))
+    return tuple(
+        _contrast(name, model, plan, results)
+        for plan, results in cells
+        if paradigm_of(plan.protocol) in model["views"].get(plan.view, ()) and results and plan.trials
+    )
 
 
 def _contrast(name: str, model: Mapping[str, Any], plan: CellPlan, results: bytes) -> PublishedContrast:

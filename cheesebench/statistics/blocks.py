@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.records import TrialRecord, is_measurement
 from cheesebench.interfaces import Value
 from cheesebench.statistics.choices import ChoiceCounter, Choices
 from cheesebench.statistics.measures import STRATEGY, Condition, Moments, Tally, by_condition, with_conditions
@@ -108,7 +107,7 @@ class _Block:
             if kind == "variable":
                 continue  # conditions, not results
             for name, value in values.items():
-                if name != "compared" and isinstance(value, (int, float)) and math.isfinite(value):
+                if name != "compared" and is_measurement(value):
                     self._numbers.setdefault((kind, name), _Numbers()).add(float(value))
         for condition, number in by_condition(record, self._by):
             if isinstance(number, float):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
-from cheesebench.experiment.records import TrialRecord
+from cheesebench.experiment.records import TrialRecord, is_measurement
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
 from cheesebench.statistics.summary import TAXONOMY, ClassShares, ConditionCurve, Measure, SplitRate
 
@@ -63,24 +63,28 @@ def by_condition(record: TrialRecord, by: Iterable[tuple[str, str]]) -> Iterator
             continue
         if isinstance(measured, str):
             yield Condition(measure, variable, value), measured
-        elif isinstance(measured, (int, float)) and math.isfinite(measured):
+        elif is_measurement(measured):
             yield Condition(measure, variable, value), float(measured)
 
 
 def with_conditions(whole: Mapping[str, T], parts: Mapping[Condition, T]) -> dict[str, T]:
     """Return each measure, and after it what it is under each of its conditions; values in rising order."""
-    found: dict[str, T] = {}
+    conditions, found = _in_order(parts), dict[str, T]()
     for name, one in whole.items():
         found[name] = one
-        found.update((str(condition), parts[condition]) for condition in _in_order(name, parts))
+        found.update((str(condition), parts[condition]) for condition in conditions.get(name, ()))
     return found
 
 
-def _in_order(measure: str, conditions: Iterable[Condition]) -> list[Condition]:
-    """Return the conditions of a measure: variable by variable, values in rising order."""
-    mine = [condition for condition in conditions if condition.measure == measure]
-    variables = list(dict.fromkeys(condition.variable for condition in mine))
-    return sorted(mine, key=lambda one: (variables.index(one.variable), _rank(one.value)))
+def _in_order(conditions: Iterable[Condition]) -> dict[str, list[Condition]]:
+    """Return the conditions of each measure: variable by variable, values in rising order."""
+    found: dict[str, dict[str, list[Condition]]] = {}
+    for one in conditions:
+        found.setdefault(one.measure, {}).setdefault(one.variable, []).append(one)
+    return {
+        measure: [one for same in variables.values() for one in sorted(same, key=lambda one: _rank(one.value))]
+        for measure, variables in found.items()
+    }
 
 
 class Tally:
@@ -116,7 +120,7 @@ class Tally:
             return
         self._agent.update(record.tally)
         for name, value in record.measures.items():
-            if isinstance(value, (int, float)) and math.isfinite(value):
+            if is_measurement(value):
                 self._own.setdefault(name, Moments()).add(float(value))
             elif isinstance(value, str):
                 self._names.setdefault(name, Counter())[value] += 1
@@ -132,7 +136,7 @@ class Tally:
                 found[value] = (passed + record.success, trials + 1)
         for name, measure in STRATEGY.items():
             number = measure(record)
-            if number is not None:
+            if is_measurement(number):
                 self._strategy.setdefault(name, Moments()).add(number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
@@ -157,8 +161,9 @@ class Tally:
     def condition_curves(self) -> tuple[ConditionCurve, ...]:
         """Return the measures that are given by a variable, where it took two values at least, and not very many."""
         found: dict[tuple[str, str], list[tuple[Value, Measure]]] = {}
+        conditions = _in_order(self._own_by)
         for name in self._own:
-            for one in _in_order(name, self._own_by):
+            for one in conditions.get(name, ()):
                 moments = self._own_by[one]
                 measure = Measure(name, moments.mean, moments.sd, moments.n)
                 found.setdefault((name, one.variable), []).append((one.value, measure))

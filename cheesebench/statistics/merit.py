@@ -7,11 +7,10 @@ range it is the measure itself, with the sign that makes more better. Reports gi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cheesebench.experiment.records import CellPlan, Measured, ReferenceValue, TrialRecord
+from cheesebench.experiment.records import CellPlan, Measured, ReferenceValue, TrialRecord, is_measurement
 from cheesebench.statistics.means import RATES, Means, Student
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Scale:
         value: Value = None
         if not record.missing:
             value = record.measures[name] if name in record.measures else record.counters.get(name)
-        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+        return float(value) if is_measurement(value) else None
 
     def value(self, merit: float) -> float:
         """Return the value of the measure with this merit."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.chat import ChatRequest, Message, Sampling
+from cheesebench.errors import RunLogError
 from cheesebench.experiment.conversations import SilenceWatch, call_seed
 from cheesebench.experiment.designs import Design, without_looks
 from cheesebench.experiment.records import CellPlan, TrialRecord, Variant
@@ -102,7 +103,15 @@ def plan_dialogue(
 
 def begin(paradigm: Conversational, plan: CellPlan, subject: int) -> Dialogue:
     """Return a subject's questions of a cell."""
-    return paradigm.dialogue(plan.settings["domain"], plan.settings["condition"], subject)
+    return paradigm.dialogue(setting(plan, "domain"), setting(plan, "condition"), subject)
+
+
+def setting(plan: CellPlan, name: str) -> str:
+    """Return what a cell's settings say that ``plan_dialogue`` put there; RunLogError where a log has it not."""
+    found = plan.settings.get(name)
+    if not isinstance(found, str):
+        raise RunLogError(f"The plan of {plan.label} has no {name}: its log is damaged. Use an undamaged copy.")
+    return found
 
 
 def respond(

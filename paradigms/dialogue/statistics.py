@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cheesebench.experiment.records import CellPlan, TrialRecord
+from cheesebench.paradigms.dialogue.cells import setting
 from cheesebench.paradigms.dialogue.deviance import Coefficient, DevianceTable, coefficients, sequential_deviance
 from cheesebench.statistics.intervals import quantile
 from cheesebench.statistics.spending import ALPHA
@@ -103,9 +104,9 @@ def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
         Score(
             model=plan.model,
             graph=plan.protocol,
-            domain=plan.settings["domain"],
-            condition=plan.settings["condition"],
-            group=plan.settings["group"],
+            domain=setting(plan, "domain"),
+            condition=setting(plan, "condition"),
+            group=setting(plan, "group"),
             temperature="" if temperature is None else f"{temperature:g}",
             successes=sum(bool(record.success) for record in trials),
             total=len(trials),

@@ -101,6 +101,17 @@ def test_doubts_of_a_stranger_are_text_or_damage(run: Run, results: Path, here: 
     assert "\x1b" not in found.out + found.err
 
 
+@pytest.mark.parametrize("counts", [[None, 1, 0, ""], [1, "1", 0, ""], [1e300, 1, 0, ""], [1, 1, 0, 5], [1, 1]])
+def test_counts_of_a_stranger_are_numbers(run: Run, results: Path, here: Path, counts: list[object]) -> None:
+    run("bless", RUN, "main")
+    path = here / "baselines" / "main.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["cells"][0]["subjects"][0][1:] = counts
+    path.write_text(json.dumps(content), encoding="utf-8")
+    found = run("compare", RUN, "main")
+    assert (found.code, "is a damaged baseline" in found.err) == (2, True)
+
+
 def test_a_baseline_of_a_cohort_is_small(results: Path) -> None:
     with RunLog.open_read_only(results / RUN) as log:
         counted = count_run(log)

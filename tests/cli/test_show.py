@@ -59,6 +59,28 @@ def talked(here: Path) -> Path:
     return talk(here, "ascii_2d", REPLIES)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("history", "-1"), ("history", "[]"), ("prompt", "5"), ("actions", "[]"), ("served", "1"), ("dropped", "null")],
+)
+def test_settings_that_no_run_has_are_no_traceback(run: Run, talked: Path, name: str, value: str) -> None:
+    with rewritten(talked / RUN / "run.sqlite") as connection:
+        connection.execute(f"UPDATE cells SET plan = json_set(plan, '$.settings.{name}', json(?))", (value,))
+    found = run("show", RUN, "--call", 1)
+    assert (found.code, found.err.count("\n")) == (2, 1)
+    assert "cannot be rebuilt as recorded (" in found.err
+
+
+def test_a_control_that_nobody_knows_is_no_traceback(run: Run, talked: Path) -> None:
+    with rewritten(talked / RUN / "run.sqlite") as connection:
+        for table in ("cells", "trials", "lives", "calls", "events"):
+            connection.execute(f"UPDATE {table} SET variant = 'control=foo'")
+        connection.execute("UPDATE cells SET plan = json_set(plan, '$.variant', 'control=foo')")
+    for arguments in (("show", RUN, "--call", 1), ("export", RUN, "--csv")):
+        found = run(*arguments)
+        assert (found.code, "There is no control 'foo'" in found.err) == (2, True)
+
+
 @pytest.mark.usefixtures("wide")
 def test_the_list(run: Run, talked: Path) -> None:
     result = run("show", RUN)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
 from cheesebench.experiment.log_types import MOST_ENTRIES, MOST_OF_LIFE, MOST_TRIALS, read_plan
 from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
-from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal
+from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal, trial_from_row
 from cheesebench.interfaces import TaskEvent
 from fuzz.run_logs import rewritten
 
@@ -413,13 +415,55 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
             for text in ("x", "", "last:0", "last:٣", "last:" + "9" * 5000, "block: ")
         ),
         ({"variant": "map", "settings": {"temperature": "warm"}}, "temperature of a dialogue"),
+        ({"variant": "map", "settings": {"temperature": 10**100}}, "a number has 101 digits"),
+        ({"variant": "\ud800"}, "surrogates not allowed"),
+        ({"settings": {"x": json.loads("[" * 60 + "]" * 60)}}, "nested more than 50 deep"),
+        ({"subjects": 10**9, "trials": 0}, "1000000000 subjects of 0 trials"),
+        *(({"subjects": 10, "looks": looks}, "looks of a plan") for looks in ([10, 6], [6, 6, 10], [0], [6, 11])),
+        ({"by": [["m", "v"]] * (MOST_ENTRIES + 1)}, "conditions are more than 10,000"),
+        *(
+            ({"reference": {"value": 0.5, **animals}}, "impossible animals")
+            for animals in (
+                {"n_animals": 10**10},
+                {"n_animals": -1},
+                {"sd": -0.1},
+                {"sd": 1e31},
+                {"curve": [0.5, 0.5], "curve_sd": [0.1]},
+            )
+        ),
+        *(
+            (
+                {"reference": {"value": 1, "measured": {"name": "m", "range": limits}}, "margin": margin},
+                "number out of range",
+            )
+            for limits, margin in (((0, 1e300), 1), ((0, 1e-300), 1), (None, 1e-300), (None, 1e300))
+        ),
     ],
 )
 def test_a_plan_has_what_its_readers_ask_for(log: RunLog, values: dict[str, object], said: str) -> None:
     text = plan_to_json(log.plans()[0])
-    assert read_plan(json.dumps({**json.loads(text), "estimand": "block:a, b", "variant": "map"})).in_words
+    for estimand in ("all", "last:1", "last: 05", "block:a, b"):
+        assert read_plan(json.dumps({**json.loads(text), "estimand": estimand, "variant": "map"})).in_words
     with pytest.raises(ValueError, match=said):
         read_plan(json.dumps({**json.loads(text), **values}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"session": -1},
+        {"session": 10**6},
+        {"trial": 10**6},
+        {"measures": {"latency": 10**100}},
+        {"counters": {"visits": -(10**100)}},
+        {"variables": {"cue": "\ud800"}},
+    ],
+)
+def test_a_trial_that_no_run_has_is_damaged(log: RunLog, changes: dict[str, Any]) -> None:
+    row = [*dataclasses.asdict(dataclasses.replace(record(log.plans()[0], 0, 0), **changes)).values()]
+    row = [json.dumps(value) if isinstance(value, dict) else value for value in row]
+    with pytest.raises(ValueError, match=r"impossible trial|more than 100 digits|surrogates not allowed"):
+        trial_from_row([*row, seal(row)])
 
 
 @pytest.mark.parametrize(
@@ -428,7 +472,8 @@ def test_a_plan_has_what_its_readers_ask_for(log: RunLog, values: dict[str, obje
         ({"options": {}}, "options have no seed"),
         ({"options": {"seed": None}}, "options have no seed"),
         ({"options": {"seed": "1"}}, "the option seed is '1'"),
-        ({"git": {"revision": "0a1b2c"}}, "git has no revision, or does not say whether it was dirty"),
+        ({"options": {"seed": 1, "x": json.loads("[" * 60 + "]" * 60)}}, "nested more than 50 deep"),
+        ({"options": {"seed": 1, "x": 10**100}}, "a number has 101 digits"),
     ],
 )
 def test_a_manifest_has_what_its_readers_ask_for(filled: RunLog, entry: dict[str, object], said: str) -> None:

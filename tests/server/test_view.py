@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -586,10 +587,14 @@ def test_a_port_that_is_taken_is_named(finished: Path, serve: Serve) -> None:
 
 def test_runs_lists_the_same(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (finished / "tuesday" / "run.sqlite").write_bytes(b"no log")
+    shutil.copytree(finished / "wednesday", finished / "friday")
+    with rewritten(finished / "friday" / "run.sqlite") as connection:
+        connection.execute("UPDATE journal SET time = 'noon'")
     assert main(["runs", "--results", str(finished), "--json"]) == 0
     found = {line["run"]: line for line in json.loads(capsys.readouterr().out)}
-    assert set(found) == {"monday", "tuesday", "wednesday"}
+    assert set(found) == {"monday", "tuesday", "wednesday", "friday"}
     assert found["tuesday"]["problem"]
+    assert "'noon'" in found["friday"]["problem"]
     assert found["monday"]["trials"] == 4 * 6
     assert sum(found["monday"]["verdicts"].values()) == 1
     assert main(["runs", "--results", str(finished), "--model", "random"]) == 0

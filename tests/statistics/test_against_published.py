@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,15 @@ def test_as_many_trials_are_compared_as_were_published(alike: CellPlan, life: Ma
     assert (beside.trials, beside.published_trials) == (trials, trials)
     assert beside.rate == (trials - 8) / trials, "a subject that learns is better later on"
     assert summarise_run({"options": {}}, [plan], records).contrasts == ()
+
+
+@pytest.mark.parametrize("changes", [{"view": "x"}, {"trials": 0}])
+def test_a_log_of_what_was_never_published_is_compared_with_nothing(
+    alike: CellPlan, life: MakeLife, changes: dict[str, Any]
+) -> None:
+    plan = replace(alike, **changes)
+    records = [replace(one, protocol=plan.protocol, view=plan.view, model=plan.model) for one in life(0, "+-+-")]
+    assert summarise_run({"options": {"against": "qwen2.5-vl-7b"}}, [plan], records).contrasts == ()
 
 
 def test_the_interval_is_newcombe_s() -> None:

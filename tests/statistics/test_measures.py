@@ -33,6 +33,17 @@ def test_taxonomy(life: MakeLife) -> None:
     }
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("-inf"), 1e200, -(10**60)])
+def test_what_cannot_be_reckoned_with_is_no_measurement(life: MakeLife, number: float) -> None:
+    records = [
+        replace(record, measures={"latency": value}, reward=value)
+        for record, value in zip(life(0, "+++"), (1.0, number, 3.0), strict=True)
+    ]
+    (latency,) = Tally(records).own_measures()
+    assert (latency.mean, latency.n) == (2.0, 2)
+    assert all(measure.sd is None or measure.sd < 10 for measure in Tally(records).strategy_measures())
+
+
 def test_a_failure_without_one_reply_that_could_be_read_is_no_choice(life: MakeLife) -> None:
     failed = life(0, "-")[0]
     tallies = [
