@@ -22,6 +22,8 @@ from cheesebench.whole_files import write_whole, written_whole
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
+#: More letters than a cell of a table has.
+LONGEST_CELL = 2_000
 
 
 def installed_catalogue() -> Catalogue:
@@ -116,7 +118,12 @@ def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bo
 
 
 def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
-    return [["" if cell is None else one_line(cell) for cell in row] for row in (headers, *rows)]
+    return [["" if cell is None else _cut(one_line(cell)) for cell in row] for row in (headers, *rows)]
+
+
+def _cut(text: str) -> str:
+    # Of a hostile log: to wrap megabytes, again and again, takes hours.
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}..."
 
 
 #: Where a cell may be wrapped: at blanks, and in a word that is too long after its slashes and hyphens.

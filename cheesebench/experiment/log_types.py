@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 #: More options, plugins, versions, protocols or settings than any run has: reports list them.
 MOST_ENTRIES = 10_000
-#: More levels of lists in lists, and more animals, than there ever are.
-DEEPEST, MOST_ANIMALS = 50, 10**9
+#: More levels of lists in lists, more animals, and more letters of a variant, than there ever are.
+DEEPEST, MOST_ANIMALS, LONGEST_VARIANT = 50, 10**9, 10_000
 
 #: As ``enter_estimand`` reads it.
 _ESTIMAND = re.compile(r"all:?|last:\s*0*[1-9][0-9]{0,17}\s*|block:\s*\S.*", re.DOTALL)
@@ -93,6 +93,8 @@ def read_plan(text: str) -> CellPlan:
     values = read_json(text)
     if not isinstance(values, dict) or not isinstance(values.get("variant"), str):
         raise ValueError("a plan has no variant")
+    if len(values["variant"]) > LONGEST_VARIANT:
+        raise ValueError(f"a variant has {len(values['variant']):,} letters")
     variant = Variant.parse(values.pop("variant"))
     plan: CellPlan = replace(_adapter(CellPlan).validate_json(json.dumps(values), strict=True), variant=variant)
     if min(plan.subjects, plan.trials) < 0 or not fits(plan):

@@ -14,6 +14,7 @@ import pytest
 
 from cheesebench.cli import all_commands, build_parser
 from cheesebench.commands import COMMANDS
+from cheesebench.commands.common import LONGEST_CELL, table, terminal_width
 from cheesebench.options import BY_KEY
 
 Run = Callable[..., Any]
@@ -164,3 +165,12 @@ def test_a_broken_plugin_takes_no_help_away(site: Path, run: Run, name: str, hoo
     assert result.code == 0
     assert all(f"\n    {command}" in result.out for command in COMMANDS)
     assert "Did you mean 'lint'?" in run("lnt").err
+
+
+@pytest.mark.parametrize("cell", ["x" * 10**6, "w " * 10**6, "a/b-" * 10**6])
+def test_a_cell_of_a_hostile_log_is_cut(cell: str) -> None:
+    text = table(["name", "end"], [["t_maze", cell], ["y_maze", "stop"]])
+    assert LONGEST_CELL < len(text) < 3 * LONGEST_CELL
+    assert max(map(len, text.splitlines())) <= terminal_width()
+    assert "..." in text
+    assert text.splitlines()[-1] == "y_maze  stop"

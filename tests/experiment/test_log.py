@@ -417,6 +417,7 @@ def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
         ({"variant": "map", "settings": {"temperature": "warm"}}, "temperature of a dialogue"),
         ({"variant": "map", "settings": {"temperature": 10**100}}, "a number has 101 digits"),
         ({"variant": "\ud800"}, "surrogates not allowed"),
+        ({"variant": "a" + "," * 10_000}, "a variant has 10,001 letters"),
         ({"settings": {"x": json.loads("[" * 60 + "]" * 60)}}, "nested more than 50 deep"),
         ({"subjects": 10**9, "trials": 0}, "1000000000 subjects of 0 trials"),
         *(({"subjects": 10, "looks": looks}, "looks of a plan") for looks in ([10, 6], [6, 6, 10], [0], [6, 11])),
