@@ -223,7 +223,7 @@ def _resume(run: Path) -> None:
     with RunLog.open(run) as log:
         log.check_pages()
         manifest, plans = log.manifest, log.plans()
-        check_resumable(log, [], manifest["options"].get("seed"))
+        check_resumable(log, [], manifest["options"]["seed"])
         for plan in plans:
             log.completed_subjects(plan)
             for life in log.trials_by_subject(plan):

@@ -22,7 +22,7 @@ from cheesebench.whole_files import write_whole, written_whole
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
-#: More letters than a cell of a table has.
+#: More letters than a cell of a table has: to wrap the megabytes of a hostile log, again and again, takes hours.
 LONGEST_CELL = 2_000
 
 
@@ -78,6 +78,11 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).split()))
 
 
+def shortened(text: str, most: int) -> str:
+    """Return text that has at most so many letters, and three points where there were more."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def terminal_width() -> int:
     """Return the number of columns of the terminal; 80 where it is unknown."""
     return shutil.get_terminal_size((NARROW, 0)).columns
@@ -118,12 +123,9 @@ def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bo
 
 
 def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[list[str]]:
-    return [["" if cell is None else _cut(one_line(cell)) for cell in row] for row in (headers, *rows)]
-
-
-def _cut(text: str) -> str:
-    # Of a hostile log: to wrap megabytes, again and again, takes hours.
-    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}..."
+    return [
+        ["" if cell is None else shortened(one_line(cell), LONGEST_CELL) for cell in row] for row in (headers, *rows)
+    ]
 
 
 #: Where a cell may be wrapped: at blanks, and in a word that is too long after its slashes and hyphens.
@@ -137,7 +139,7 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    # At most the whole width to begin with: a cell of a hostile log may be megabytes long.
+    # At most the whole width to begin with: what is narrowed column by column is wrapped each time.
     wide = [max(len(line) for cell in column for line in _wrapped(cell, width)) for column in columns]
     words = [max(SHORTEST, *(len(word) for cell in column for word in _BREAK.split(cell))) for column in columns]
     for places, least in ((range(1, len(wide)), words), (range(1, len(wide)), None), (range(1), None)):

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import counted, one_line, table, write_output
+from cheesebench.commands.common import counted, one_line, shortened, table, write_output
 from cheesebench.commands.parsing import add_output, add_run, describe, whole_number
 from cheesebench.errors import OptionError, RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
@@ -125,8 +125,7 @@ def _list(records: Sequence[tuple[int, CallRecord]]) -> str:
 
 
 def _excerpt(text: str) -> str:
-    line = one_line(text[: 4 * EXCERPT])
-    return line if len(line) <= EXCERPT else f"{line[:EXCERPT]}..."
+    return shortened(one_line(text[: 4 * EXCERPT]), EXCERPT)
 
 
 def _shown(log: RunLog, plan: CellPlan, subject: int, records: Sequence[CallRecord], number: int) -> str:

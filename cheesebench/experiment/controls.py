@@ -84,7 +84,7 @@ def controlled(paradigm: CompiledProtocol, plan: CellPlan, seed: int, yokes: Yok
     """Return the paradigm that a cell's subjects live in: the compiled one, or its control.
 
     ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises OptionError where the protocol's
-    family knows no such control.
+    family knows no such control, UnknownNameError where nobody does.
     """
     name = plan.control
     if not name:
@@ -101,7 +101,7 @@ def controlled(paradigm: CompiledProtocol, plan: CellPlan, seed: int, yokes: Yok
         )
     how = next((control for control in CUE_CONTROLS if control == name), None)
     if how is None:  # of a log that says so, or of another version
-        raise OptionError(f"There is no control '{name}' of cues. Known: {', '.join(CUE_CONTROLS)}.")
+        raise UnknownNameError("control", name, CUE_CONTROLS)
     return paradigm.with_cues(how, seed)
 
 

@@ -30,6 +30,8 @@ CHECKPOINT = 8000
 #: Bytes of a row, of what is written and of what a stranger has written; replies come in at most 4 MB (MAX_BODY), and
 #: the manifest has all protocols.
 LONGEST_ROW = 32 * 2**20
+#: What is raised where values are not what was once written.
+NOT_AS_WRITTEN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 #: Seconds that a writer waits for its turn before it gives up.
 BUSY_TIMEOUT = 120.0
 
@@ -61,7 +63,7 @@ def damage_explained(path: Path) -> Iterator[None]:
     try:
         with errors_explained(path):
             yield
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+    except NOT_AS_WRITTEN as error:
         raise damaged(path, str(error)) from error
 
 

@@ -11,14 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
-from cheesebench.experiment.records import (
-    LARGEST,
-    MOST_DIGITS,
-    CellPlan,
-    ReferenceValue,
-    Variant,
-    is_measurement,
-)
+from cheesebench.experiment.records import LARGEST, CellPlan, ReferenceValue, Variant, is_measurement
 from cheesebench.options import OPTIONS, Option
 
 if TYPE_CHECKING:
@@ -28,8 +21,8 @@ if TYPE_CHECKING:
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 #: More options, plugins, versions, protocols or settings than any run has: reports list them.
 MOST_ENTRIES = 10_000
-#: More levels of lists in lists, more animals, and more letters of a variant, than there ever are.
-DEEPEST, MOST_ANIMALS, LONGEST_VARIANT = 50, 10**9, 10_000
+#: More levels of lists in lists, digits of a whole number, animals, and letters of a variant, than there ever are.
+DEEPEST, MOST_DIGITS, MOST_ANIMALS, LONGEST_VARIANT = 50, 100, 10**9, 10_000
 
 #: As ``enter_estimand`` reads it.
 _ESTIMAND = re.compile(r"all:?|last:\s*0*[1-9][0-9]{0,17}\s*|block:\s*\S.*", re.DOTALL)
@@ -51,9 +44,14 @@ def read_json(text: str) -> Any:
     """Return the JSON in a manifest or plan; ValueError where it is none, or has what no run writes."""
     value = json.loads(text, parse_int=_whole)
     _check_depth(value, DEEPEST)
-    if "\\u" in text:
-        json.dumps(value, ensure_ascii=False).encode()  # fails for half a surrogate pair
+    check_letters(text, value)
     return value
+
+
+def check_letters(text: str, value: Any) -> None:
+    """Raise ValueError if ``value``, read from JSON ``text``, has half a surrogate pair: it could not be written."""
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()
 
 
 def _whole(digits: str) -> int:
@@ -137,16 +135,19 @@ def check_fits(plan: CellPlan) -> None:
 
 def _is_measurable(plan: CellPlan) -> bool:
     assert plan.measured is not None
-    assert plan.reference is not None
     low, high = plan.measured.range or (0.0, 1.0)
-    numbers = (low, high, plan.margin, plan.reference.value, plan.reference.sd or 0.0)
-    return all(map(is_measurement, numbers)) and min(high - low, plan.margin) >= 1 / LARGEST
+    return all(map(is_measurement, (low, high, plan.margin))) and min(high - low, plan.margin) >= 1 / LARGEST
 
 
 def _are_animals(reference: ReferenceValue) -> bool:
-    numbers = (reference.n_animals or 1, reference.sd or 0, *(reference.interval or ()), *reference.curve_sd)
-    known = 0 < numbers[0] <= MOST_ANIMALS and numbers[1] >= 0 and all(map(is_measurement, numbers))
-    return known and len(reference.curve_sd) in (0, len(reference.curve))
+    number, sd = reference.n_animals or 1, reference.sd or 0.0
+    values = (reference.value, sd, *(reference.interval or ()), *reference.curve_sd)
+    return (
+        0 < number <= MOST_ANIMALS
+        and sd >= 0
+        and all(map(is_measurement, values))
+        and len(reference.curve_sd) in (0, len(reference.curve))
+    )
 
 
 def _shares(plan: CellPlan) -> Iterator[float]:

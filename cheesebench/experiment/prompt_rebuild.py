@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.call_log import CallRecord, digest
 from cheesebench.experiment.event_loop import run_blocking
+from cheesebench.experiment.log_file import NOT_AS_WRITTEN
 from cheesebench.experiment.replay import recorded_paradigm, recorded_protocol
 from cheesebench.family import Seat
 from cheesebench.redaction import quoted
@@ -63,7 +64,7 @@ def rebuild_call(
         run_blocking(live())
     except _ReachedError:
         pass
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+    except NOT_AS_WRITTEN as error:
         # What the agent or the family makes of settings that are not those it was recorded with.
         raise memory.different(trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})") from error
     if memory.reached is None:

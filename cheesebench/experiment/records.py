@@ -66,8 +66,6 @@ PLAIN = Variant()
 
 #: No measurement is larger; the squares of squares of such numbers, and their sums, are finite.
 LARGEST = 1e30
-#: More digits than a whole number in a log has.
-MOST_DIGITS = 100
 
 
 def is_measurement(value: object) -> TypeGuard[float]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from cheesebench.experiment.records import MOST_DIGITS, CellPlan, TrialRecord
+from cheesebench.experiment.log_types import MOST_DIGITS, MOST_OF_LIFE, check_letters
+from cheesebench.experiment.records import CellPlan, TrialRecord
 from cheesebench.interfaces import ACTION_OF_LETTER, TaskEvent
 
 #: Columns of the table ``trials``, in the order of the record's fields.
@@ -22,8 +23,6 @@ _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 _COUNTS = frozenset({"counters", "tally"})
 #: More counters, measures, variables or counts of a trial than any protocol has.
 MOST_VALUES = 10_000
-#: More trials, and sessions, than any life has.
-_MOST_TRIALS = 10**5
 _TOO_LARGE = 10**MOST_DIGITS
 _LETTERS = frozenset(ACTION_OF_LETTER)
 
@@ -73,7 +72,7 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
     for name in _MAPPINGS:
         values[name] = _mapping(values[name], name in _COUNTS)
     counts = (values["trial"], values["session"])
-    if min(values["subject"], values["steps"], *counts) < 0 or max(counts) > _MOST_TRIALS:
+    if min(values["subject"], values["steps"], *counts) < 0 or max(counts) > MOST_OF_LIFE:
         raise DamagedRowError("an impossible trial")
     if not _LETTERS.issuperset(values["actions"]):
         raise DamagedRowError("an impossible trial")
@@ -96,8 +95,7 @@ def _mapping(text: str, counts: bool) -> Mapping[str, Any]:
         raise DamagedRowError("a trial's values are invalid")
     if any(isinstance(value, int) and abs(value) >= _TOO_LARGE for value in mapping.values()):
         raise DamagedRowError(f"a value of a trial has more than {MOST_DIGITS} digits")
-    if "\\u" in text:
-        json.dumps(mapping, ensure_ascii=False).encode()  # fails for half a surrogate pair
+    check_letters(text, mapping)
     if any(not isinstance(item, str) for value in mapping.values() if isinstance(value, list) for item in value):
         raise DamagedRowError("a list of a trial's values has something other than texts")
     return mapping
