@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 
 STRANGER = Path(__file__).parent / "stranger"
@@ -29,6 +30,14 @@ def plugins(stranger: ModuleType) -> PluginManager:
     manager = PluginManager()
     assert manager.failures == {}
     return manager
+
+
+@pytest.fixture
+def log(stranger: ModuleType, tmp_path: Path) -> Iterator[RunLog]:
+    """A new log of two agents in one protocol."""
+    cells = stranger.cells(["walker", "moody"], subjects=2)
+    with RunLog.create(tmp_path / "results", "r1", cells.items(), options={"seed": 1, "design": "cohort"}) as log:
+        yield log
 
 
 @pytest.fixture

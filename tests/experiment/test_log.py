@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 import os
 import random
@@ -11,10 +9,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -24,37 +20,12 @@ from cheesebench.experiment import log_file
 from cheesebench.experiment.call_log import CallRecord
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME, locate
-from cheesebench.experiment.log_types import MOST_ENTRIES, MOST_OF_LIFE, MOST_TRIALS, read_plan
-from cheesebench.experiment.records import FORMAT, CellPlan, TrialRecord
-from cheesebench.experiment.rows import MOST_VALUES, plan_to_json, seal, trial_from_row
+from cheesebench.experiment.records import FORMAT
+from cheesebench.experiment.rows import seal
 from cheesebench.interfaces import TaskEvent
-from fuzz.run_logs import rewritten
+from tests.experiment.recorded import record
 
 EVENTS = (TaskEvent(3, "run", "enter middle", "x.yaml:4"), TaskEvent(9, "run", "after 2", "x.yaml:5"))
-
-
-@pytest.fixture
-def log(stranger: ModuleType, tmp_path: Path) -> Iterator[RunLog]:
-    cells = stranger.cells(["walker", "moody"], subjects=2)
-    with RunLog.create(tmp_path / "results", "r1", cells.items(), options={"seed": 1, "design": "cohort"}) as log:
-        yield log
-
-
-def record(plan: CellPlan, subject: int, trial: int, **changes: object) -> TrialRecord:
-    values: dict[str, object] = {
-        "block": "b",
-        "session": 1,
-        "outcome": "found",
-        "success": True,
-        "reward": 0.1 + 0.2,
-        "steps": 3,
-        "actions": "F.S",
-        "counters": {"z": 1, "a": 0},
-        "measures": {"speed": 1 / 3, "n": 2, "none": None, "yes": True, "seen": ["ä", "b"], "endless": math.inf},
-        "variables": {"side": "west"},
-    }
-    key = {"model": plan.model, "protocol": plan.protocol, "view": plan.view, "subject": subject, "trial": trial}
-    return TrialRecord(**{**values, **key, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes here")
@@ -392,117 +363,6 @@ def test_a_row_without_end_is_not_read(
         pytest.raises(RunLogError, match=r"larger than 1 MB\. Give another"),
     ):
         read(log)
-
-
-def test_a_cell_has_no_more_trials_than_anybody_could_run(log: RunLog) -> None:
-    text = plan_to_json(log.plans()[0])
-
-    def read(subjects: int, trials: int) -> CellPlan:
-        return read_plan(json.dumps({**json.loads(text), "subjects": subjects, "trials": trials}))
-
-    most = MOST_TRIALS // MOST_OF_LIFE
-    assert read(most, MOST_OF_LIFE).subjects == most
-    for subjects, trials in ((most + 1, MOST_OF_LIFE), (1, MOST_OF_LIFE + 1), (MOST_TRIALS + 1, 1), (10**30, 1)):
-        with pytest.raises(ValueError, match=f"a plan has {subjects} subjects of {trials} trials"):
-            read(subjects, trials)
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        *(
-            ({"estimand": text}, "estimand is not")
-            for text in ("x", "", "last:0", "last:٣", "last:" + "9" * 5000, "block: ")
-        ),
-        ({"variant": "map", "settings": {"temperature": "warm"}}, "temperature of a dialogue"),
-        ({"variant": "map", "settings": {"temperature": 10**100}}, "a number has 101 digits"),
-        ({"variant": "\ud800"}, "surrogates not allowed"),
-        ({"variant": "a" + "," * 10_000}, "a variant has 10,001 letters"),
-        ({"settings": {"x": json.loads("[" * 60 + "]" * 60)}}, "nested more than 50 deep"),
-        ({"subjects": 10**9, "trials": 0}, "1000000000 subjects of 0 trials"),
-        *(({"subjects": 10, "looks": looks}, "looks of a plan") for looks in ([10, 6], [6, 6, 10], [0], [6, 11])),
-        ({"by": [["m", "v"]] * (MOST_ENTRIES + 1)}, "conditions are more than 10,000"),
-        *(
-            ({"reference": {"value": 0.5, **animals}}, "impossible animals")
-            for animals in (
-                {"n_animals": 10**10},
-                {"n_animals": -1},
-                {"sd": -0.1},
-                {"sd": 1e31},
-                {"curve": [0.5, 0.5], "curve_sd": [0.1]},
-            )
-        ),
-        *(
-            (
-                {"reference": {"value": 1, "measured": {"name": "m", "range": limits}}, "margin": margin},
-                "number out of range",
-            )
-            for limits, margin in (((0, 1e300), 1), ((0, 1e-300), 1), (None, 1e-300), (None, 1e300))
-        ),
-    ],
-)
-def test_a_plan_has_what_its_readers_ask_for(log: RunLog, values: dict[str, object], said: str) -> None:
-    text = plan_to_json(log.plans()[0])
-    for estimand in ("all", "last:1", "last: 05", "block:a, b"):
-        assert read_plan(json.dumps({**json.loads(text), "estimand": estimand, "variant": "map"})).in_words
-    with pytest.raises(ValueError, match=said):
-        read_plan(json.dumps({**json.loads(text), **values}))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"session": -1},
-        {"session": 10**6},
-        {"trial": 10**6},
-        {"measures": {"latency": 10**100}},
-        {"counters": {"visits": -(10**100)}},
-        {"variables": {"cue": "\ud800"}},
-    ],
-)
-def test_a_trial_that_no_run_has_is_damaged(log: RunLog, changes: dict[str, Any]) -> None:
-    row = [*dataclasses.asdict(dataclasses.replace(record(log.plans()[0], 0, 0), **changes)).values()]
-    row = [json.dumps(value) if isinstance(value, dict) else value for value in row]
-    with pytest.raises(ValueError, match=r"impossible trial|more than 100 digits|surrogates not allowed"):
-        trial_from_row([*row, seal(row)])
-
-
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ({"options": {}}, "options have no seed"),
-        ({"options": {"seed": None}}, "options have no seed"),
-        ({"options": {"seed": "1"}}, "the option seed is '1'"),
-        ({"options": {"seed": 1, "x": json.loads("[" * 60 + "]" * 60)}}, "nested more than 50 deep"),
-        ({"options": {"seed": 1, "x": 10**100}}, "a number has 101 digits"),
-    ],
-)
-def test_a_manifest_has_what_its_readers_ask_for(filled: RunLog, entry: dict[str, object], said: str) -> None:
-    filled.add_to_manifest(entry)
-    with pytest.raises(RunLogError, match=f"damaged: .*{said}"):
-        filled.manifest  # noqa: B018
-
-
-@pytest.mark.parametrize("key", ["options", "plugins", "versions", "protocols"])
-def test_a_manifest_has_no_more_entries_than_any_run(filled: RunLog, key: str) -> None:
-    entry: object = {} if key == "protocols" else "1"
-    filled.add_to_manifest({key: filled.manifest[key] | dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), entry)})
-    with pytest.raises(RunLogError, match=f"damaged: the manifest's {key} are more than 10,000"):
-        filled.manifest  # noqa: B018
-
-
-def test_a_plan_has_no_more_settings_than_any_agent(log: RunLog) -> None:
-    plan = replace(log.plans()[0], settings=dict.fromkeys(map(str, range(MOST_ENTRIES + 1)), 1))
-    with pytest.raises(ValueError, match="a plan's settings are more than 10,000"):
-        read_plan(plan_to_json(plan))
-
-
-def test_a_trial_has_no_more_values_than_any_protocol(filled: RunLog) -> None:
-    with rewritten(filled.path) as connection:
-        values = json.dumps(dict.fromkeys(map(str, range(MOST_VALUES + 1)), 1))
-        connection.execute("UPDATE trials SET counters = ? WHERE subject + trial = 0", (values,))
-    with pytest.raises(RunLogError, match="a trial has more than 10,000 values of a kind"):
-        filled.trials()
 
 
 def _rewrite_schema(log: RunLog, table: str, old: str, new: str) -> None:
